@@ -1,0 +1,70 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A module of ours; its dependencies are its row in Documentation/Architecture.md.
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+  name: "HostedContent",
+  products: [
+    .library(name: "HostedContent", targets: ["HostedContent"]),
+    .library(name: "ContentStore", targets: ["ContentStore"]),
+    .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
+  ],
+  targets: [
+    .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
+    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CLinux"),
+
+    module("ContentModel"),
+    module("FileIO", ["ContentModel", "CLinux"]),
+    module("Digests", ["ContentModel", "CCrypto"]),
+    module("ContentTransfer", ["ContentModel", "FileIO", "Digests"]),
+    module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
+    module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
+    module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
+    module("ContentLibrary", ["ContentModel", "FileIO", "Digests"]),
+    module(
+      "HostedContent",
+      [
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
+        "ContentJournal", "ContentLibrary",
+      ]),
+    module(
+      "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    .executableTarget(
+      name: "HostedContentTool",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
+      swiftSettings: settings),
+    tests("ContentModelTests", ["ContentModel"]),
+    tests("FileIOTests", ["FileIO", "Digests", "TestSupport"]),
+    tests("ContentTrustTests", ["ContentTrust", "ContentStore", "TestSupport"]),
+    tests("ContentPackageTests", ["ContentPackage", "TestSupport"]),
+    tests(
+      "HostedContentTests",
+      ["HostedContent", "ContentStore", "ContentPackage", "ContentJournal", "ContentLibrary",
+       "ContentTransfer", "TestSupport"]),
+    tests("ToolTests", ["HostedContentTool", "TestSupport"]),
+  ]
+)

@@ -1,0 +1,62 @@
+/// A SHA-256 digest: 32 bytes, written as 64 lower-case hexadecimal digits.
+///
+/// Source: FIPS 180-4.
+public struct Digest: Hashable, Sendable, CustomStringConvertible {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Takes exactly 32 bytes; nil for any other count.
+  public init?(bytes: some Collection<UInt8>) {
+    guard bytes.count == 32 else { return nil }
+    var words: [UInt64] = [0, 0, 0, 0]
+    for (index, byte) in bytes.enumerated() { words[index / 8] = words[index / 8] << 8 | UInt64(byte) }
+    self.words = (words[0], words[1], words[2], words[3])
+  }
+
+  /// Reads 64 hexadecimal digits; nil for anything else.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hexadecimal.bytes(of: hex) else { return nil }
+    self.init(bytes: bytes)
+  }
+
+  /// The 32 bytes.
+  public var bytes: [UInt8] {
+    [words.0, words.1, words.2, words.3].flatMap { word in
+      (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
+    }
+  }
+
+  /// 64 lower-case hexadecimal digits.
+  public var hex: String { Hexadecimal.text(of: bytes) }
+
+  /// 64 lower-case hexadecimal digits.
+  public var description: String { hex }
+
+  /// Compares all 32 bytes.
+  public static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+
+  /// Hashes all 32 bytes.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(words.0)
+    hasher.combine(words.1)
+    hasher.combine(words.2)
+    hasher.combine(words.3)
+  }
+}
+
+extension Digest: Codable {
+  /// Reads 64 hexadecimal digits.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    guard let digest = Digest(hex: try container.decode(String.self)) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "A SHA-256 digest has 64 hexadecimal digits.")
+    }
+    self = digest
+  }
+
+  /// Writes 64 hexadecimal digits.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(hex)
+  }
+}

@@ -1,0 +1,84 @@
+public import FoundationEssentials
+
+/// A version of a content package in a library.
+public struct InstalledContent: Hashable, Codable, Sendable {
+  /// The content's name, and its folder's below `products`.
+  public let contentIdentifier: ProductIdentifier
+  /// The product that it belongs to.
+  public let productIdentifier: ProductIdentifier
+  /// Its version, and its folder's name.
+  public let version: ContentVersion
+  /// Bytes of all files.
+  public let size: Int64
+  /// How many entries it has: files, folders and links.
+  public let entryCount: Int
+  /// When it was installed.
+  public let date: Date
+
+  /// Creates a record.
+  public init(
+    contentIdentifier: ProductIdentifier, productIdentifier: ProductIdentifier,
+    version: ContentVersion, size: Int64, entryCount: Int, date: Date
+  ) {
+    self.contentIdentifier = contentIdentifier
+    self.productIdentifier = productIdentifier
+    self.version = version
+    self.size = size
+    self.entryCount = entryCount
+    self.date = date
+  }
+}
+
+/// An installed file and the identity by which a change is noticed without reading it.
+public struct InstalledFile: Hashable, Codable, Sendable {
+  /// What it is and what its bytes must be.
+  public let entry: IndexedFile
+  /// Its identity when it was written; nil for folders and links.
+  public let identity: FileIdentity?
+
+  /// Creates a record.
+  public init(entry: IndexedFile, identity: FileIdentity?) {
+    self.entry = entry
+    self.identity = identity
+  }
+}
+
+/// What the file system says of a file that was not touched: the same numbers.
+public struct FileIdentity: Hashable, Codable, Sendable {
+  /// The inode's number.
+  public let inode: UInt64
+  /// Bytes.
+  public let size: Int64
+  /// Last change of the bytes, in nanoseconds since 1970.
+  public let modified: Int64
+  /// Last change of the inode, in nanoseconds since 1970.
+  public let changed: Int64
+
+  /// Creates an identity.
+  public init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+    self.inode = inode
+    self.size = size
+    self.modified = modified
+    self.changed = changed
+  }
+}
+
+/// The durable record of what a library holds; kept by the journal.
+///
+/// An install is announced before its folder appears and confirmed after `current` names it, so
+/// that a start after a crash can tell which of the two happened. All methods may be called from
+/// any thread, are durable when they return, and throw `journalFailed` or `diskFull`.
+public protocol InstallJournal: Sendable {
+  /// Records that `content` is about to appear in its folder, with these files.
+  func announce(_ content: InstalledContent, files: [InstalledFile]) throws
+  /// Records that `content` is complete and `current` was decided.
+  func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
+  /// Forgets an announced or installed version.
+  func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws
+  /// Announced installs that were never confirmed.
+  func announced() throws -> [InstalledContent]
+  /// Confirmed versions, by content and version.
+  func installed() throws -> [InstalledContent]
+  /// The files of an announced or installed version, by path.
+  func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
+}

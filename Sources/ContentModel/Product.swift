@@ -1,0 +1,78 @@
+/// What a store offers: texts, price and the content that belongs to it.
+///
+/// Source: `SKProduct`.
+public struct Product: Hashable, Codable, Sendable {
+  /// The name by which it is asked for and paid.
+  public let productIdentifier: ProductIdentifier
+  /// What kind of purchase it is.
+  public let type: ProductType
+  /// Title, description and release notes by language (BCP 47), at least one.
+  public let texts: [String: ProductText]
+  /// The price in units of `currency`, as decimal text such as "2.99"; nil means free.
+  public let price: String?
+  /// ISO 4217; nil when the product is free.
+  public let currency: String?
+  /// The newest content packages, one a download; empty for a product without content.
+  public let contents: [ContentOffer]
+
+  /// Creates a product.
+  public init(
+    productIdentifier: ProductIdentifier, type: ProductType, texts: [String: ProductText],
+    price: String?, currency: String?, contents: [ContentOffer]
+  ) {
+    self.productIdentifier = productIdentifier
+    self.type = type
+    self.texts = texts
+    self.price = price
+    self.currency = currency
+    self.contents = contents
+  }
+
+  /// The title in `language`, else in English, else in any; the identifier when there is none.
+  public func localizedTitle(in language: String = "en") -> String {
+    text(in: language)?.title ?? productIdentifier.rawValue
+  }
+
+  /// The description in `language`, else in English, else in any.
+  public func localizedDescription(in language: String = "en") -> String {
+    text(in: language)?.description ?? ""
+  }
+
+  private func text(in language: String) -> ProductText? {
+    texts[language] ?? texts["en"] ?? texts.min { $0.key < $1.key }?.value
+  }
+
+  /// Whether the product has content to download.
+  public var isDownloadable: Bool { !contents.isEmpty }
+
+  /// The size of each download in bytes.
+  public var downloadContentLengths: [Int64] { contents.map(\.package.length) }
+
+  /// The version of the content, nil without content; packages of one product share a version.
+  public var downloadContentVersion: ContentVersion? { contents.first?.version }
+}
+
+/// The kind of a purchase; only non-consumables have hosted content and can be restored.
+public enum ProductType: String, Codable, Sendable, CaseIterable {
+  case nonConsumable = "non-consumable"
+  case consumable
+  case autoRenewable = "auto-renewable"
+  case nonRenewing = "non-renewing"
+}
+
+/// A product's words in one language.
+public struct ProductText: Hashable, Codable, Sendable {
+  /// A short name.
+  public let title: String
+  /// One or more sentences; may be empty.
+  public let description: String
+  /// What is new in the current version; nil when nothing was said.
+  public let releaseNotes: String?
+
+  /// Creates the words.
+  public init(title: String, description: String = "", releaseNotes: String? = nil) {
+    self.title = title
+    self.description = description
+    self.releaseNotes = releaseNotes
+  }
+}

@@ -1,0 +1,82 @@
+import CCrypto
+package import ContentModel
+
+/// A digest that is computed as bytes arrive; one use at a time, reused after `finish`.
+///
+/// The corresponding C functions are EVP_DigestInit_ex2, EVP_DigestUpdate and EVP_DigestFinal_ex.
+package struct DigestStream: ~Copyable {
+  /// Which digest.
+  package enum Algorithm: Sendable {
+    /// SHA-256, for everything of ours.
+    case sha256
+    /// SHA-1, only because xar's table of contents is read with nothing better.
+    case sha1
+  }
+
+  // Nil only when there is no memory; the first use then throws, since a throwing initialiser of a
+  // noncopyable type cannot release what it holds.
+  private let context: OpaquePointer?
+  private let algorithm: Algorithm
+  private var isStarted = false
+
+  /// Creates a stream; a failure of libcrypto (`inconsistent`) is thrown by the first use.
+  package init(_ algorithm: Algorithm = .sha256) {
+    context = EVP_MD_CTX_new()
+    self.algorithm = algorithm
+  }
+
+  deinit { EVP_MD_CTX_free(context) }
+
+  private mutating func start() throws {
+    guard !isStarted else { return }
+    let type = algorithm == .sha256 ? EVP_sha256() : EVP_sha1()
+    guard context != nil, EVP_DigestInit_ex2(context, type, nil) == 1 else {
+      throw Self.failure("EVP_DigestInit_ex2")
+    }
+    isStarted = true
+  }
+
+  /// Adds bytes.
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
+    try start()
+    guard EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1 else {
+      throw Self.failure("EVP_DigestUpdate")
+    }
+  }
+
+  /// The digest of what was added, as bytes; the stream starts anew.
+  package mutating func finishBytes() throws -> [UInt8] {
+    try start()
+    var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+    var count: UInt32 = 0
+    guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else {
+      throw Self.failure("EVP_DigestFinal_ex")
+    }
+    isStarted = false
+    return Array(bytes[..<Int(count)])
+  }
+
+  /// The SHA-256 of what was added; the stream starts anew.
+  package mutating func finish() throws -> Digest {
+    guard let digest = Digest(bytes: try finishBytes()) else { throw Self.failure("SHA-256") }
+    return digest
+  }
+
+  private static func failure(_ function: String) -> ContentError {
+    ContentError(.inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL")
+  }
+}
+
+extension Digest {
+  /// The SHA-256 of `bytes`.
+  package init(of bytes: UnsafeRawBufferPointer) throws {
+    var stream = DigestStream()
+    try stream.update(bytes)
+    self = try stream.finish()
+  }
+
+  /// The SHA-256 of `bytes`.
+  package init(of bytes: [UInt8]) throws {
+    self = try bytes.withUnsafeBytes { try Digest(of: $0) }
+  }
+}

@@ -1,0 +1,232 @@
+import CLinux
+import ContentModel
+import Glibc
+
+/// An open folder; everything in it is reached by one name, relative to its descriptor.
+///
+/// No link is followed, so whoever swaps a folder for a link cannot lead a write elsewhere. May be
+/// used from any thread. Closed when the last reference goes.
+package final class Directory: Sendable {
+  /// The path as it was opened, for messages only.
+  package let path: String
+  package let fileSystem: FileSystem
+  let descriptor: Int32
+
+  init(descriptor: Int32, path: String, fileSystem: FileSystem) {
+    self.descriptor = descriptor
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  deinit { close(descriptor) }
+
+  /// The path of `name` in here, for messages and URLs.
+  package func path(of name: String) -> String { path.hasSuffix("/") ? path + name : "\(path)/\(name)" }
+
+  // MARK: Folders
+
+  /// Opens the folder `name`.
+  package func directory(_ name: String) throws -> Directory {
+    try prepare(.open, name)
+    let opened = try fileSystem.retrying(.open, path(of: name)) {
+      openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    }
+    return Directory(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
+  }
+
+  /// Creates the folder `name` with `mode`; an existing one is taken unless `exclusive`.
+  @discardableResult
+  package func createDirectory(_ name: String, mode: UInt32 = 0o755, exclusive: Bool = false) throws
+    -> Directory
+  {
+    try prepare(.createDirectory, name)
+    if mkdirat(descriptor, name, mode) != 0, exclusive || errno != EEXIST {
+      throw ContentError(errno: errno, .createDirectory, path(of: name))
+    }
+    return try directory(name)
+  }
+
+  /// Opens the folder at `components` below this one, one by one.
+  package func directory(at components: some Sequence<some StringProtocol>) throws -> Directory {
+    try components.reduce(self) { try $0.directory(String($1)) }
+  }
+
+  /// The names in here with their kinds, without `.` and `..`, in no order.
+  package func entries() throws -> [(name: String, kind: FileKind)] {
+    try fileSystem.check(.list, path)
+    let duplicate = try fileSystem.retrying(.list, path) {
+      openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    }
+    guard let stream = fdopendir(duplicate) else {
+      let number = errno
+      close(duplicate)
+      throw ContentError(errno: number, .list, path)
+    }
+    defer { closedir(stream) }
+    var found: [(name: String, kind: FileKind)] = []
+    errno = 0
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { found.append((name, FileKind(entryType: entry.pointee.d_type))) }
+      errno = 0
+    }
+    if errno != 0 { throw ContentError(errno: errno, .list, path) }
+    return found
+  }
+
+  // MARK: Files
+
+  /// Opens the regular file `name` for reading.
+  package func file(_ name: String) throws -> File { try open(name, O_RDONLY, .open) }
+
+  /// Creates `name`, which must not exist, for reading and writing.
+  package func createFile(_ name: String, mode: UInt32 = 0o644) throws -> File {
+    try open(name, O_RDWR | O_CREAT | O_EXCL, .create, mode)
+  }
+
+  /// Opens `name` for reading and writing; creates it when it is not there.
+  package func updatedFile(_ name: String, mode: UInt32 = 0o644) throws -> File {
+    try open(name, O_RDWR | O_CREAT, .create, mode)
+  }
+
+  private func open(_ name: String, _ flags: Int32, _ operation: FileOperation, _ mode: UInt32 = 0)
+    throws -> File
+  {
+    try prepare(operation, name)
+    // O_NONBLOCK: opening a FIFO that somebody put there must not hang; regular files ignore it.
+    let opened = try fileSystem.retrying(operation, path(of: name)) {
+      openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
+    }
+    return File(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
+  }
+
+  /// All bytes of `name`; `limitExceeded` when it is longer than `limit`.
+  package func contents(of name: String, limit: Int64) throws -> [UInt8] {
+    try file(name).contents(limit: limit)
+  }
+
+  /// What `name` is, without following a link; nil when it is not there.
+  package func status(of name: String) throws -> FileStatus? {
+    try prepare(.status, name)
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      if errno == ENOENT { return nil }
+      throw ContentError(errno: errno, .status, path(of: name))
+    }
+    return FileStatus(status)
+  }
+
+  // MARK: Links
+
+  /// Creates a symbolic link `name` whose text is `target`.
+  package func createLink(_ name: String, to target: String) throws {
+    try prepare(.link, name)
+    try fileSystem.retrying(.link, path(of: name)) { symlinkat(target, descriptor, name) }
+  }
+
+  /// The text of the symbolic link `name`; nil when there is none.
+  package func link(_ name: String) throws -> String? {
+    try prepare(.read, name)
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = buffer.withUnsafeMutableBytes { buffer in
+      buffer.withMemoryRebound(to: CChar.self) { text in
+        text.baseAddress.map { readlinkat(descriptor, name, $0, text.count) } ?? 0
+      }
+    }
+    if count < 0 {
+      if errno == ENOENT || errno == EINVAL { return nil }
+      throw ContentError(errno: errno, .read, path(of: name))
+    }
+    return String(decoding: buffer[..<count], as: UTF8.self)
+  }
+
+  /// Gives the file `name` a second name, `newName` in `folder`.
+  package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
+    try prepare(.link, newName)
+    try fileSystem.retrying(.link, folder.path(of: newName)) {
+      linkat(descriptor, name, folder.descriptor, newName, 0)
+    }
+  }
+
+  // MARK: Moving and removing
+
+  /// Renames `name` to `newName` in `folder`, atomically; an existing one is replaced.
+  package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
+    try prepare(.rename, name)
+    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+      renameat(descriptor, name, folder.descriptor, newName)
+    }
+  }
+
+  /// Renames `name` to `newName` in `folder`, atomically; an existing one is an error (EEXIST).
+  package func renameWithoutReplacing(_ name: String, to folder: Directory, _ newName: String) throws {
+    try prepare(.rename, name)
+    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+      hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+    }
+  }
+
+  /// Removes the file or link `name`; one that is not there is no error.
+  package func removeFile(_ name: String) throws {
+    try prepare(.remove, name)
+    if unlinkat(descriptor, name, 0) != 0, errno != ENOENT {
+      throw ContentError(errno: errno, .remove, path(of: name))
+    }
+  }
+
+  /// Removes `name` and all in it, following no link; one that is not there is no error.
+  package func removeTree(_ name: String) throws {
+    guard let status = try status(of: name) else { return }
+    guard status.kind == .directory else { return try removeFile(name) }
+    let folder = try directory(name)
+    for entry in try folder.entries() { try folder.removeTree(entry.name) }
+    try prepare(.remove, name)
+    if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT {
+      throw ContentError(errno: errno, .remove, path(of: name))
+    }
+  }
+
+  // MARK: Durability
+
+  /// Makes the names in here durable.
+  package func sync() throws {
+    try fileSystem.check(.sync, path)
+    try fileSystem.retrying(.sync, path) { fsync(descriptor) }
+  }
+
+  /// Makes everything on this folder's file system durable, bytes and names.
+  package func syncFileSystem() throws {
+    try fileSystem.check(.sync, path)
+    try fileSystem.retrying(.sync, path) { hc_sync_file_system(descriptor) }
+  }
+
+  /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
+  package func replaceFile(_ name: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
+    let temporary = ".\(name).new"
+    try removeFile(temporary)
+    let file = try createFile(temporary, mode: mode)
+    try file.write(bytes)
+    try file.sync()
+    try rename(temporary, to: self, name)
+    try sync()
+  }
+
+  /// Bytes that this user may still write on this folder's file system.
+  package func availableBytes() throws -> Int64 {
+    var status = statvfs()
+    try fileSystem.retrying(.status, path) { fstatvfs(descriptor, &status) }
+    return Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize)
+  }
+
+  private func prepare(_ operation: FileOperation, _ name: String) throws {
+    guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
+      !name.utf8.contains(0)
+    else {
+      throw ContentError(
+        .inconsistent, "“\(name)” is not one file name in \(path)", remedy: "Report it", subject: path)
+    }
+    try fileSystem.check(operation, path(of: name))
+  }
+}

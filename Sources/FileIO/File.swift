@@ -1,0 +1,130 @@
+import CLinux
+import ContentModel
+import Glibc
+
+/// An open file; closed when its owner's scope ends.
+///
+/// Not copyable, so that one scope owns the descriptor. Offsets and lengths are bytes.
+package struct File: ~Copyable, Sendable {
+  /// The path as it was opened, for messages only.
+  package let path: String
+  private let descriptor: Int32
+  private let fileSystem: FileSystem
+
+  init(descriptor: Int32, path: String, fileSystem: FileSystem) {
+    self.descriptor = descriptor
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  deinit { close(descriptor) }
+
+  /// What the file is now.
+  package func status() throws -> FileStatus {
+    var status = stat()
+    try fileSystem.retrying(.status, path) { fstat(descriptor, &status) }
+    return FileStatus(status)
+  }
+
+  // MARK: Reading
+
+  /// Reads up to `buffer.count` bytes at `offset`; fewer only at the file's end.
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    try fileSystem.check(.read, path)
+    var filled = 0
+    while filled < buffer.count {
+      let count = try fileSystem.retrying(.read, path) {
+        pread(
+          descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+          off_t(offset) + off_t(filled))
+      }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// All bytes; `limitExceeded` when there are more than `limit`.
+  package func contents(limit: Int64) throws -> [UInt8] {
+    let status = try status()
+    guard status.kind == .file else {
+      throw ContentError(
+        .fileFailed, "\(path) is not a regular file", remedy: "Check the path", subject: path)
+    }
+    guard status.size <= limit else {
+      throw ContentError(
+        .limitExceeded, "\(path) has \(status.size) bytes, more than the \(limit) that are read",
+        remedy: "Check that it is the right file", subject: path)
+    }
+    var bytes = [UInt8](repeating: 0, count: Int(status.size))
+    let count = try bytes.withUnsafeMutableBytes { try read(into: $0, at: 0) }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+  }
+
+  // MARK: Writing
+
+  /// Appends all of `bytes` at the file's position.
+  package func write(_ bytes: [UInt8]) throws {
+    try bytes.withUnsafeBytes { try write($0) }
+  }
+
+  /// Appends all of `buffer` at the file's position.
+  package func write(_ buffer: UnsafeRawBufferPointer) throws {
+    try fileSystem.check(.write, path)
+    var written = 0
+    while written < buffer.count {
+      written += try fileSystem.retrying(.write, path) {
+        Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+      }
+    }
+  }
+
+  /// Writes all of `buffer` at `offset`; the file's position stays.
+  package func write(_ buffer: UnsafeRawBufferPointer, at offset: Int64) throws {
+    try fileSystem.check(.write, path)
+    var written = 0
+    while written < buffer.count {
+      written += try fileSystem.retrying(.write, path) {
+        pwrite(
+          descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written,
+          off_t(offset) + off_t(written))
+      }
+    }
+  }
+
+  /// Cuts or extends the file to `length` bytes.
+  package func truncate(to length: Int64) throws {
+    try fileSystem.check(.write, path)
+    try fileSystem.retrying(.write, path) { ftruncate(descriptor, off_t(length)) }
+  }
+
+  /// Sets the permission bits.
+  package func setPermissions(_ mode: UInt32) throws {
+    try fileSystem.retrying(.write, path) { fchmod(descriptor, mode) }
+  }
+
+  /// Makes the bytes durable.
+  package func sync() throws {
+    try fileSystem.check(.sync, path)
+    try fileSystem.retrying(.sync, path) { fdatasync(descriptor) }
+  }
+
+  // MARK: Locking
+
+  /// Takes an exclusive lock for as long as the file is open; false when another holds one.
+  package func tryLock() throws -> Bool {
+    try fileSystem.check(.lock, path)
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      if errno == EWOULDBLOCK { return false }
+      if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
+    }
+    return true
+  }
+
+  /// Waits for an exclusive lock, held for as long as the file is open.
+  package func lock() throws {
+    try fileSystem.check(.lock, path)
+    try fileSystem.retrying(.lock, path) { flock(descriptor, LOCK_EX) }
+  }
+}

@@ -1,0 +1,48 @@
+package import ContentModel
+import Glibc
+
+/// What a name in a folder is.
+package enum FileKind: Hashable, Sendable {
+  case file, directory, link, other
+
+  init(entryType: UInt8) {
+    switch Int(entryType) {
+    case Int(DT_REG): self = .file
+    case Int(DT_DIR): self = .directory
+    case Int(DT_LNK): self = .link
+    default: self = .other
+    }
+  }
+
+  init(mode: UInt32) {
+    switch mode & S_IFMT {
+    case S_IFREG: self = .file
+    case S_IFDIR: self = .directory
+    case S_IFLNK: self = .link
+    default: self = .other
+    }
+  }
+}
+
+/// What the file system says of a file, by lstat(2) or fstat(2).
+package struct FileStatus: Hashable, Sendable {
+  package let kind: FileKind
+  /// Permission bits, 0 to 0o7777.
+  package let permissions: UInt32
+  package let identity: FileIdentity
+
+  /// Bytes.
+  package var size: Int64 { identity.size }
+
+  init(_ status: stat) {
+    kind = FileKind(mode: status.st_mode)
+    permissions = status.st_mode & 0o7777
+    identity = FileIdentity(
+      inode: UInt64(status.st_ino), size: Int64(status.st_size),
+      modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim))
+  }
+
+  private static func nanoseconds(_ time: timespec) -> Int64 {
+    Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+  }
+}

@@ -1,0 +1,114 @@
+package import ContentModel
+import Glibc
+
+/// The file system as everything here reaches it, and the seam where a test makes a step fail.
+package struct FileSystem: Sendable {
+  /// The file system as it is.
+  package static let real = FileSystem()
+
+  /// Called before each step with its kind and the path; what it throws is the step's failure.
+  package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
+
+  /// Creates a seam; nil for none.
+  package init(willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil) {
+    self.willPerform = willPerform
+  }
+
+  /// Opens a folder by path, following links; `creating` makes it and its parents first.
+  package func directory(at path: String, creating: Bool = false) throws -> Directory {
+    if creating { try createDirectories(path) }
+    try check(.open, path)
+    let descriptor = try retrying(.open, path) {
+      Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    }
+    return Directory(descriptor: descriptor, path: path, fileSystem: self)
+  }
+
+  /// Opens a file by path for reading, following links; not for paths from outside.
+  package func file(at path: String) throws -> File {
+    try check(.open, path)
+    let descriptor = try retrying(.open, path) { Glibc.open(path, O_RDONLY | O_CLOEXEC) }
+    return File(descriptor: descriptor, path: path, fileSystem: self)
+  }
+
+  private func createDirectories(_ path: String) throws {
+    var prefix = path.hasPrefix("/") ? "/" : ""
+    for component in path.split(separator: "/") {
+      prefix += component
+      try check(.createDirectory, prefix)
+      if mkdir(prefix, 0o755) != 0, errno != EEXIST, errno != EISDIR {
+        throw ContentError(errno: errno, .createDirectory, prefix)
+      }
+      prefix += "/"
+    }
+  }
+
+  func check(_ operation: FileOperation, _ path: @autoclosure () -> String) throws {
+    try willPerform?(operation, path())
+  }
+
+  /// Repeats a system call while it is interrupted; throws what it says otherwise.
+  @discardableResult
+  func retrying<Value: FixedWidthInteger>(
+    _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
+  ) throws -> Value {
+    while true {
+      let result = call()
+      if result != -1 { return result }
+      if errno != EINTR { throw ContentError(errno: errno, operation, path()) }
+    }
+  }
+}
+
+/// A kind of step on the file system, as error messages and the fault seam name it.
+package enum FileOperation: String, Sendable, CaseIterable {
+  case open, create, createDirectory, read, write, sync, rename, remove, link, list, status, lock
+  case journal
+
+  /// The verb of a message: “cannot … path”.
+  var verb: String {
+    switch self {
+    case .open: "open"
+    case .create: "create"
+    case .createDirectory: "create the folder"
+    case .read: "read"
+    case .write: "write"
+    case .sync: "sync"
+    case .rename: "rename"
+    case .remove: "remove"
+    case .link: "link"
+    case .list: "list"
+    case .status: "look at"
+    case .lock: "lock"
+    case .journal: "write the journal"
+    }
+  }
+}
+
+extension ContentError {
+  /// The failure of a system call on `path`, sorted by its number.
+  package init(errno number: Int32, _ operation: FileOperation, _ path: String) {
+    let message = "Cannot \(operation.verb) \(path)"
+    let cause = String(cString: strerror(number))
+    switch number {
+    case ENOSPC, EDQUOT:
+      self.init(
+        .diskFull, message, remedy: "Free space on that file system and start again",
+        subject: path, cause: cause)
+    case ENOENT:
+      self.init(.fileMissing, message, remedy: "Check the path", subject: path, cause: cause)
+    case EACCES, EPERM, EROFS:
+      self.init(
+        .notPermitted, message, remedy: "Give this user the right to it, or choose another folder",
+        subject: path, cause: cause)
+    case EMFILE, ENFILE:
+      self.init(
+        .tooManyFiles, message, remedy: "Raise the limit of open files and start again",
+        subject: path, cause: cause)
+    default:
+      self.init(
+        .fileFailed, message, remedy: "Check the path and the file system", subject: path,
+        cause: cause)
+    }
+  }
+}
