@@ -29,7 +29,7 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CLinux"),
+    .target(name: "CLinux"),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
@@ -58,13 +58,21 @@ let package = Package(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
     tests("ContentModelTests", ["ContentModel"]),
-    tests("FileIOTests", ["FileIO", "Digests", "TestSupport"]),
-    tests("ContentTrustTests", ["ContentTrust", "ContentStore", "TestSupport"]),
-    tests("ContentPackageTests", ["ContentPackage", "TestSupport"]),
+    tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "ContentTrustTests",
+      [
+        "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
+        "HostedContent", "TestSupport",
+      ]),
+    tests(
+      "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
-      ["HostedContent", "ContentStore", "ContentPackage", "ContentJournal", "ContentLibrary",
-       "ContentTransfer", "TestSupport"]),
-    tests("ToolTests", ["HostedContentTool", "TestSupport"]),
+      [
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
+        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+      ]),
+    tests("ToolTests", ["ContentModel", "HostedContentTool", "TestSupport"]),
   ]
 )

@@ -28,7 +28,7 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// The numbers of failures, grouped by hundreds. A number is never given a second meaning.
+  /// The numbers of failures, grouped by hundreds; a number is never given a second meaning.
   public struct Code: RawRepresentable, Codable, Hashable, Sendable {
     /// The number as it is journaled and shown.
     public let rawValue: Int

@@ -8,7 +8,9 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == 32 else { return nil }
     var words: [UInt64] = [0, 0, 0, 0]
-    for (index, byte) in bytes.enumerated() { words[index / 8] = words[index / 8] << 8 | UInt64(byte) }
+    for (index, byte) in bytes.enumerated() {
+      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
+    }
     self.words = (words[0], words[1], words[2], words[3])
   }
 

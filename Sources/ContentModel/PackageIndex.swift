@@ -3,7 +3,7 @@
 /// It is derived at publishing and signed with the catalogue, so that each piece can be
 /// authenticated alone, before anything parses it. Written as JSON with sorted keys.
 public struct PackageIndex: Hashable, Codable, Sendable {
-  /// The number of this format. Readers refuse any other.
+  /// The number of this format; readers refuse any other.
   public static let currentFormat = 1
   /// An index may not be longer, in bytes; a reader refuses it before parsing.
   public static let maximumLength: Int64 = 64 << 20
@@ -65,8 +65,9 @@ public struct IndexedFile: Hashable, Codable, Sendable {
   }
 
   /// Creates an entry.
-  public init(path: String, kind: Kind, size: Int64 = 0, digest: Digest? = nil, target: String? = nil)
-  {
+  public init(
+    path: String, kind: Kind, size: Int64 = 0, digest: Digest? = nil, target: String? = nil
+  ) {
     self.path = path
     self.kind = kind
     self.size = size

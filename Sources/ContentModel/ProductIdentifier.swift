@@ -14,7 +14,8 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
     if let reason = Self.refusal(of: text) {
       throw ContentError(
         .identifierInvalid, "\(Self.quoted(text)) is not a product identifier: \(reason)",
-        remedy: "Use 1 to 200 ASCII letters, digits, '.', '_' or '-', beginning with a letter or digit",
+        remedy:
+          "Use 1 to 200 ASCII letters, digits, '.', '_' or '-', beginning with a letter or digit",
         subject: Self.quoted(text))
     }
     rawValue = text

@@ -63,7 +63,8 @@ package struct DigestStream: ~Copyable {
   }
 
   private static func failure(_ function: String) -> ContentError {
-    ContentError(.inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL")
+    ContentError(
+      .inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL")
   }
 }
 

@@ -21,7 +21,9 @@ package final class Directory: Sendable {
   deinit { close(descriptor) }
 
   /// The path of `name` in here, for messages and URLs.
-  package func path(of name: String) -> String { path.hasSuffix("/") ? path + name : "\(path)/\(name)" }
+  package func path(of name: String) -> String {
+    path.hasSuffix("/") ? path + name : "\(path)/\(name)"
+  }
 
   // MARK: Folders
 
@@ -69,7 +71,9 @@ package final class Directory: Sendable {
       let name = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
-      if name != ".", name != ".." { found.append((name, FileKind(entryType: entry.pointee.d_type))) }
+      if name != ".", name != ".." {
+        found.append((name, FileKind(entryType: entry.pointee.d_type)))
+      }
       errno = 0
     }
     if errno != 0 { throw ContentError(errno: errno, .list, path) }
@@ -161,10 +165,20 @@ package final class Directory: Sendable {
   }
 
   /// Renames `name` to `newName` in `folder`, atomically; an existing one is an error (EEXIST).
-  package func renameWithoutReplacing(_ name: String, to folder: Directory, _ newName: String) throws {
+  package func renameWithoutReplacing(_ name: String, to folder: Directory, _ newName: String)
+    throws
+  {
     try prepare(.rename, name)
     try fileSystem.retrying(.rename, folder.path(of: newName)) {
       hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+    }
+  }
+
+  /// Swaps `name` and the existing `newName` in `folder`, atomically.
+  package func exchange(_ name: String, with folder: Directory, _ newName: String) throws {
+    try prepare(.rename, name)
+    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+      hc_rename_exchanging(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -213,6 +227,12 @@ package final class Directory: Sendable {
     try sync()
   }
 
+  /// Sets the extended attribute `name`; false where the file system has none.
+  @discardableResult
+  package func setAttribute(_ name: String, to text: String) -> Bool {
+    hc_set_attribute(descriptor, name, text, text.utf8.count) == 0
+  }
+
   /// Bytes that this user may still write on this folder's file system.
   package func availableBytes() throws -> Int64 {
     var status = statvfs()
@@ -225,7 +245,8 @@ package final class Directory: Sendable {
       !name.utf8.contains(0)
     else {
       throw ContentError(
-        .inconsistent, "“\(name)” is not one file name in \(path)", remedy: "Report it", subject: path)
+        .inconsistent, "“\(name)” is not one file name in \(path)", remedy: "Report it",
+        subject: path)
     }
     try fileSystem.check(operation, path(of: name))
   }

@@ -1,4 +1,3 @@
-import CLinux
 import ContentModel
 import Glibc
 

@@ -31,6 +31,21 @@ package struct FileSystem: Sendable {
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
+  /// Makes a folder among the system's temporary ones, and removes it after `body`.
+  package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
+    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    var template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
+      throw ContentError(errno: errno, .createDirectory, parent)
+    }
+    let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    defer {
+      // Left behind, it only takes room among temporary files.
+      try? directory(at: parent).removeTree(String(path.split(separator: "/").last ?? ""))
+    }
+    return try body(directory(at: path))
+  }
+
   private func createDirectories(_ path: String) throws {
     var prefix = path.hasPrefix("/") ? "/" : ""
     for component in path.split(separator: "/") {
@@ -43,7 +58,8 @@ package struct FileSystem: Sendable {
     }
   }
 
-  func check(_ operation: FileOperation, _ path: @autoclosure () -> String) throws {
+  /// Lets the seam fail a step that is not a system call of this module.
+  package func check(_ operation: FileOperation, _ path: @autoclosure () -> String) throws {
     try willPerform?(operation, path())
   }
 

@@ -1,0 +1,21 @@
+#define _GNU_SOURCE
+
+#include "CLinux.h"
+
+#include <stdio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to) {
+  return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
+}
+
+int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const char *to) {
+  return renameat2(from_folder, from, to_folder, to, RENAME_EXCHANGE);
+}
+
+int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
+
+int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
+  return fsetxattr(descriptor, name, text, count, 0);
+}

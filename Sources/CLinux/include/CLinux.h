@@ -1,0 +1,20 @@
+#pragma once
+
+// Linux's own calls, which Swift's Glibc hides because it is imported without _GNU_SOURCE.
+//
+// A compiled target rather than a header of inline functions: with _GNU_SOURCE some system types
+// are spelled otherwise, and two modules that import them in both spellings contradict each other.
+
+#include <stddef.h>
+
+// renameat2(2) with RENAME_NOREPLACE: fails with EEXIST instead of replacing.
+int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to);
+
+// renameat2(2) with RENAME_EXCHANGE: both names exist before and after, at every instant.
+int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const char *to);
+
+// syncfs(2): writes everything of the file system that holds the descriptor.
+int hc_sync_file_system(int descriptor);
+
+// fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
+int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);

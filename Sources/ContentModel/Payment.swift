@@ -1,0 +1,67 @@
+/// A request to buy a product; a value, copied when it is added.
+///
+/// Source: `SKPayment`.
+public struct Payment: Hashable, Codable, Sendable {
+  /// What is bought.
+  public var productIdentifier: ProductIdentifier
+  /// How many, 1 to 10.
+  public var quantity: Int
+  /// An opaque name of the buyer's account, at most 256 bytes; nil for the library's own.
+  public var applicationUsername: String?
+
+  /// Creates a payment.
+  public init(
+    productIdentifier: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil
+  ) {
+    self.productIdentifier = productIdentifier
+    self.quantity = quantity
+    self.applicationUsername = applicationUsername
+  }
+
+  /// What is wrong with the payment, nil when it can be sent.
+  public var refusal: ContentError? {
+    guard (1...10).contains(quantity) else {
+      return ContentError(
+        .paymentInvalid, "A payment for \(productIdentifier) asks for \(quantity) of it",
+        remedy: "Use a quantity from 1 to 10", subject: productIdentifier.rawValue)
+    }
+    guard (applicationUsername?.utf8.count ?? 0) <= 256 else {
+      return ContentError(
+        .paymentInvalid, "The account's name for \(productIdentifier) is longer than 256 bytes",
+        remedy: "Use a one-way hash of the account's name", subject: productIdentifier.rawValue)
+    }
+    return nil
+  }
+}
+
+/// What the seller answered to a payment.
+public enum PurchaseOutcome: Hashable, Codable, Sendable {
+  /// The account has it; these packages belong to it.
+  case purchased(Grant, contents: [ContentOffer])
+  /// Refused or failed; nothing was charged.
+  case failed(ContentError)
+  /// Somebody else decides later.
+  case deferred
+}
+
+/// The seller's record that an account may have a product.
+public struct Grant: Hashable, Codable, Sendable {
+  /// The seller's number of the purchase, unique for ever.
+  public let transactionIdentifier: String
+  /// When it was bought, in seconds since 1970.
+  public let date: Double
+  /// What was paid for.
+  public let payment: Payment
+  /// A signed receipt (JWS), nil when the seller holds no key.
+  public let receipt: String?
+
+  /// Creates a grant.
+  public init(
+    transactionIdentifier: String, date: Double, payment: Payment, receipt: String? = nil
+  ) {
+    self.transactionIdentifier = transactionIdentifier
+    self.date = date
+    self.payment = payment
+    self.receipt = receipt
+  }
+}

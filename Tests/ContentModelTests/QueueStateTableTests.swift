@@ -1,0 +1,161 @@
+import ContentModel
+import Testing
+
+/// Every state of a transaction and of a download against every event that can meet it.
+@Suite("The queue's state machine, state by state")
+struct QueueStateTableTests {
+  // MARK: Downloads
+
+  enum Wish: String, CaseIterable, Sendable {
+    case start, pause, resume, cancel
+
+    func event(_ id: String) -> QueueEvent {
+      switch self {
+      case .start: .startRequested(downloads: [id])
+      case .pause: .pauseRequested(downloads: [id])
+      case .resume: .resumeRequested(downloads: [id])
+      case .cancel: .cancelRequested(downloads: [id])
+      }
+    }
+  }
+
+  /// What a wish turns each state into; nil is “no change, no error”.
+  static let table: [(DownloadState, Wish, DownloadState?)] = [
+    (.waiting, .start, .active), (.waiting, .pause, .paused), (.waiting, .resume, nil),
+    (.waiting, .cancel, .cancelled),
+    (.active, .start, nil), (.active, .pause, .paused), (.active, .resume, nil),
+    (.active, .cancel, .cancelled),
+    (.paused, .start, .active), (.paused, .pause, nil), (.paused, .resume, .active),
+    (.paused, .cancel, .cancelled),
+    (.finished, .start, nil), (.finished, .pause, nil), (.finished, .resume, nil),
+    (.finished, .cancel, nil),
+    (.failed, .start, .active), (.failed, .pause, nil), (.failed, .resume, .active),
+    (.failed, .cancel, .cancelled),
+    (.cancelled, .start, .active), (.cancelled, .pause, nil), (.cancelled, .resume, nil),
+    (.cancelled, .cancel, nil),
+  ]
+
+  @Test("The table names every state and every wish once")
+  func tableIsComplete() {
+    let pairs = Set(Self.table.map { "\($0.0) \($0.1)" })
+    #expect(pairs.count == DownloadState.allCases.count * Wish.allCases.count)
+    #expect(Self.table.count == pairs.count)
+  }
+
+  @Test("A wish changes a download as the table says", arguments: table.indices)
+  func wish(row: Int) throws {
+    let (state, wish, expected) = Self.table[row]
+    var queue = try Sample.queue(download: state)
+    let before = queue
+    let decision = queue.apply(wish.event("t-1"))
+    #expect(queue.download("t-1")?.state == expected ?? state)
+    if expected == nil {
+      #expect(queue == before)
+      #expect(decision == QueueDecision())
+    } else {
+      #expect(decision.changes.count == 1)
+      #expect(decision.effects.contains(.reportDownloads(["t-1"])))
+    }
+  }
+
+  @Test(
+    "A wish on a failed purchase, or one that is not answered, changes nothing",
+    arguments: [TransactionState.purchasing, .failed, .deferred], Wish.allCases)
+  func wishWithoutPurchase(state: TransactionState, wish: Wish) throws {
+    var queue = QueueState(transactions: [try Sample.transaction(state, download: .waiting)])
+    _ = queue.apply(wish.event("t-1"))
+    #expect(queue.download("t-1")?.state != .active)
+  }
+
+  @Test("Events that name nothing in the queue change nothing")
+  func unknownNames() throws {
+    var queue = try Sample.queue(download: .active)
+    let before = queue
+    let events: [QueueEvent] = [
+      .startRequested(downloads: ["x"]), .pauseRequested(downloads: ["x"]),
+      .resumeRequested(downloads: ["x"]), .cancelRequested(downloads: ["x"]),
+      .finishRequested(transaction: "x"), .workEnded(download: "x", .installed),
+      .purchaseAnswered(transaction: "x", .deferred),
+    ]
+    for event in events { #expect(queue.apply(event) == QueueDecision()) }
+    #expect(queue == before)
+  }
+
+  static let ends: [(DownloadState, WorkResult, DownloadState)] = [
+    (.active, .installed, .finished), (.active, .failed(Sample.error), .failed),
+    (.active, .stopped, .active),  // at once, since nothing else waits
+    (.paused, .installed, .finished), (.paused, .failed(Sample.error), .paused),
+    (.paused, .stopped, .paused),
+    (.cancelled, .installed, .cancelled), (.cancelled, .failed(Sample.error), .cancelled),
+    (.cancelled, .stopped, .cancelled),
+  ]
+
+  @Test(
+    "The end of work leads where the table says, also after a pause or a cancel",
+    arguments: ends.indices)
+  func endOfWork(row: Int) throws {
+    let (state, result, expected) = Self.ends[row]
+    var queue = try Sample.queue(download: .active)
+    if state == .paused { _ = queue.apply(.pauseRequested(downloads: ["t-1"])) }
+    if state == .cancelled { _ = queue.apply(.cancelRequested(downloads: ["t-1"])) }
+    let decision = queue.apply(.workEnded(download: "t-1", result))
+    #expect(queue.download("t-1")?.state == expected)
+    #expect(queue.isWorked("t-1") == (expected == .active))
+    #expect((queue.download("t-1")?.error != nil) == (expected == .failed))
+    #expect(decision.effects.contains(.discardStaging(download: "t-1")) == (state == .cancelled))
+  }
+
+  // MARK: Transactions
+
+  enum Answer: CaseIterable, Sendable { case purchased, failed, deferred }
+
+  static let answers: [(TransactionState, Answer, TransactionState)] = [
+    (.purchasing, .purchased, .purchased), (.purchasing, .failed, .failed),
+    (.purchasing, .deferred, .deferred),
+    (.deferred, .purchased, .purchased), (.deferred, .failed, .failed),
+    (.deferred, .deferred, .deferred),
+    (.purchased, .purchased, .purchased), (.purchased, .failed, .purchased),
+    (.purchased, .deferred, .purchased),
+    (.failed, .purchased, .failed), (.failed, .failed, .failed), (.failed, .deferred, .failed),
+    (.restored, .purchased, .restored), (.restored, .failed, .restored),
+    (.restored, .deferred, .restored),
+  ]
+
+  @Test("The seller's answer changes only what waits for one", arguments: answers.indices)
+  func answer(row: Int) throws {
+    let (state, answer, expected) = Self.answers[row]
+    var queue = QueueState(transactions: [try Sample.transaction(state)])
+    let outcome: PurchaseOutcome =
+      switch answer {
+      case .purchased: .purchased(try Sample.grant(), contents: [try Sample.offer()])
+      case .failed: .failed(Sample.error)
+      case .deferred: .deferred
+      }
+    let decision = queue.apply(.purchaseAnswered(transaction: "t", outcome))
+    #expect(queue.transaction("t")?.state == expected)
+    #expect(decision.changes.isEmpty == (state == expected))
+  }
+
+  @Test(
+    "Finishing takes out what is purchased, failed or restored, and refuses the others",
+    arguments: TransactionState.allCases)
+  func finish(state: TransactionState) throws {
+    var queue = QueueState(transactions: [try Sample.transaction(state)])
+    let record = try #require(queue.transaction("t"))
+    let decision = queue.apply(.finishRequested(transaction: "t"))
+    switch state {
+    case .purchasing, .deferred:
+      #expect(queue.transaction("t") == record)
+      #expect(decision.changes.isEmpty)
+      guard case .refuse(let error) = decision.effects.first else {
+        Issue.record("It was not refused")
+        return
+      }
+      #expect(error.code == .cannotFinish)
+    case .purchased, .failed, .restored:
+      #expect(queue.transactions.isEmpty)
+      #expect(decision.changes == [.finish(record)])
+      #expect(decision.effects == [.reportRemoved([record])])
+    }
+  }
+}

@@ -1,0 +1,159 @@
+import ContentModel
+import Testing
+
+@Suite("The queue's state machine, story by story")
+struct QueueStateTests {
+  @Test("A payment is asked for, and is reported as purchasing before that")
+  func payment() throws {
+    var queue = QueueState()
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let decision = queue.apply(.paymentAdded(transaction: "t", payment))
+    let record = try #require(queue.transaction("t"))
+    #expect(record.state == .purchasing)
+    #expect(decision.changes == [.save(record)])
+    #expect(
+      decision.effects == [
+        .reportTransactions(["t"]), .purchase(transaction: "t", payment),
+      ])
+  }
+
+  @Test("A payment that is out of range fails without asking", arguments: [0, 11, -1])
+  func badQuantity(quantity: Int) throws {
+    var queue = QueueState()
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"), quantity: quantity)
+    let decision = queue.apply(.paymentAdded(transaction: "t", payment))
+    #expect(queue.transaction("t")?.state == .failed)
+    #expect(queue.transaction("t")?.error?.code == .paymentInvalid)
+    #expect(decision.effects == [.reportTransactions(["t"])])
+  }
+
+  @Test("Finishing early cancels the downloads and discards their bytes once the work has ended")
+  func finishEarly() throws {
+    var queue = try Sample.queue(download: .active)
+    let decision = queue.apply(.finishRequested(transaction: "t"))
+    #expect(queue.transactions.isEmpty)
+    #expect(queue.isWorked("t-1"))
+    #expect(decision.effects.contains(.stopWork(download: "t-1")))
+    #expect(!decision.effects.contains(.discardStaging(download: "t-1")))
+    guard case .reportRemoved(let removed) = decision.effects.first else {
+      Issue.record("The removal was not reported: \(decision)")
+      return
+    }
+    #expect(removed.first?.downloads.first?.state == .cancelled)
+    let end = queue.apply(.workEnded(download: "t-1", .stopped))
+    #expect(end.effects == [.discardStaging(download: "t-1")])
+    #expect(!queue.isWorked("t-1"))
+  }
+
+  @Test("A failed download leaves its transaction open and starts again, keeping its bytes")
+  func failedStartsAgain() throws {
+    var queue = try Sample.queue(download: .failed)
+    #expect(queue.transaction("t")?.state == .purchased)
+    let decision = queue.apply(.startRequested(downloads: ["t-1"]))
+    #expect(queue.download("t-1")?.state == .active)
+    #expect(queue.download("t-1")?.error == nil)
+    #expect(!decision.effects.contains(.discardStaging(download: "t-1")))
+  }
+
+  @Test("A cancelled download that is started again waits until its old work has ended")
+  func restartWhileStopping() throws {
+    var queue = try Sample.queue(download: .active)
+    _ = queue.apply(.cancelRequested(downloads: ["t-1"]))
+    let restart = queue.apply(.startRequested(downloads: ["t-1"]))
+    #expect(queue.download("t-1")?.state == .waiting)
+    #expect(!restart.effects.contains { $0.isStartOfWork })
+    let end = queue.apply(.workEnded(download: "t-1", .stopped))
+    let discard = try #require(end.effects.firstIndex(of: .discardStaging(download: "t-1")))
+    let start = try #require(end.effects.firstIndex { $0.isStartOfWork })
+    #expect(discard < start)
+    #expect(queue.download("t-1")?.state == .active)
+  }
+
+  @Test("No more downloads are worked on at once than the limit allows, in the queue's order")
+  func activeLimit() throws {
+    let transactions = try (1...5).map {
+      try Sample.transaction(.purchased, id: "t\($0)", sequence: $0, download: .waiting)
+    }
+    var queue = QueueState(transactions: transactions, activeLimit: 2)
+    _ = queue.apply(.startRequested(downloads: ["t3-1", "t5-1", "t1-1", "t2-1"]))
+    func states() -> [DownloadState] { queue.transactions.compactMap { $0.downloads.first?.state } }
+    #expect(
+      states() == [.waiting, .waiting, .active, .waiting, .active]
+        || states() == [.active, .active, .waiting, .waiting, .waiting])
+    _ = queue.apply(
+      .workEnded(
+        download: queue.transactions.first { $0.downloads[0].state == .active }?.downloads[0].id
+          ?? "", .installed))
+    #expect(states().filter { $0 == .active }.count == 2)
+    #expect(queue.download("t4-1")?.state == .waiting)
+    _ = queue.apply(.activeLimitChanged(4))
+    #expect(states().filter { $0 == .active }.count == 3)
+  }
+
+  @Test("At a launch everything unfinished is reported, and what was active goes on")
+  func launch() throws {
+    var queue = QueueState(transactions: [
+      try Sample.transaction(.purchasing, id: "a", sequence: 1),
+      try Sample.transaction(.purchased, id: "b", sequence: 2, download: .active),
+      try Sample.transaction(.purchased, id: "c", sequence: 3, download: .waiting),
+      try Sample.transaction(.purchased, id: "d", sequence: 4, download: .finished),
+    ])
+    let decision = queue.apply(.launched)
+    #expect(decision.effects.first == .reportTransactions(["a", "b", "c", "d"]))
+    #expect(decision.effects.contains(.reportDownloads(["b-1", "c-1", "d-1"])))
+    #expect(decision.effects.contains { if case .purchase("a", _) = $0 { true } else { false } })
+    #expect(queue.download("b-1")?.state == .active)
+    #expect(queue.isWorked("b-1"))
+    #expect(queue.download("c-1")?.state == .waiting)
+    #expect(decision.effects.filter(\.isStartOfWork).count == 1)
+  }
+
+  @Test("A restored transaction has its original, and downloads that wait to be asked for")
+  func restored() throws {
+    var queue = QueueState()
+    let decision = queue.apply(
+      .restored(transaction: "r", original: try Sample.grant(), contents: [try Sample.offer()]))
+    let record = try #require(queue.transaction("r"))
+    #expect(record.state == .restored)
+    #expect(record.original == (try Sample.grant()))
+    #expect(record.grant?.transactionIdentifier == "r")
+    #expect(record.downloads.map(\.state) == [.waiting])
+    #expect(decision.effects == [.reportTransactions(["r"]), .reportDownloads(["r-1"])])
+  }
+
+  @Test("Any sequence of events keeps the machine's promises", arguments: 0..<200)
+  func randomSequences(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    var queue = QueueState(activeLimit: 2)
+    var finished: Set<String> = []
+    for step in 0..<120 {
+      let event = try Sample.event(step: step, queue, &random)
+      let before = queue
+      let decision = queue.apply(event)
+      // Work begins and ends in pairs, within the limit, and only for what is active.
+      let started = decision.effects.filter(\.isStartOfWork).count
+      let active = queue.transactions.flatMap(\.downloads).filter { $0.state == .active }
+      #expect(active.count <= 2)
+      #expect(
+        active.allSatisfy { queue.isWorked($0.id) || before.download($0.id)?.state == .active })
+      #expect(started <= 2)
+      // A transaction is removed once.
+      for case .finish(let record) in decision.changes {
+        #expect(finished.insert(record.id).inserted)
+      }
+      // What differs from before is journaled.
+      for record in queue.transactions where before.transaction(record.id) != record {
+        #expect(decision.changes.contains(.save(record)), "step \(step) of seed \(seed): \(event)")
+      }
+      // Finished downloads stay finished, and have no error; failed ones have one.
+      for download in queue.transactions.flatMap(\.downloads) {
+        if before.download(download.id)?.state == .finished { #expect(download.state == .finished) }
+        #expect((download.error != nil) == (download.state == .failed))
+      }
+    }
+  }
+}
+
+extension QueueEffect {
+  var isStartOfWork: Bool { if case .startWork = self { true } else { false } }
+}

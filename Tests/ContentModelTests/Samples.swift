@@ -1,0 +1,95 @@
+import ContentModel
+import Testing
+
+/// Values for tests of the state machine.
+enum Sample {
+  static let error = ContentError(.fileFailed, "It failed", remedy: "Try again")
+
+  static func digest() throws -> Digest {
+    try #require(Digest(bytes: [UInt8](repeating: 7, count: 32)))
+  }
+
+  static func offer(_ product: String = "a", version: String = "1.0") throws -> ContentOffer {
+    let file = SignedFile(path: "targets/\(product)", length: 10, digest: try digest())
+    return ContentOffer(
+      productIdentifier: try ProductIdentifier(product),
+      contentIdentifier: try ProductIdentifier(product), version: try ContentVersion(version),
+      installedSize: 20, package: file, index: file)
+  }
+
+  static func grant() throws -> Grant {
+    Grant(
+      transactionIdentifier: "g", date: 0,
+      payment: Payment(productIdentifier: try ProductIdentifier("a")))
+  }
+
+  static func transaction(
+    _ state: TransactionState, id: String = "t", sequence: Int = 1, download: DownloadState? = nil
+  ) throws -> TransactionRecord {
+    let downloads = try download.map {
+      [
+        DownloadRecord(
+          id: "\(id)-1", offer: try offer(), state: $0, isRequested: $0 == .active,
+          error: $0 == .failed ? error : nil)
+      ]
+    }
+    return TransactionRecord(
+      id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      state: state, grant: state == .purchased || state == .restored ? try grant() : nil,
+      original: state == .restored ? try grant() : nil, error: state == .failed ? error : nil,
+      downloads: downloads ?? [])
+  }
+
+  /// A queue with one purchased transaction `t`, whose download `t-1` is in `state`.
+  static func queue(download state: DownloadState) throws -> QueueState {
+    let stored = state == .active ? DownloadState.waiting : state
+    var queue = QueueState(transactions: [try transaction(.purchased, download: stored)])
+    if state == .active { _ = queue.apply(.startRequested(downloads: ["t-1"])) }
+    return queue
+  }
+
+  /// A random event for `queue`, mostly about what is in it.
+  static func event(step: Int, _ queue: QueueState, _ random: inout SplitMix) throws -> QueueEvent {
+    let transactions = queue.transactions
+    let ids = transactions.map(\.id)
+    let downloads = transactions.flatMap { $0.downloads.map(\.id) }
+    let id = ids.randomElement(using: &random) ?? "none"
+    let download = downloads.randomElement(using: &random) ?? "none"
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0, 1:
+      return .paymentAdded(
+        transaction: "t\(step)", Payment(productIdentifier: try ProductIdentifier("a")))
+    case 2:
+      return .purchaseAnswered(
+        transaction: id, .purchased(try grant(), contents: [try offer(), try offer()]))
+    case 3:
+      return .purchaseAnswered(
+        transaction: id, Bool.random(using: &random) ? .deferred : .failed(error))
+    case 4: return .startRequested(downloads: downloads)
+    case 5: return .pauseRequested(downloads: [download])
+    case 6: return .resumeRequested(downloads: [download])
+    case 7: return .cancelRequested(downloads: [download])
+    case 8: return .finishRequested(transaction: id)
+    case 9:
+      return .restored(transaction: "r\(step)", original: try grant(), contents: [try offer()])
+    case 10: return .launched
+    default:
+      let worked = downloads.filter(queue.isWorked).randomElement(using: &random) ?? download
+      let results: [WorkResult] = [.installed, .failed(error), .stopped]
+      return .workEnded(download: worked, results.randomElement(using: &random) ?? .stopped)
+    }
+  }
+}
+
+/// A small random generator whose seed can be printed and replayed.
+struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}

@@ -1,0 +1,93 @@
+import ContentModel
+import Testing
+
+@Suite("Identifiers, versions and digests")
+struct ValueTests {
+  @Test(
+    "Identifiers of letters, digits, periods, underscores and hyphens are taken",
+    arguments: ["a", "com.example.book_1-x", "9", String(repeating: "a", count: 200)])
+  func goodIdentifiers(text: String) throws {
+    #expect(try ProductIdentifier(text).rawValue == text)
+  }
+
+  @Test(
+    "Identifiers that could leave a folder or confuse a person are refused",
+    arguments: [
+      "", "../x", ".", "..", ".hidden", "-option", "a/b", "a\\b", "a\u{0}b", "a b", "ä", "a\n",
+      String(repeating: "a", count: 201), String(repeating: "a", count: 300), "CACHEDIR.TAG",
+    ])
+  func badIdentifiers(text: String) {
+    let error = #expect(throws: ContentError.self) { try ProductIdentifier(text) }
+    #expect(error?.code == .identifierInvalid)
+    #expect(error?.message.utf8.contains(0) == false)
+  }
+
+  @Test(
+    "Versions are ordered by number",
+    arguments: [
+      ("1.0.2", "1.0.3"), ("1.0.3", "1.1.2"), ("1.1.2", "2.0.0"), ("1.9", "1.10"), ("1.4", "1.4.1"),
+      ("2.4", "2.31"), ("0", "0.0.1"), ("1.5", "2.0"),
+    ])
+  func order(older: String, newer: String) throws {
+    #expect(try ContentVersion(older) < ContentVersion(newer))
+    #expect(try !(ContentVersion(newer) < ContentVersion(older)))
+    #expect(try ContentVersion(older) != ContentVersion(newer))
+  }
+
+  @Test("Missing numbers are zero", arguments: [("1.0", "1.0.0"), ("1", "1.0"), ("01.2", "1.2")])
+  func equality(left: String, right: String) throws {
+    #expect(try ContentVersion(left) == ContentVersion(right))
+    #expect(try ContentVersion(left).hashValue == ContentVersion(right).hashValue)
+    #expect(try ContentVersion(left).rawValue == left)
+  }
+
+  @Test(
+    "Texts that are no series of integers are refused",
+    arguments: [
+      "", ".", "1.", ".1", "1..2", "1.a", "-1", "1.2-beta", " 1", "1 ", "١", "1/2",
+      "1234567890123456789", String(repeating: "1.", count: 16) + "1",
+    ])
+  func badVersions(text: String) {
+    let error = #expect(throws: ContentError.self) { try ContentVersion(text) }
+    #expect(error?.code == .versionInvalid)
+  }
+
+  @Test("A digest is written as it was read")
+  func digest() throws {
+    let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    let digest = try #require(Digest(hex: hex))
+    #expect(digest.hex == hex)
+    #expect(Digest(bytes: digest.bytes) == digest)
+    #expect(Digest(hex: hex.uppercased()) == digest)
+    #expect(Digest(hex: String(hex.dropLast())) == nil)
+    #expect(Digest(hex: "g" + hex.dropFirst()) == nil)
+    #expect(Digest(bytes: [1, 2]) == nil)
+  }
+
+  @Test("An index whose numbers contradict each other is not computed with")
+  func index() throws {
+    let digest = try Sample.digest()
+    func index(_ length: Int64, _ block: Int, _ count: Int, size: Int64 = 1) -> PackageIndex {
+      PackageIndex(
+        packageLength: length, blockLength: block, blocks: Array(repeating: digest, count: count),
+        files: [IndexedFile(path: "a", kind: .file, size: size, digest: digest)])
+    }
+    #expect(index(4097, 4096, 2).isConsistent)
+    #expect(index(4097, 4096, 2).range(ofBlock: 1) == 4096..<4097)
+    #expect(!index(4097, 4096, 1).isConsistent)
+    #expect(!index(-1, 4096, 0).isConsistent)
+    #expect(!index(10, 0, 1).isConsistent)
+    #expect(!index(10, -4096, 1).isConsistent)
+    #expect(!index(.max, 4096, 1).isConsistent)
+    #expect(!index(10, 4096, 1, size: -1).isConsistent)
+  }
+
+  @Test("Every failure has a group and says whether trying again can help")
+  func groups() {
+    #expect(ContentError.Code.diskFull.group == .diskSpace)
+    #expect(ContentError.Code.diskFull.isRetryable)
+    #expect(ContentError.Code.signatureInvalid.group == .trust)
+    #expect(!ContentError.Code.signatureInvalid.isRetryable)
+    #expect(ContentError.Code(rawValue: 4711).group == .internal)
+  }
+}

@@ -1,0 +1,139 @@
+import ContentModel
+import FileIO
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Files relative to a folder's descriptor")
+struct DirectoryTests {
+  private func code(_ body: () throws -> Void) -> ContentError.Code? {
+    do {
+      try body()
+      return nil
+    } catch { return (error as? ContentError)?.code }
+  }
+
+  @Test(
+    "A name that is more than one component never reaches the system",
+    arguments: ["", ".", "..", "a/b", "/etc", "a\u{0}b"])
+  func names(name: String) throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    #expect(code { _ = try folder.createFile(name) } == .inconsistent)
+    #expect(code { try folder.removeTree(name) } == .inconsistent)
+    #expect(code { _ = try folder.directory(name) } == .inconsistent)
+  }
+
+  @Test("No link is followed, neither to a file nor to a folder")
+  func links() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.createDirectory("real").replaceFile("file", with: [1])
+    try folder.createLink("link", to: "real")
+    try folder.createLink("fileLink", to: "real/file")
+    #expect(throws: ContentError.self) { try folder.directory("link") }
+    #expect(throws: ContentError.self) { try folder.file("fileLink").status() }
+    #expect(throws: ContentError.self) { try folder.createFile("fileLink").status() }
+    #expect(try folder.link("link") == "real")
+    #expect(try folder.link("real") == nil)
+    #expect(try folder.link("nothing") == nil)
+  }
+
+  @Test("Removing a tree removes links, never what they name")
+  func removeTree() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.createDirectory("kept").replaceFile("file", with: [1])
+    let doomed = try folder.createDirectory("doomed").createDirectory("deep")
+    try doomed.createLink("out", to: "../../kept")
+    try doomed.replaceFile("file", with: [2])
+    try folder.removeTree("doomed")
+    #expect(try folder.status(of: "doomed") == nil)
+    #expect(try folder.directory("kept").contents(of: "file", limit: 10) == [1])
+    try folder.removeTree("doomed")
+  }
+
+  @Test("Replacing a file leaves the old or the new one, whichever operation fails")
+  func replace() throws {
+    for n in 1... {
+      let temporary = try TemporaryFolder()
+      try temporary.opened().replaceFile("file", with: [1, 1])
+      let plan = FaultPlan(failing: n)
+      let faulty = try? temporary.opened(plan.fileSystem)
+      try? faulty?.replaceFile("file", with: [2, 2, 2])
+      let contents = try temporary.opened().contents(of: "file", limit: 10)
+      #expect(contents == [1, 1] || contents == [2, 2, 2])
+      try temporary.opened().replaceFile("file", with: [3])
+      #expect(try temporary.opened().contents(of: "file", limit: 10) == [3])
+      if !plan.hasFired { break }
+    }
+  }
+
+  @Test("Renaming without replacing refuses an existing name; exchanging swaps")
+  func renames() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.replaceFile("a", with: [1])
+    try folder.replaceFile("b", with: [2])
+    #expect(throws: ContentError.self) {
+      try folder.renameWithoutReplacing("a", to: folder, "b")
+    }
+    try folder.exchange("a", with: folder, "b")
+    #expect(try folder.contents(of: "a", limit: 1) == [2])
+    try folder.rename("a", to: folder, "b")
+    #expect(try folder.status(of: "a") == nil)
+    #expect(Set(try folder.entries().map(\.name)) == ["b"])
+  }
+
+  @Test("A file longer than the limit is not read")
+  func limit() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.replaceFile("file", with: Array(repeating: 7, count: 100))
+    #expect(try folder.contents(of: "file", limit: 100).count == 100)
+    #expect(code { _ = try folder.contents(of: "file", limit: 99) } == .limitExceeded)
+  }
+
+  @Test("A FIFO in the way neither hangs nor is read")
+  func fifo() throws {
+    let temporary = try TemporaryFolder()
+    #expect(mkfifo(temporary.path("pipe"), 0o600) == 0)
+    let folder = try temporary.opened()
+    #expect(code { _ = try folder.contents(of: "pipe", limit: 10) } == .fileFailed)
+    #expect(try folder.status(of: "pipe")?.kind == .other)
+  }
+
+  @Test("A lock keeps others out for as long as its file is open")
+  func lock() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    func takeAndRelease() throws {
+      let held = try folder.updatedFile("lock")
+      #expect(try held.tryLock())
+      let other = try folder.updatedFile("lock")
+      #expect(try !other.tryLock())
+    }
+    try takeAndRelease()
+    let later = try folder.updatedFile("lock")
+    #expect(try later.tryLock())
+  }
+
+  @Test("System failures are sorted by what a person can do")
+  func errors() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    #expect(code { _ = try folder.file("nothing").status() } == .fileMissing)
+    #expect(code { _ = try FileSystem.real.directory(at: "/proc/x", creating: true) } != nil)
+    #expect(ContentError(errno: ENOSPC, .write, "x").code == .diskFull)
+    #expect(ContentError(errno: EDQUOT, .write, "x").code == .diskFull)
+    #expect(ContentError(errno: EROFS, .write, "x").code == .notPermitted)
+    #expect(ContentError(errno: EMFILE, .open, "x").code == .tooManyFiles)
+    #expect(ContentError(errno: EIO, .read, "x").cause == "Input/output error")
+  }
+
+  @Test("Writing to a full device is an error of disk space")
+  func fullDevice() throws {
+    let devices = try FileSystem.real.directory(at: "/dev")
+    #expect(code { try devices.updatedFile("full").write([1]) } == .diskFull)
+  }
+}
