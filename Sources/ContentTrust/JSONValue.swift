@@ -1,0 +1,90 @@
+/// A JSON document as a tree that keeps every field, known or not.
+///
+/// Numbers are integers only: signatures are made over the canonical form, which has no others.
+package enum JSONValue: Hashable, Sendable {
+  case null
+  case bool(Bool)
+  case integer(Int64)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  /// The member `key` of an object; nil for other values and when there is none.
+  package subscript(key: String) -> JSONValue? {
+    if case .object(let members) = self { members[key] } else { nil }
+  }
+
+  /// The text of a string; nil for other values.
+  package var string: String? { if case .string(let text) = self { text } else { nil } }
+
+  /// The number of an integer; nil for other values.
+  package var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+
+  /// The canonical form: what signatures and key identifiers are computed over.
+  ///
+  /// No white space, members sorted by code point, strings escape `"` and `\` only, so that it is
+  /// no JSON where a string holds control characters. Source: OLPC Canonical JSON.
+  package var canonical: [UInt8] { encoded(escapingControls: false) }
+
+  /// JSON without white space, members sorted by code point.
+  package var encoded: [UInt8] { encoded(escapingControls: true) }
+
+  private func encoded(escapingControls: Bool) -> [UInt8] {
+    var encoder = JSONEncoding(escapesControls: escapingControls)
+    encoder.append(self)
+    return encoder.bytes
+  }
+}
+
+private struct JSONEncoding {
+  let escapesControls: Bool
+  var bytes: [UInt8] = []
+
+  init(escapesControls: Bool) { self.escapesControls = escapesControls }
+
+  mutating func append(_ value: JSONValue) {
+    switch value {
+    case .null: bytes += "null".utf8
+    case .bool(let truth): bytes += (truth ? "true" : "false").utf8
+    case .integer(let number): bytes += String(number).utf8
+    case .string(let text): append(text)
+    case .array(let elements):
+      appendList(elements, "[", "]") { $0.append($1) }
+    case .object(let members):
+      // Swift orders strings by canonical equivalence; the canonical form orders by code point,
+      // which is the order of UTF-8 bytes.
+      let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+      appendList(sorted, "{", "}") { encoding, member in
+        encoding.append(member.key)
+        encoding.bytes.append(UInt8(ascii: ":"))
+        encoding.append(member.value)
+      }
+    }
+  }
+
+  private mutating func appendList<Element>(
+    _ elements: [Element], _ open: Unicode.Scalar, _ close: Unicode.Scalar,
+    _ append: (inout JSONEncoding, Element) -> Void
+  ) {
+    bytes.append(UInt8(ascii: open))
+    for (index, element) in elements.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      append(&self, element)
+    }
+    bytes.append(UInt8(ascii: close))
+  }
+
+  private mutating func append(_ text: String) {
+    bytes.append(UInt8(ascii: "\""))
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+      case 0..<0x20 where escapesControls:
+        bytes += (byte < 0x10 ? "\\u000" : "\\u00").utf8
+        bytes += String(byte, radix: 16).utf8
+      default: bytes.append(byte)
+      }
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+}

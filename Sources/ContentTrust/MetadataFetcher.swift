@@ -1,0 +1,31 @@
+import ContentModel
+package import FileIO
+
+/// Where a store's files come from.
+///
+/// Called from any thread, blocks, may be called by several threads at once.
+package protocol MetadataFetcher: Sendable {
+  /// All bytes of the file at `path` below the store, components separated by `/`; nil when it is
+  /// not there.
+  ///
+  /// Throws `limitExceeded` as soon as there are more than `limit` bytes, without reading on.
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]?
+}
+
+/// A store in a local folder; follows no link below it.
+package struct FolderFetcher: MetadataFetcher {
+  private let folder: Directory
+
+  /// Reads below `folder`.
+  package init(_ folder: Directory) { self.folder = folder }
+
+  package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    let components = path.split(separator: "/", omittingEmptySubsequences: false)
+    do {
+      let parent = try folder.directory(at: components.dropLast())
+      return try parent.contents(of: components.last.map(String.init) ?? "", limit: limit)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// The files of a store as its verified metadata promises them.
+package struct TrustedTargets: Sendable {
+  /// The version of the targets metadata.
+  package let version: Int64
+  /// When the targets metadata must not be believed any more.
+  package let expires: Date
+  /// The files by target name, such as `com.example.book/1.0/content.pkg`.
+  package let targets: [String: TargetFile]
+  private let usesConsistentSnapshots: Bool
+  private let fetcher: any MetadataFetcher
+
+  /// Takes targets that were verified by `root`.
+  package init(_ role: TargetsRole, root: RootRole, fetcher: any MetadataFetcher) {
+    version = role.version
+    expires = role.expires
+    targets = role.targets
+    usesConsistentSnapshots = root.usesConsistentSnapshots
+    self.fetcher = fetcher
+  }
+
+  /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
+  package func path(of name: String, _ file: TargetFile) -> String {
+    usesConsistentSnapshots ? Self.consistentPath(of: name, file.digest) : "targets/\(name)"
+  }
+
+  /// Where a store with consistent snapshots keeps the target `name`.
+  package static func consistentPath(of name: String, _ digest: Digest) -> String {
+    var components = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    components.append("\(digest.hex).\(components.removeLast())")
+    return "targets/\(components.joined(separator: "/"))"
+  }
+
+  /// All bytes of a small target, verified; blocks while they are fetched.
+  ///
+  /// Throws `storeMissing` when the target is not promised or not there, `limitExceeded` beyond
+  /// `limit` bytes, `digestMismatch` when the bytes are others.
+  package func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
+    guard let file = targets[name] else { throw ContentError.storeMissing("target \(name)") }
+    guard file.length <= limit else {
+      throw ContentError(
+        .limitExceeded, "\(name) has \(file.length) bytes, more than the \(limit) that are read",
+        remedy: "The store's owner publishes a shorter one", subject: name)
+    }
+    let path = path(of: name, file)
+    let bytes: [UInt8]?
+    do {
+      bytes = try fetcher.fetch(path, limit: file.length)
+    } catch let error as ContentError where error.code == .limitExceeded {
+      throw ContentError.digestMismatch(name, "it has more than \(file.length) bytes")
+    }
+    guard let bytes else { throw ContentError.storeMissing(path) }
+    try check(bytes, length: file.length, digest: file.digest, of: name)
+    return bytes
+  }
+}

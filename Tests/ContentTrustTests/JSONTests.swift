@@ -1,0 +1,78 @@
+import ContentTrust
+import Testing
+
+@Suite struct JSONTests {
+  private func parsed(_ text: String) throws -> JSONValue {
+    try JSONValue(parsing: Array(text.utf8))
+  }
+
+  @Test(arguments: [
+    (#"{}"#, #"{}"#),
+    (#" [ 1 , -2,0 ] "#, #"[1,-2,0]"#),
+    (#"{"b":true,"a":null,"B":false}"#, #"{"B":false,"a":null,"b":true}"#),
+    (#"{"a":{"d":[],"c":"x"},"":1}"#, #"{"":1,"a":{"c":"x","d":[]}}"#),
+    (#""a\/\"\\b""#, #""a/\"\\b""#),
+    (#""\u00e9\ud83d\ude00""#, "\"é😀\""),
+    ("\"\\n\\t\\u0001\"", "\"\n\t\u{1}\""),
+    (#"{"\uffff":1,"\ud83d\ude00":2,"z":3}"#, "{\"z\":3,\"\u{ffff}\":1,\"😀\":2}"),
+    (#"9223372036854775807"#, #"9223372036854775807"#),
+    (#"-9223372036854775808"#, #"-9223372036854775808"#),
+  ])
+  func `the canonical form sorts by code point and escapes only quote and back-slash`(
+    _ text: String, _ expected: String
+  ) throws {
+    #expect(try parsed(text).canonical == Array(expected.utf8))
+  }
+
+  @Test func `what is encoded is read back equal, control characters included`() throws {
+    let value = JSONValue.object([
+      "text": .string("line\nbell\u{7}quote\"slash\\"), "list": .array([.null, .bool(true)]),
+      "number": .integer(-7),
+    ])
+    #expect(try JSONValue(parsing: value.encoded) == value)
+  }
+
+  @Test(arguments: [
+    "", " ", "{", "}", "[1,]", "[1 2]", "{\"a\":1,}", "{\"a\" 1}", "{a:1}", "{\"a\":}", "[",
+    "01", "-01", "-0", "-", "1.0", "1e3", "1E3", "9223372036854775808", "+1", "0x1", "NaN",
+    "tru", "nulL", "\"", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\ud800\"",
+    "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"a\nb\"", "1 2", "{} {}", "[]x", "'a'", "/**/1",
+    "\u{feff}{}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
+    "{\"\\u00e9\":1,\"e\\u0301\":2}",
+  ])
+  func `what is not strict JSON is refused`(_ text: String) {
+    #expect(throws: JSONSyntaxError.self) { try parsed(text) }
+  }
+
+  @Test(
+    arguments: [
+      [0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80],
+    ] as [[UInt8]])
+  func `bytes that are not UTF-8 are refused`(_ bytes: [UInt8]) {
+    let quote = UInt8(ascii: "\"")
+    #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: [quote] + bytes + [quote]) }
+  }
+
+  @Test func `32 levels are read and 33 are refused`() throws {
+    func nested(_ levels: Int) -> String {
+      String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+    }
+    _ = try parsed(nested(32))
+    #expect(throws: JSONSyntaxError.self) { try parsed(nested(33)) }
+    #expect(throws: JSONSyntaxError.self) { try parsed(String(repeating: "[", count: 100_000)) }
+  }
+
+  @Test func `more bytes than the limit are refused before they are parsed`() {
+    #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: Array("1000".utf8), limit: 3) }
+  }
+
+  @Test func `every prefix of a document is refused`() throws {
+    let text = #"{"a":[1,-2,{"b":"\u00e9\n"}],"c":null,"d":true}"#
+    _ = try parsed(text)
+    for count in 0..<text.utf8.count {
+      #expect(throws: JSONSyntaxError.self) {
+        try JSONValue(parsing: Array(text.utf8.prefix(count)))
+      }
+    }
+  }
+}

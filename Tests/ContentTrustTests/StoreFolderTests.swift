@@ -1,0 +1,406 @@
+import ContentModel
+import ContentPackage
+import ContentStore
+import ContentTrust
+import Digests
+import FileIO
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@Suite struct StoreFolderTests {
+  private let folder: TemporaryFolder
+  private let now = Date(timeIntervalSince1970: 1_900_000_000)
+  private let book: ProductIdentifier
+  private static let day: TimeInterval = 86_400
+
+  init() throws {
+    folder = try TemporaryFolder()
+    book = try ProductIdentifier("com.example.book")
+  }
+
+  private var storePath: String { folder.path("shop/store") }
+
+  private func created() throws -> StoreFolder { try StoreFolder.create(at: storePath, now: now) }
+
+  /// The store's files as a new client sees them at `time`.
+  private func read(at time: Date? = nil, root: [UInt8]? = nil) throws -> TrustedTargets {
+    let time = time ?? now
+    let trust = try TemporaryFolder()
+    defer { withExtendedLifetime(trust) {} }
+    let client = TrustClient(
+      trustFolder: try trust.opened(),
+      fetcher: FolderFetcher(try FileSystem.real.directory(at: storePath)), now: { time })
+    return try client.refresh(
+      initialRoot: try root ?? StoreFolder.open(at: storePath).initialRoot())
+  }
+
+  /// Builds a package and returns its path.
+  private func package(
+    _ product: String = "com.example.book", _ version: String, text: String = "words",
+    name: String? = nil
+  ) throws -> String {
+    let directory = try folder.opened()
+    let number = try directory.entries().count
+    let source = try directory.createDirectory("source-\(number)", exclusive: true)
+    try source.createDirectory("Contents").replaceFile("page-1.txt", with: Array(text.utf8))
+    let output = name ?? "package-\(number).pkg"
+    _ = try buildPackage(
+      folder: source, output: directory, outputName: output,
+      productIdentifier: ProductIdentifier(product), version: ContentVersion(version))
+    return folder.path(output)
+  }
+
+  /// Every file below the store with its bytes' digest.
+  private func files() throws -> [String: String] {
+    func files(in directory: Directory, _ prefix: String) throws -> [String: String] {
+      var found: [String: String] = [:]
+      for entry in try directory.entries() {
+        if entry.kind == .directory {
+          found.merge(
+            try files(in: directory.directory(entry.name), "\(prefix)\(entry.name)/")
+          ) { $1 }
+        } else {
+          let bytes = try directory.contents(of: entry.name, limit: 1 << 30)
+          found[prefix + entry.name] = try Digest(of: bytes).hex
+        }
+      }
+      return found
+    }
+    return try files(in: FileSystem.real.directory(at: storePath), "")
+  }
+
+  // MARK: Creating
+
+  @Test func `a new store has signed metadata, no products, and keys of its own beside it`() throws
+  {
+    let store = try created()
+    #expect(try store.products().isEmpty)
+    #expect(try read().targets.isEmpty)
+    #expect(
+      try Set(files().keys) == [
+        "metadata/1.root.json", "metadata/1.targets.json", "metadata/1.snapshot.json",
+        "metadata/timestamp.json",
+      ])
+    let parent = try FileSystem.real.directory(at: folder.path("shop"))
+    #expect(try parent.status(of: "store.keys")?.permissions == 0o700)
+    let keys = try parent.directory("store.keys")
+    #expect(
+      try Set(keys.entries().map(\.name)) == [
+        "root.pem", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
+      ])
+    for entry in try keys.entries() {
+      #expect(try keys.status(of: entry.name)?.permissions == 0o600)
+    }
+  }
+
+  @Test func `a store is not created over another one or over other files`() throws {
+    _ = try created()
+    #expect(code { _ = try created() } == .usage)
+    try folder.opened().createDirectory("other").replaceFile("file", with: [1])
+    #expect(code { _ = try StoreFolder.create(at: folder.path("other")) } == .usage)
+  }
+
+  @Test func `what is no store is not opened`() throws {
+    #expect(code { _ = try StoreFolder.open(at: storePath) } == .storeMissing)
+    #expect(code { _ = try StoreFolder.open(at: folder.path) } == .storeMissing)
+  }
+
+  // MARK: Publishing
+
+  @Test func `a published package is read back with everything the catalogue says of it`() throws {
+    let store = try created()
+    let path = try package("com.example.book", "1.10")
+    let details = ProductDetails(
+      title: "A Book", description: "It has pages.", releaseNotes: "More pages", price: "2.99",
+      currency: "EUR")
+    let published = try store.publish([path], details: details, now: now)
+    let bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 30)
+    #expect(published.map(\.version.rawValue) == ["1.10"])
+    #expect(published.map(\.digest) == [try Digest(of: bytes)])
+
+    let targets = try read()
+    let name = "com.example.book/1.10/content.pkg"
+    #expect(
+      Set(targets.targets.keys) == [
+        name, "com.example.book/1.10/content.index", "com.example.book/product.json",
+      ])
+    #expect(try targets.fetchTarget(name) == bytes)
+    #expect(
+      targets.targets[name]?.custom
+        == .object([
+          "productIdentifier": .string("com.example.book"),
+          "contentIdentifier": .string("com.example.book"), "contentVersion": .string("1.10"),
+          "installedSize": .integer(published.first?.installedSize ?? -1),
+          "index": .string("com.example.book/1.10/content.index"),
+        ]))
+    let index = try JSONDecoder().decode(
+      PackageIndex.self,
+      from: Data(try targets.fetchTarget("com.example.book/1.10/content.index")))
+    #expect(index.isConsistent)
+    #expect(index.packageLength == Int64(bytes.count))
+    #expect(index.files.map(\.path).contains("Contents/page-1.txt"))
+    #expect(index.installedSize == published.first?.installedSize)
+    let record = try targets.fetchRecord(of: book)
+    #expect(record.texts["en"]?.title == "A Book")
+    #expect(record.price == "2.99" && record.currency == "EUR")
+  }
+
+  @Test func `products are listed with their versions, newest first`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "1.9"), package("b", "1")], now: now)
+    try store.publish([package("com.example.book", "1.10")], now: now)
+    try store.add(ProductIdentifier("a"), details: ProductDetails(title: "No content"), now: now)
+    let products = try store.products()
+    #expect(products.map(\.record.productIdentifier.rawValue) == ["a", "b", "com.example.book"])
+    #expect(products.map { $0.versions.map(\.version.rawValue) } == [[], ["1"], ["1.10", "1.9"]])
+    #expect(products[0].record.texts["en"]?.title == "No content")
+    #expect(products[1].record.texts["en"]?.title == "b")
+  }
+
+  @Test func `several packages are one step of the metadata`() throws {
+    let store = try created()
+    try store.publish([package("a", "1"), package("b", "1"), package("c", "1")], now: now)
+    #expect(try read().version == 2)
+  }
+
+  @Test func `texts and price stay when a later publication says nothing of them`() throws {
+    let store = try created()
+    let details = ProductDetails(title: "Ein Buch", language: "de", price: "1.50")
+    try store.publish([package("com.example.book", "1")], details: details, now: now)
+    try store.publish([package("com.example.book", "2")], now: now)
+    let notes = ProductDetails(releaseNotes: "Now with an end")
+    try store.publish([package("com.example.book", "3")], details: notes, now: now)
+    let record = try read().fetchRecord(of: book)
+    #expect(record.texts["de"] == ProductText(title: "Ein Buch"))
+    #expect(record.texts["en"]?.releaseNotes == "Now with an end")
+    #expect(record.price == "1.50" && record.currency == "USD")
+    try store.add(book, details: ProductDetails(price: "0.00"), now: now)
+    let free = try read().fetchRecord(of: book)
+    #expect(free.price == nil && free.currency == nil)
+  }
+
+  @Test func `a version that is published with other bytes is refused, equal by number`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "1.0")], now: now)
+    let before = try files()
+    let other = try package("com.example.book", "1.0.0", text: "other")
+    let error = #expect(throws: ContentError.self) { try store.publish([other], now: now) }
+    #expect(error?.code == .versionExists)
+    #expect(error?.remedy.contains("Raise ContentVersion") == true)
+    #expect(try files() == before)
+  }
+
+  @Test func `publishing the same bytes again succeeds and changes nothing`() throws {
+    let store = try created()
+    let path = try package("com.example.book", "1.0")
+    try store.publish([path], now: now)
+    let before = try files()
+    #expect(try store.publish([path, path], now: now.addingTimeInterval(5)).isEmpty)
+    #expect(try files() == before)
+    try store.publish([path], details: ProductDetails(title: "New"), now: now)
+    #expect(try read().fetchRecord(of: book).texts["en"]?.title == "New")
+  }
+
+  @Test func `one version given twice with other bytes is refused`() throws {
+    let store = try created()
+    let paths = [try package("a", "1"), try package("a", "1.0", text: "other")]
+    #expect(code { try store.publish(paths, now: now) } == .versionExists)
+  }
+
+  @Test func `a bad package refuses the whole publish, and every bad one is named`() throws {
+    let store = try created()
+    let before = try files()
+    let good = try package("a", "1")
+    let misnamed = try package("b", "1", name: "wrong.zip")
+    try folder.opened().replaceFile("broken.pkg", with: Array("no archive".utf8))
+    let paths = [good, folder.path("broken.pkg"), misnamed, folder.path("missing.pkg")]
+    let error = #expect(throws: ContentError.self) { try store.publish(paths, now: now) }
+    for name in ["broken.pkg", "wrong.zip", "missing.pkg"] {
+      #expect(error?.message.contains(name) == true)
+    }
+    #expect(error?.message.contains(good) == false)
+    #expect(error?.code == .formUnknown)
+    #expect(try files() == before)
+  }
+
+  @Test func `a refused package is named with all its findings`() throws {
+    let store = try created()
+    let info = """
+      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
+      <key>ContentVersion</key><string>1.0</string>
+      <key>IAPProductIdentifier</key><string>a</string></dict></plist>
+      """
+    let tar = Self.tar([
+      ("ContentInfo.plist", info), ("Contents/run", "#!/bin/sh\n"), ("../evil", "x"),
+    ])
+    try folder.opened().replaceFile("two-faults.pkg", with: tar)
+    let path = folder.path("two-faults.pkg")
+    let error = #expect(throws: ContentError.self) { try store.publish([path], now: now) }
+    #expect(error?.message.contains(path) == true)
+    #expect(error?.message.contains("run") == true)
+    #expect(error?.message.contains("evil") == true)
+    #expect(error?.code.group == .package)
+    #expect(try read().version == 1)
+  }
+
+  /// A plain tar archive (POSIX ustar) of regular files.
+  private static func tar(_ files: [(name: String, text: String)]) -> [UInt8] {
+    var archive: [UInt8] = []
+    for file in files {
+      func octal(_ value: Int, _ width: Int) -> [UInt8] {
+        let digits = String(value, radix: 8)
+        return Array((String(repeating: "0", count: width - digits.utf8.count) + digits).utf8) + [0]
+      }
+      var header = [UInt8](repeating: 0, count: 512)
+      func put(_ bytes: some Collection<UInt8>, at offset: Int) {
+        header.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+      }
+      put(file.name.utf8, at: 0)
+      put(octal(0o644, 7), at: 100)
+      put(octal(0, 7) + octal(0, 7), at: 108)
+      put(octal(file.text.utf8.count, 11) + octal(0, 11), at: 124)
+      put("        0".utf8, at: 148)
+      put("ustar\u{0}00".utf8, at: 257)
+      put(octal(header.reduce(0) { $0 + Int($1) }, 6), at: 148)
+      archive += header + Array(file.text.utf8)
+      archive += [UInt8](repeating: 0, count: (512 - file.text.utf8.count % 512) % 512)
+    }
+    return archive + [UInt8](repeating: 0, count: 1024)
+  }
+
+  @Test(arguments: [
+    ProductDetails(price: "free"), ProductDetails(price: "1,50"), ProductDetails(price: "1."),
+    ProductDetails(price: ""), ProductDetails(price: "1.2.3"), ProductDetails(price: "-1"),
+    ProductDetails(currency: "euro"), ProductDetails(currency: "eur"),
+    ProductDetails(language: ""), ProductDetails(language: "e n"),
+    ProductDetails(type: .consumable),
+  ])
+  func `details that cannot be are refused`(_ details: ProductDetails) throws {
+    let store = try created()
+    let path = try package("a", "1")
+    #expect(code { try store.publish([path], details: details, now: now) } == .usage)
+    #expect(try read().version == 1)
+  }
+
+  @Test func `a product with content cannot become a consumable`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "1")], now: now)
+    #expect(
+      code { try store.add(book, details: ProductDetails(type: .consumable), now: now) } == .usage)
+  }
+
+  // MARK: Refreshing
+
+  @Test func `an expired catalogue is valid again after a refresh`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "1")], now: now)
+    let later = now.addingTimeInterval(91 * Self.day)
+    #expect(code { _ = try read(at: later) } == .metadataExpired)
+    try store.refresh(now: later)
+    #expect(try read(at: later).targets.count == 3)
+    #expect(code { _ = try read(at: later.addingTimeInterval(91 * Self.day)) } == .metadataExpired)
+  }
+
+  @Test func `a refresh late in the root's life renews the root for those who trust the first`()
+    throws
+  {
+    let store = try created()
+    let first = try store.initialRoot()
+    let later = now.addingTimeInterval(3700 * Self.day)
+    #expect(code { _ = try read(at: later, root: first) } == .metadataExpired)
+    try store.refresh(now: later)
+    #expect(try read(at: later, root: first).version == 2)
+    try store.refresh(now: later)
+    #expect(try files().keys.filter { $0.hasSuffix(".root.json") }.count == 2)
+  }
+
+  // MARK: Keys and locks
+
+  @Test func `a second publisher is refused while one publishes`() throws {
+    let store = try created()
+    let keys = try FileSystem.real.directory(at: folder.path("shop/store.keys"))
+    do {
+      let lock = try keys.updatedFile("lock")
+      #expect(try lock.tryLock())
+      #expect(code { try store.refresh(now: now) } == .storeLocked)
+      #expect(code { try store.add(book, now: now) } == .storeLocked)
+      #expect(try store.products().isEmpty)
+      withExtendedLifetime(lock) {}
+    }
+    try store.refresh(now: now)
+  }
+
+  @Test func `without its keys a store is read but not written`() throws {
+    let store = try created()
+    let parent = try FileSystem.real.directory(at: folder.path("shop"))
+    try parent.directory("store.keys").removeFile("snapshot.pem")
+    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    try parent.removeTree("store.keys")
+    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    #expect(try store.products().isEmpty)
+  }
+
+  @Test func `another store's key is refused before anything is published`() throws {
+    let store = try created()
+    let keys = try FileSystem.real.directory(at: folder.path("shop/store.keys"))
+    try keys.replaceFile("targets.pem", with: SigningKey.generate().pem, mode: 0o600)
+    #expect(code { try store.add(book, now: now) } == .keyUnusable)
+    #expect(try read().version == 1)
+  }
+
+  // MARK: Faults
+
+  @Test func `whichever step of creating a store fails, creating it again succeeds`() throws {
+    var step = 0
+    var fired = true
+    while fired {
+      step += 1
+      let path = folder.path("store-\(step)")
+      let fault = FaultAtStep(step)
+      let failure = code {
+        _ = try StoreFolder.create(at: path, now: now, fileSystem: fault.fileSystem)
+      }
+      fired = fault.hasFired
+      guard failure != nil else { continue }
+      if let store = try? StoreFolder.open(at: path) {
+        #expect(try store.products().isEmpty)
+      } else {
+        _ = try StoreFolder.create(at: path, now: now)
+      }
+      try StoreFolder.open(at: path).add(book, now: now)
+    }
+    #expect(step > 30)
+  }
+
+  @Test
+  func
+    `whichever step of publishing fails, the catalogue is old or new, and publishing again succeeds`()
+    throws
+  {
+    _ = try created().publish([package("com.example.book", "1")], now: now)
+    var (step, version, fired) = (0, 1, true)
+    var outcomes: Set<Int> = []
+    while fired {
+      step += 1
+      version += 1
+      let next = try package("com.example.book", "\(version)", text: "text \(version)")
+      let count = try read().targets.count
+      let fault = FaultAtStep(step)
+      let failure = code {
+        try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)
+          .publish([next], now: now)
+      }
+      fired = fault.hasFired
+      let seen = try read().targets.count
+      #expect(seen == count || seen == count + 2)
+      if failure == nil { #expect(seen == count + 2) } else { outcomes.insert(seen - count) }
+      try StoreFolder.open(at: storePath).publish([next], now: now)
+      let targets = try read()
+      #expect(targets.targets.count == count + 2)
+      #expect(try !targets.fetchTarget("com.example.book/\(version)/content.pkg").isEmpty)
+    }
+    #expect(outcomes.contains(0))
+    #expect(step > 40)
+  }
+}

@@ -1,0 +1,39 @@
+import ContentModel
+import ContentTrust
+import Synchronization
+
+/// A store whose files a test replaces, and which remembers what was fetched.
+final class StoreInMemory: MetadataFetcher {
+  private struct State {
+    var files: [String: [UInt8]] = [:]
+    var fetched: [String] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Puts files into the store; others stay.
+  func put(_ files: [String: [UInt8]]) {
+    state.withLock { $0.files.merge(files) { $1 } }
+  }
+
+  func remove(_ path: String) { state.withLock { $0.files[path] = nil } }
+
+  /// What was fetched since the last call, in order.
+  func takeFetched() -> [String] {
+    state.withLock { state in
+      defer { state.fetched = [] }
+      return state.fetched
+    }
+  }
+
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    try state.withLock { state in
+      state.fetched.append(path)
+      guard let bytes = state.files[path] else { return nil }
+      guard Int64(bytes.count) <= limit else {
+        throw ContentError(.limitExceeded, "More than \(limit) bytes", remedy: "None")
+      }
+      return bytes
+    }
+  }
+}

@@ -1,0 +1,448 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FoundationEssentials
+import Testing
+
+@Suite struct TrustedMetadataTests {
+  private let sample: SampleMetadata
+  private let now: Date
+  private let past: Date
+
+  init() throws {
+    sample = try SampleMetadata()
+    now = sample.now
+    past = now.addingTimeInterval(-1)
+  }
+
+  /// What a client trusts before the first timestamp.
+  private func fresh() throws -> TrustedMetadata { try TrustedMetadata(root: sample.root()) }
+
+  // MARK: The good way
+
+  @Test func `a whole publication is trusted`() throws {
+    let digest = try Digest(of: [1, 2, 3])
+    let file = TargetFile(length: 3, digest: digest, custom: .object(["a": .integer(1)]))
+    let trusted = try sample.trusting(sample.publication(files: ["a/b.pkg": file]))
+    #expect(trusted.targets?.targets == ["a/b.pkg": file])
+    #expect(trusted.timestamp?.version == 1)
+    #expect(trusted.snapshot?.version == 1)
+  }
+
+  @Test func `the next publication takes the place of the one before`() throws {
+    var trusted = try sample.trusting(sample.publication())
+    let next = try sample.publication(2)
+    #expect(try trusted.update(timestamp: next.timestamp, now: now))
+    #expect(trusted.snapshot == nil && trusted.targets == nil)
+    try trusted.update(snapshot: next.snapshot, now: now)
+    try trusted.update(targets: next.targets, now: now)
+    #expect(trusted.targets?.version == 2)
+  }
+
+  @Test func `a timestamp of the version that is trusted changes nothing`() throws {
+    let publication = try sample.publication()
+    var trusted = try sample.trusting(publication)
+    #expect(try !trusted.update(timestamp: publication.timestamp, now: now))
+    #expect(trusted.targets != nil)
+  }
+
+  @Test func `unknown fields are allowed and are part of what is signed`() throws {
+    let role = try sample.rootRole().signed.replacing("x-note", with: .string("é\"\\"))
+    let bytes = try sample.signer(.root).sign(role)
+    _ = try TrustedMetadata(root: bytes)
+    let changed = try JSONValue(parsing: bytes)
+      .replacing("signed", "x-note", with: .string("e")).encoded
+    #expect(code { _ = try TrustedMetadata(root: changed) } == .signatureInvalid)
+  }
+
+  @Test func `white space and the order of members do not matter to signatures`() throws {
+    let text = String(decoding: try sample.root(), as: UTF8.self)
+    let spaced = text.split(separator: ",").joined(separator: " ,\n ")
+    _ = try TrustedMetadata(root: Array(spaced.utf8))
+  }
+
+  // MARK: Signatures
+
+  @Test(arguments: RoleName.allCases)
+  func `a changed signed part is refused`(_ role: RoleName) throws {
+    func tampered(_ bytes: [UInt8]) throws -> [UInt8] {
+      try JSONValue(parsing: bytes)
+        .replacing("signed", "expires", with: .string("2099-01-01T00:00:00Z")).encoded
+    }
+    #expect(try refusal(of: role, bent: tampered) == .signatureInvalid)
+  }
+
+  @Test(arguments: RoleName.allCases)
+  func `metadata without signatures is refused`(_ role: RoleName) throws {
+    func unsigned(_ bytes: [UInt8]) throws -> [UInt8] {
+      try JSONValue(parsing: bytes).replacing("signatures", with: .array([])).encoded
+    }
+    #expect(try refusal(of: role, bent: unsigned) == .signatureInvalid)
+  }
+
+  @Test(arguments: RoleName.allCases)
+  func `a signature by another role's key is refused`(_ role: RoleName) throws {
+    let other: RoleName = role == .targets ? .snapshot : .targets
+    func resigned(_ bytes: [UInt8]) throws -> [UInt8] {
+      let signed = try #require(try JSONValue(parsing: bytes)["signed"])
+      return try sample.signer(other).sign(signed)
+    }
+    #expect(try refusal(of: role, bent: resigned) == .signatureInvalid)
+  }
+
+  @Test(arguments: RoleName.allCases)
+  func `a signature under another key's identifier is refused`(_ role: RoleName) throws {
+    let stranger = try SigningKey.generate()
+    func relabelled(_ bytes: [UInt8]) throws -> [UInt8] {
+      let document = try JSONValue(parsing: bytes)
+      let signed = try #require(document["signed"])
+      let signature = try stranger.sign(signed.canonical)
+      let identifier = try #require(sample.keys[role]).publicKey.identifier
+      return document.replacing(
+        "signatures",
+        with: .array([
+          .object([
+            "keyid": .string(identifier), "sig": .string(Hexadecimal.text(of: signature)),
+          ])
+        ])
+      ).encoded
+    }
+    #expect(try refusal(of: role, bent: relabelled) == .signatureInvalid)
+  }
+
+  /// A root whose timestamp role demands two signatures by `keys`, under these identifiers.
+  private func rootDemandingTwo(_ keys: [String: SigningKey]) throws -> [UInt8] {
+    let identifiers = keys.keys.sorted()
+    var role = try sample.rootRole().signed
+      .replacing("roles", "timestamp", "threshold", with: .integer(2))
+      .replacing(
+        "roles", "timestamp", "keyids", with: .array(identifiers.map(JSONValue.string)))
+    for (identifier, key) in keys {
+      role = role.replacing("keys", identifier, with: key.publicKey.json)
+    }
+    return try sample.signer(.root).sign(role)
+  }
+
+  /// Timestamp metadata with one signature for each pair.
+  private func timestamp(signedBy pairs: [(String, SigningKey)]) throws -> [UInt8] {
+    let bytes = try sample.publication().timestamp
+    let document = try JSONValue(parsing: bytes)
+    let message = try #require(document["signed"]).canonical
+    let signatures = try pairs.map { identifier, key in
+      JSONValue.object([
+        "keyid": .string(identifier), "sig": .string(Hexadecimal.text(of: try key.sign(message))),
+      ])
+    }
+    return document.replacing("signatures", with: .array(signatures)).encoded
+  }
+
+  @Test func `two signatures by different keys satisfy a threshold of two`() throws {
+    let (one, two) = (try SigningKey.generate(), try SigningKey.generate())
+    var trusted = try TrustedMetadata(root: rootDemandingTwo(["one": one, "two": two]))
+    #expect(
+      try trusted.update(timestamp: timestamp(signedBy: [("one", one), ("two", two)]), now: now))
+  }
+
+  @Test func `two signatures by one key count once`() throws {
+    let (one, two) = (try SigningKey.generate(), try SigningKey.generate())
+    var trusted = try TrustedMetadata(root: rootDemandingTwo(["one": one, "two": two]))
+    let bytes = try timestamp(signedBy: [("one", one), ("one", one)])
+    #expect(code { _ = try trusted.update(timestamp: bytes, now: now) } == .signatureInvalid)
+  }
+
+  @Test func `one key under two identifiers counts once`() throws {
+    let one = try SigningKey.generate()
+    var trusted = try TrustedMetadata(root: rootDemandingTwo(["one": one, "two": one]))
+    let bytes = try timestamp(signedBy: [("one", one), ("two", one)])
+    #expect(code { _ = try trusted.update(timestamp: bytes, now: now) } == .signatureInvalid)
+  }
+
+  // MARK: Expiry
+
+  @Test func `an expired root is refused once no newer one is there`() throws {
+    let trusted = try TrustedMetadata(root: sample.root(expires: now))
+    #expect(code { try trusted.checkRootExpiry(now: now) } == .metadataExpired)
+    try trusted.checkRootExpiry(now: past)
+  }
+
+  @Test func `an expired timestamp is refused`() throws {
+    let publication = try sample.publication()
+    var trusted = try fresh()
+    let bytes = try sample.timestamp(expires: now, snapshot: publication.snapshot, 1)
+    #expect(code { _ = try trusted.update(timestamp: bytes, now: now) } == .metadataExpired)
+    #expect(trusted.timestamp == nil)
+  }
+
+  @Test func `a trusted timestamp that expires meanwhile is refused`() throws {
+    let publication = try sample.publication()
+    var trusted = try sample.trusting(publication)
+    #expect(
+      code { _ = try trusted.update(timestamp: publication.timestamp, now: sample.expires) }
+        == .metadataExpired)
+  }
+
+  @Test func `an expired snapshot is refused`() throws {
+    let targets = try sample.targets()
+    let snapshot = try sample.snapshot(expires: now, targets: targets, 1)
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: sample.timestamp(snapshot: snapshot, 1), now: now)
+    #expect(code { try trusted.update(snapshot: snapshot, now: now) } == .metadataExpired)
+    #expect(trusted.snapshot == nil)
+  }
+
+  @Test func `expired targets are refused`() throws {
+    let targets = try sample.targets(expires: now)
+    let snapshot = try sample.snapshot(targets: targets, 1)
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: sample.timestamp(snapshot: snapshot, 1), now: now)
+    try trusted.update(snapshot: snapshot, now: now)
+    #expect(code { try trusted.update(targets: targets, now: now) } == .metadataExpired)
+    #expect(trusted.targets == nil)
+  }
+
+  @Test func `an error of expiry names the role, both times and the owner's command`() throws {
+    let trusted = try TrustedMetadata(root: sample.root(expires: now))
+    let error = #expect(throws: ContentError.self) { try trusted.checkRootExpiry(now: now) }
+    #expect(error?.message.contains("root metadata expired at 2030-03-17T17:46:40Z") == true)
+    #expect(error?.remedy.contains("hostedcontent store refresh") == true)
+  }
+
+  // MARK: Rollback, mix and match
+
+  @Test func `an older timestamp is refused`() throws {
+    var trusted = try sample.trusting(sample.publication(2))
+    let old = try sample.publication(1)
+    #expect(
+      code { _ = try trusted.update(timestamp: old.timestamp, now: now) } == .metadataRolledBack)
+    #expect(trusted.timestamp?.version == 2)
+  }
+
+  @Test func `a newer timestamp with an older snapshot is refused`() throws {
+    var trusted = try sample.trusting(sample.publication(2))
+    let bytes = try sample.timestamp(3, snapshot: sample.publication(1).snapshot, 1)
+    #expect(code { _ = try trusted.update(timestamp: bytes, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `a newer snapshot with older targets is refused`() throws {
+    var trusted = try sample.trusting(sample.publication(2))
+    let snapshot = try sample.snapshot(3, targets: sample.targets(1), 1)
+    _ = try trusted.update(timestamp: sample.timestamp(3, snapshot: snapshot, 3), now: now)
+    #expect(code { try trusted.update(snapshot: snapshot, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `older targets are refused after a restart too`() throws {
+    let earlier = try sample.publication(2)
+    var trusted = try fresh()
+    try trusted.restore(timestamp: earlier.timestamp)
+    try trusted.restore(snapshot: earlier.snapshot)
+    let snapshot = try sample.snapshot(3, targets: sample.targets(1), 1)
+    _ = try trusted.update(timestamp: sample.timestamp(3, snapshot: snapshot, 3), now: now)
+    #expect(code { try trusted.update(snapshot: snapshot, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `a snapshot that drops a file it had is refused`() throws {
+    let targets = try sample.targets()
+    let file = try MetadataFile(version: 1, bytes: targets)
+    let role = SnapshotRole(version: 1, expires: sample.expires, targets: file).signed
+      .replacing("meta", "other.json", with: .object(["version": .integer(1)]))
+    let snapshot = try sample.signer(.snapshot).sign(role)
+    var trusted = try fresh()
+    try trusted.restore(snapshot: snapshot)
+    let next = try sample.publication(2)
+    _ = try trusted.update(timestamp: next.timestamp, now: now)
+    #expect(
+      code { try trusted.update(snapshot: next.snapshot, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `a snapshot that the timestamp does not promise is refused`() throws {
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: sample.publication(2).timestamp, now: now)
+    let other = try sample.publication(1).snapshot
+    #expect(code { try trusted.update(snapshot: other, now: now) } == .digestMismatch)
+  }
+
+  @Test func `targets that the snapshot does not promise are refused`() throws {
+    var trusted = try fresh()
+    let publication = try sample.publication(2)
+    _ = try trusted.update(timestamp: publication.timestamp, now: now)
+    try trusted.update(snapshot: publication.snapshot, now: now)
+    let other = try sample.targets(1)
+    #expect(code { try trusted.update(targets: other, now: now) } == .digestMismatch)
+  }
+
+  /// A promise of a version only, without length and digest.
+  private func promise(_ version: Int64) -> JSONValue { .object(["version": .integer(version)]) }
+
+  @Test func `a snapshot of another version is refused where only a version is promised`() throws {
+    let publication = try sample.publication(1)
+    let file = try MetadataFile(version: 2, bytes: publication.snapshot)
+    let role = TimestampRole(version: 1, expires: sample.expires, snapshot: file).signed
+      .replacing("meta", "snapshot.json", with: promise(2))
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: sample.signer(.timestamp).sign(role), now: now)
+    #expect(
+      code { try trusted.update(snapshot: publication.snapshot, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `targets of another version are refused where only a version is promised`() throws {
+    let targets = try sample.targets(1)
+    let file = try MetadataFile(version: 2, bytes: targets)
+    let role = SnapshotRole(version: 1, expires: sample.expires, targets: file).signed
+      .replacing("meta", "targets.json", with: promise(2))
+    let snapshot = try sample.signer(.snapshot).sign(role)
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: sample.timestamp(snapshot: snapshot, 1), now: now)
+    try trusted.update(snapshot: snapshot, now: now)
+    #expect(code { try trusted.update(targets: targets, now: now) } == .metadataRolledBack)
+  }
+
+  @Test func `snapshot and targets out of order are refused`() throws {
+    let publication = try sample.publication()
+    var trusted = try fresh()
+    #expect(
+      code { try trusted.update(snapshot: publication.snapshot, now: now) } == .inconsistent)
+    #expect(code { try trusted.update(targets: publication.targets, now: now) } == .inconsistent)
+  }
+
+  // MARK: Form
+
+  @Test func `truncated snapshot and targets are refused by their promised length`() throws {
+    let publication = try sample.publication()
+    var trusted = try fresh()
+    _ = try trusted.update(timestamp: publication.timestamp, now: now)
+    let short = Array(publication.snapshot.dropLast())
+    #expect(code { try trusted.update(snapshot: short, now: now) } == .digestMismatch)
+    try trusted.update(snapshot: publication.snapshot, now: now)
+    let targets = Array(publication.targets.dropLast())
+    #expect(code { try trusted.update(targets: targets, now: now) } == .digestMismatch)
+  }
+
+  @Test func `a truncated timestamp or root is refused wherever it breaks off`() throws {
+    let timestamp = try sample.publication().timestamp
+    var trusted = try fresh()
+    for count in stride(from: 0, to: timestamp.count, by: 7) {
+      let short = Array(timestamp.prefix(count))
+      #expect(code { _ = try trusted.update(timestamp: short, now: now) } == .metadataDamaged)
+    }
+    let root = try sample.root()
+    let short = Array(root.dropLast(2))
+    #expect(code { _ = try TrustedMetadata(root: short) } == .metadataDamaged)
+  }
+
+  @Test(arguments: RoleName.allCases)
+  func `metadata of another role is refused though its key has signed it`(_ role: RoleName) throws {
+    func retyped(_ bytes: [UInt8]) throws -> [UInt8] {
+      let type: RoleName = role == .targets ? .snapshot : .targets
+      let signed = try #require(try JSONValue(parsing: bytes)["signed"])
+      return try sample.signer(role).sign(
+        signed.replacing("_type", with: .string(type.rawValue)))
+    }
+    #expect(try refusal(of: role, bent: retyped) == .metadataDamaged)
+  }
+
+  @Test(
+    arguments: [
+      ("version", JSONValue.integer(0)), ("version", .string("1")), ("version", nil),
+      ("expires", .string("2099-01-01")), ("expires", .string("2099-01-01T00:00:00+00:00")),
+      ("expires", .string("2099-02-30T00:00:00Z")), ("expires", .string("2099-01-01T00:00:00.5Z")),
+      ("expires", .integer(1)), ("expires", nil), ("spec_version", .string("2.0.0")),
+      ("spec_version", .string("10.0")), ("spec_version", nil), ("meta", .array([])), ("meta", nil),
+      ("meta", .object([:])), ("_type", nil),
+    ] as [(String, JSONValue?)])
+  func `a timestamp with a bad member is refused though its key has signed it`(
+    _ member: String, _ value: JSONValue?
+  ) throws {
+    let bytes = try sample.publication().timestamp
+    let signed = try #require(try JSONValue(parsing: bytes)["signed"])
+    let bent = try sample.signer(.timestamp).sign(signed.replacing(member, with: value))
+    var trusted = try fresh()
+    #expect(code { _ = try trusted.update(timestamp: bent, now: now) } == .metadataDamaged)
+  }
+
+  @Test func `a root with a threshold of zero or a key named twice is refused`() throws {
+    let role = try sample.rootRole().signed
+    let zero = try sample.signer(.root).sign(
+      role.replacing("roles", "targets", "threshold", with: .integer(0)))
+    #expect(code { _ = try TrustedMetadata(root: zero) } == .metadataDamaged)
+    let twice = try sample.signer(.root).sign(
+      role.replacing(
+        "roles", "targets", "keyids", with: .array([.string("a"), .string("a")])))
+    #expect(code { _ = try TrustedMetadata(root: twice) } == .metadataDamaged)
+  }
+
+  // MARK: Root rotation
+
+  @Test func `a root signed by the old and the new key takes the place of the old`() throws {
+    let next = try sample.rotating(.root)
+    var trusted = try fresh()
+    #expect(try !trusted.update(root: next.root(2, alsoSignedBy: sample)))
+    #expect(trusted.root.version == 2)
+  }
+
+  @Test func `a root that only the new key has signed is refused`() throws {
+    let next = try sample.rotating(.root)
+    var trusted = try fresh()
+    let bytes = try next.root(2)
+    #expect(code { try trusted.update(root: bytes) } == .signatureInvalid)
+    #expect(trusted.root.version == 1)
+  }
+
+  @Test func `a root that only the old key has signed is refused`() throws {
+    let next = try sample.rotating(.root)
+    var trusted = try fresh()
+    let bytes = try sample.signer(.root).sign(next.rootRole(2))
+    #expect(code { try trusted.update(root: bytes) } == .signatureInvalid)
+  }
+
+  @Test func `a root that skips a version or repeats one is refused`() throws {
+    var trusted = try fresh()
+    let (same, skipped) = (try sample.root(1), try sample.root(3))
+    #expect(code { try trusted.update(root: same) } == .metadataRolledBack)
+    #expect(code { try trusted.update(root: skipped) } == .metadataDamaged)
+  }
+
+  @Test func `after a rotation the old key's metadata is refused`() throws {
+    let next = try sample.rotating(.timestamp)
+    var trusted = try fresh()
+    try trusted.update(root: next.root(2))
+    let old = try sample.publication().timestamp
+    #expect(code { _ = try trusted.update(timestamp: old, now: now) } == .signatureInvalid)
+    #expect(try trusted.update(timestamp: next.publication().timestamp, now: now))
+  }
+
+  @Test(arguments: [RoleName.timestamp, .snapshot])
+  func `a new key lets a store go back behind versions that a thief has signed`(
+    _ role: RoleName
+  ) throws {
+    var trusted = try sample.trusting(sample.publication(1_000_000))
+    let next = try sample.rotating(role)
+    #expect(try trusted.update(root: next.root(2)))
+    let publication = try next.publication(2)
+    #expect(try trusted.update(timestamp: publication.timestamp, now: now))
+    try trusted.update(snapshot: publication.snapshot, now: now)
+    try trusted.update(targets: publication.targets, now: now)
+    #expect(trusted.targets?.version == 2)
+  }
+
+  // MARK: Helper
+
+  /// What refuses a publication in which the metadata of `role` is bent, and rightly promised.
+  private func refusal(of role: RoleName, bent: ([UInt8]) throws -> [UInt8]) throws
+    -> ContentError.Code?
+  {
+    var targets = try sample.targets()
+    if role == .targets { targets = try bent(targets) }
+    var snapshot = try sample.snapshot(targets: targets, 1)
+    if role == .snapshot { snapshot = try bent(snapshot) }
+    var timestamp = try sample.timestamp(snapshot: snapshot, 1)
+    if role == .timestamp { timestamp = try bent(timestamp) }
+    var root = try sample.root()
+    if role == .root { root = try bent(root) }
+    return code {
+      var trusted = try TrustedMetadata(root: root)
+      _ = try trusted.update(timestamp: timestamp, now: now)
+      try trusted.update(snapshot: snapshot, now: now)
+      try trusted.update(targets: targets, now: now)
+    }
+  }
+}
