@@ -17,3 +17,14 @@ static inline unsigned int hc_archive_type_character(void) { return (unsigned in
 static inline unsigned int hc_archive_type_block(void) { return (unsigned int)AE_IFBLK; }
 static inline unsigned int hc_archive_type_fifo(void) { return (unsigned int)AE_IFIFO; }
 static inline unsigned int hc_archive_type_socket(void) { return (unsigned int)AE_IFSOCK; }
+
+#include <locale.h>
+
+// libarchive converts the names of zip, pax and xar archives to the thread's locale, and in the C
+// locale names beyond ASCII get lost. So each reader gives the thread a UTF-8 locale for as long as
+// a call takes; the process's locale, which belongs to the program, is never touched.
+static inline locale_t hc_utf8_locale_create(void) {
+  return newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+static inline void hc_utf8_locale_free(locale_t locale) { freelocale(locale); }
+static inline locale_t hc_locale_use(locale_t locale) { return uselocale(locale); }

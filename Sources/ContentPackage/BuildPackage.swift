@@ -1,0 +1,143 @@
+package import ContentModel
+import Digests
+package import FileIO
+import FoundationEssentials
+
+/// Builds the flat product archive `outputName` in `output` from a folder with `Contents`.
+///
+/// ContentInfo.plist is taken from the folder; `productIdentifier` and `version` override what
+/// it says, and create it when both are given. The rules are checked first: a folder that breaks one
+/// throws that finding's error. The package is read back before it appears under its name, so never
+/// half a file does. The same folder gives the same bytes.
+package func buildPackage(
+  folder: Directory, output: Directory, outputName: String,
+  productIdentifier: ProductIdentifier?, version: ContentVersion?
+) throws -> PackageExamination {
+  var content = try ContentFolder(folder)
+  let findings = content.brokenRules(.standard)
+  if let first = findings.first {
+    let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
+    throw ContentError(
+      first.code, "Cannot build from \(folder.path): \(first.message)\(more)", remedy: first.remedy,
+      subject: first.path ?? folder.path)
+  }
+  let (info, bytes) = try contentInfo(of: folder, productIdentifier, version)
+  content.setContentInfo(bytes)
+  let payloadName = ".\(outputName).payload"
+  let newName = ".\(outputName).new"
+  try output.removeFile(payloadName)
+  try output.removeFile(newName)
+  do {
+    let payload = try PayloadWriter(output.createFile(payloadName))
+    let checksum = try writeEntries(of: content, to: payload)
+    try output.removeFile(payloadName)
+    try writeArchive(
+      output.createFile(newName), payload, checksum,
+      ProductTexts(info: info, content: content))
+    let examination = try examinePackage(
+      FileByteSource(output.file(newName)), name: outputName)
+    if let finding = examination.findings.first { throw finding.error(in: outputName) }
+    try output.rename(newName, to: output, outputName)
+    try output.sync()
+    return examination
+  } catch {
+    // The first failure is the one to report; what cannot be removed now is removed by the next build.
+    try? output.removeFile(payloadName)
+    try? output.removeFile(newName)
+    throw error
+  }
+}
+
+private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws -> [UInt8] {
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  defer { buffer.deallocate() }
+  try payload.begin(path: ".", mode: 0o040755, size: 0)
+  for entry in content.entries {
+    let (mode, size): (UInt32, Int64) =
+      switch entry.kind {
+      case .directory: (0o040755, 0)
+      case .link(let target): (0o120777, Int64(target.utf8.count))
+      case .file(let size): (0o100644, size)
+      case .memory(let bytes): (0o100644, Int64(bytes.count))
+      }
+    try payload.begin(path: "./\(entry.path)", mode: mode, size: size)
+    try content.read(entry, buffer) { try payload.add($0) }
+  }
+  return try payload.finish()
+}
+
+private func writeArchive(
+  _ file: consuming File, _ payload: PayloadWriter, _ checksum: [UInt8], _ texts: ProductTexts
+) throws {
+  var archive = XarWriter()
+  for (path, bytes) in texts.files {
+    var digest = DigestStream(.sha1)
+    try bytes.withUnsafeBytes { try digest.update($0) }
+    archive.add(path, length: Int64(bytes.count), checksum: try digest.finishBytes())
+  }
+  archive.add("\(texts.name)/Payload", length: payload.length, checksum: checksum)
+  try file.write(archive.beginning())
+  for (_, bytes) in texts.files { try file.write(bytes) }
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  defer { buffer.deallocate() }
+  var offset: Int64 = 0
+  while true {
+    let count = try payload.read(into: buffer, at: offset)
+    if count == 0 { break }
+    try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    offset += Int64(count)
+  }
+  try file.sync()
+}
+
+/// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.
+private func contentInfo(
+  of folder: Directory, _ product: ProductIdentifier?, _ version: ContentVersion?
+) throws -> (ContentInfo, [UInt8]) {
+  guard try folder.status(of: ContentInfo.fileName) != nil else {
+    guard let product, let version else {
+      throw ContentError(
+        .contentInfoInvalid, "There is no ContentInfo.plist in \(folder.path)",
+        remedy: "Add the file, or give both the product and the content version",
+        subject: folder.path)
+    }
+    let info = ContentInfo(productIdentifier: product, version: version)
+    return (info, info.document(changing: [:]))
+  }
+  let bytes = try folder.contents(
+    of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
+  let known: ContentInfo?
+  do {
+    known = try ContentInfo(propertyList: bytes)
+  } catch  where product != nil && version != nil {
+    // Both keys are replaced, so they may be missing; all else must still be well-formed.
+    known = nil
+  }
+  guard let product = product ?? known?.productIdentifier, let version = version ?? known?.version
+  else { throw ContentInfo.invalid("it names no product or no version") }
+  let info = ContentInfo(productIdentifier: product, version: version)
+  if let known, known.productIdentifier == product, known.version.rawValue == version.rawValue {
+    return (info, bytes)
+  }
+  return (info, info.document(changing: try ContentInfo.values(in: bytes)))
+}
+
+extension ContentInfo {
+  /// All keys of a property list; `contentInfoInvalid` when it is none.
+  fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
+    try PropertyListShape.check(bytes)
+    do {
+      return try PropertyListDecoder().decode([String: PropertyListValue].self, from: Data(bytes))
+    } catch {
+      throw invalid("it is no well-formed property list", cause: "\(error)")
+    }
+  }
+
+  /// A property list with these values, and the other keys of `values`.
+  fileprivate func document(changing values: [String: PropertyListValue]) -> [UInt8] {
+    var values = values
+    values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)
+    values["ContentVersion"] = .string(version.rawValue)
+    return PropertyListValue.dictionary(values).document
+  }
+}

@@ -1,0 +1,130 @@
+/// Bytes in order, such as libarchive reads them.
+protocol ByteStream: AnyObject {
+  /// The next bytes, empty at the end; valid until the next call.
+  func next() throws -> UnsafeRawBufferPointer
+}
+
+/// A stream over a byte source, which can also go to any offset.
+final class SourceStream: ByteStream {
+  private let source: any ByteSource
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private(set) var offset: Int64 = 0
+
+  var length: Int64 { source.length }
+
+  init(_ source: any ByteSource) { self.source = source }
+
+  deinit { buffer.deallocate() }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let count = try source.read(into: buffer, at: offset)
+    offset += Int64(count)
+    return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+  }
+
+  /// Goes to `position`, at most to the end.
+  func seek(to position: Int64) { offset = min(max(position, 0), length) }
+}
+
+/// The data of the entry that an archive reader stands at.
+final class EntryStream: ByteStream {
+  private let reader: ArchiveReader
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private var checksum: FileChecksum?
+  private var allowed: Int64
+  private let path: String
+
+  /// `checksum` is what the bytes must have in the end, nil when that is not known; more than
+  /// `limit` bytes are refused.
+  init(
+    _ reader: ArchiveReader, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
+  ) {
+    self.reader = reader
+    self.path = path
+    self.checksum = checksum
+    allowed = limit
+  }
+
+  deinit { buffer.deallocate() }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let count = try reader.read(into: buffer)
+    let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+    allowed -= Int64(count)
+    if allowed < 0 { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
+    try checksum?.update(bytes)
+    return bytes
+  }
+
+  /// Reads what is left and compares the checksum.
+  func finish() throws {
+    while try !next().isEmpty {}
+    guard try checksum?.matches() ?? true else {
+      throw Refusal.damaged("The checksum of “\(path)” is wrong", path: path)
+    }
+  }
+}
+
+/// A stream that ends in a refusal when more arrives than a package may expand to.
+///
+/// Data is limited entry by entry by whoever reads it; this bounds what nobody else counts: headers, and
+/// names so long that libarchive would hold gigabytes of them in memory.
+final class MeteredStream: ByteStream {
+  // A header's own limit. No header that keeps the rules has more than a few kilobytes; what is
+  // read ahead counts too.
+  private static let headerLimit: Int64 = 8 << 20
+
+  private let inner: any ByteStream
+  private let limit: Int64
+  private var total: Int64 = 0
+  private var headerStart: Int64?
+
+  /// Lets `limit` bytes through.
+  init(_ inner: any ByteStream, limit: Int64) {
+    self.inner = inner
+    self.limit = limit
+  }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try inner.next()
+    total += Int64(bytes.count)
+    if total > limit { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
+    if let headerStart, total - headerStart > Self.headerLimit {
+      throw Refusal.limit("limit-header", "An entry's header has more bytes than are read")
+    }
+    return bytes
+  }
+
+  /// Counts what `body` takes as one header.
+  func readingHeader<Result>(_ body: () throws -> Result) rethrows -> Result {
+    headerStart = total
+    defer { headerStart = nil }
+    return try body()
+  }
+}
+
+/// Some bytes that were read already, then the rest of a stream.
+final class ReplayStream: ByteStream {
+  private let rest: any ByteStream
+  private let buffer: UnsafeMutableRawBufferPointer
+  private let count: Int
+  private var isHeadDone: Bool
+
+  init(_ head: UnsafeRawBufferPointer, then rest: any ByteStream) {
+    self.rest = rest
+    buffer = .allocate(byteCount: max(head.count, 1), alignment: 16)
+    buffer.copyMemory(from: head)
+    isHeadDone = head.isEmpty
+    count = head.count
+  }
+
+  deinit { buffer.deallocate() }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    guard isHeadDone else {
+      isHeadDone = true
+      return UnsafeRawBufferPointer(rebasing: buffer[..<count])
+    }
+    return try rest.next()
+  }
+}

@@ -1,0 +1,135 @@
+import ContentModel
+import FileIO
+
+/// A folder on disk as the builder packs it: entries in the order of their paths' bytes.
+struct ContentFolder {
+  /// A file, folder or link.
+  struct Entry {
+    /// The path below the folder, without `./`.
+    let path: String
+    let kind: Kind
+
+    var components: [String] { path.split(separator: "/").map(String.init) }
+  }
+
+  /// What an entry is, and where its bytes are.
+  enum Kind {
+    case directory
+    case link(target: String)
+    /// A file of so many bytes on disk.
+    case file(size: Int64)
+    /// A file whose bytes are here.
+    case memory([UInt8])
+  }
+
+  let folder: Directory
+  private(set) var entries: [Entry] = []
+  private var headers: [ArchiveEntry] = []
+  private var findings: [Finding] = []
+
+  /// Lists the folder; throws when it cannot be read.
+  init(_ folder: Directory) throws {
+    self.folder = folder
+    try list(folder, prefix: "")
+    entries.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
+  }
+
+  /// Puts ContentInfo.plist in the place of the one on disk.
+  mutating func setContentInfo(_ bytes: [UInt8]) {
+    entries.removeAll { $0.path == ContentInfo.fileName }
+    let entry = Entry(path: ContentInfo.fileName, kind: .memory(bytes))
+    // "ContentInfo.plist" stands before "Contents" and all in it, as bytes go.
+    entries.insert(entry, at: entries.firstIndex { !Self.precedes($0, entry) } ?? entries.endIndex)
+  }
+
+  private static func precedes(_ left: Entry, _ right: Entry) -> Bool {
+    left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
+  }
+
+  private mutating func list(_ directory: Directory, prefix: String) throws {
+    for (name, _) in try directory.entries() {
+      guard let status = try directory.status(of: name) else { continue }
+      let path = prefix + name
+      let kind: ArchiveEntry.Kind
+      var permissions = status.permissions
+      switch status.kind {
+      case .directory:
+        kind = .directory
+        // A folder's setgid and sticky bits belong to the place, and are not packed.
+        permissions &= 0o777
+        entries.append(Entry(path: path, kind: .directory))
+        try list(directory.directory(name), prefix: path + "/")
+      case .link:
+        let target = try directory.link(name) ?? ""
+        kind = .link(target: Array(target.utf8))
+        entries.append(Entry(path: path, kind: .link(target: target)))
+      case .file:
+        kind = .file
+        entries.append(Entry(path: path, kind: .file(size: status.size)))
+        try checkBeginning(of: name, in: directory, path)
+      case .other: kind = .unknown
+      }
+      headers.append(
+        ArchiveEntry(
+          path: Array(path.utf8), kind: kind, permissions: permissions, size: status.size))
+    }
+  }
+
+  private mutating func checkBeginning(of name: String, in directory: Directory, _ path: String)
+    throws
+  {
+    var bytes = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
+    let file = try directory.file(name)
+    let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
+    if let kind = ExecutableCode.kind(of: bytes[..<count]) {
+      findings.append(ExecutableCode.finding(kind, path: path))
+    }
+  }
+
+  /// Every rule that the folder breaks as it is on disk.
+  func brokenRules(_ limits: PackageLimits) -> [Finding] {
+    guard headers.contains(where: { $0.path == Array("Contents".utf8) && $0.kind == .directory })
+    else {
+      return [
+        Finding(
+          path: nil, rule: "layout", message: "There is no folder Contents in \(folder.path)",
+          remedy: "Put the files into a folder Contents inside it", code: .buildFailed)
+      ]
+    }
+    var rules = EntryRules(limits: limits, isContent: true)
+    // Contents goes first, because the first entry decides where the content's root is.
+    let sorted = headers.sorted { left, right in
+      (left.path ?? []).lexicographicallyPrecedes(right.path ?? [])
+    }
+    let first = sorted.filter { $0.path == Array("Contents".utf8) }
+    let rest = sorted.filter { $0.path != Array("Contents".utf8) }
+    return findings + (first + rest).flatMap { rules.check($0).findings }
+  }
+
+  /// Hands the bytes of a file to `body` in pieces; throws when they are not as many as listed.
+  func read(
+    _ entry: Entry, _ buffer: UnsafeMutableRawBufferPointer,
+    _ body: (UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    switch entry.kind {
+    case .directory: break
+    case .link(let target): try Array(target.utf8).withUnsafeBytes(body)
+    case .memory(let bytes): try bytes.withUnsafeBytes(body)
+    case .file(let size):
+      let components = entry.components
+      let file = try folder.directory(at: components.dropLast()).file(components.last ?? "")
+      var offset: Int64 = 0
+      while true {
+        let count = try file.read(into: buffer, at: offset)
+        offset += Int64(count)
+        guard count > 0, offset <= size else { break }
+        try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      }
+      guard offset == size else {
+        throw ContentError(
+          .buildFailed, "\(folder.path)/\(entry.path) changed while it was read",
+          remedy: "Let no other program write the folder, and start again", subject: entry.path)
+      }
+    }
+  }
+}

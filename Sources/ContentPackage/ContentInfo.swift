@@ -1,0 +1,59 @@
+package import ContentModel
+import FoundationEssentials
+
+/// What `ContentInfo.plist` says of the content.
+package struct ContentInfo: Hashable, Sendable {
+  /// The file's name at the content's root.
+  package static let fileName = "ContentInfo.plist"
+  /// The file may not be longer, in bytes.
+  package static let maximumLength = 1 << 20
+
+  /// The key `IAPProductIdentifier`.
+  package let productIdentifier: ProductIdentifier
+  /// The key `ContentVersion`.
+  package let version: ContentVersion
+
+  /// Creates the values.
+  package init(productIdentifier: ProductIdentifier, version: ContentVersion) {
+    self.productIdentifier = productIdentifier
+    self.version = version
+  }
+
+  /// Reads an XML or binary property list; `contentInfoInvalid` when it breaks a rule.
+  ///
+  /// Keys other than the two are ignored.
+  package init(propertyList bytes: [UInt8]) throws {
+    try PropertyListShape.check(bytes)
+    let keys: Keys
+    do {
+      keys = try PropertyListDecoder().decode(Keys.self, from: Data(bytes))
+    } catch DecodingError.keyNotFound(let key, _) {
+      throw Self.invalid("it lacks the key \(key.stringValue)")
+    } catch DecodingError.typeMismatch(_, let context) {
+      let key = context.codingPath.last?.stringValue
+      throw Self.invalid(key.map { "\($0) is no string" } ?? "it is no dictionary")
+    } catch {
+      throw Self.invalid("it is no well-formed property list", cause: "\(error)")
+    }
+    do {
+      try self.init(
+        productIdentifier: ProductIdentifier(keys.IAPProductIdentifier),
+        version: ContentVersion(keys.ContentVersion))
+    } catch let error as ContentError {
+      throw Self.invalid(error.message)
+    }
+  }
+
+  // The names are the property list's own.
+  private struct Keys: Decodable {
+    let ContentVersion: String
+    let IAPProductIdentifier: String
+  }
+
+  static func invalid(_ reason: String, cause: String? = nil) -> ContentError {
+    ContentError(
+      .contentInfoInvalid, "ContentInfo.plist is refused: \(reason)",
+      remedy: "Give it the strings ContentVersion, such as 1.0, and IAPProductIdentifier",
+      subject: fileName, cause: cause.map { String($0.prefix(300)) })
+  }
+}

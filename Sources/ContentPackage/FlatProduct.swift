@@ -1,0 +1,86 @@
+import ContentModel
+
+/// A flat product archive: where in the xar its one component's payload lies.
+///
+/// Source: productbuild(1), `--content`.
+struct FlatProduct {
+  /// The payload's path in the xar.
+  let payloadPath: String
+  let findings: [Finding]
+
+  private let checksum: FileChecksum.Expected?
+
+  /// Nil when the xar is no flat product archive; a refusal when it has not exactly one payload.
+  init?(_ table: XarTable) throws {
+    let payloads = table.files.filter { $0.components.last == "Payload" && Self.isComponent($0) }
+    let hasDistribution = table.files.contains { $0.components == ["Distribution"] }
+    guard hasDistribution || !payloads.isEmpty else { return nil }
+    guard let payload = payloads.first, payloads.count == 1 else {
+      throw Refusal.form(
+        "payload-count", "The product archive has \(payloads.count) payloads, not one",
+        remedy:
+          "Build it from one content folder, with productbuild --content or the package command")
+    }
+    payloadPath = payload.components.joined(separator: "/")
+    checksum = payload.checksum
+    findings = table.files.filter { $0.components.last == "Scripts" && Self.isComponent($0) }
+      .map { Self.scriptsFinding($0.components.joined(separator: "/")) }
+  }
+
+  /// Whether the file lies in a component's folder, or at the root of a component on its own.
+  private static func isComponent(_ file: XarTable.File) -> Bool {
+    switch file.components.count {
+    case 1: true
+    case 2: file.components[0].hasSuffix(".pkg")
+    default: false
+    }
+  }
+
+  private static func scriptsFinding(_ path: String) -> Finding {
+    Finding(
+      path: path, rule: "executable-scripts", message: "“\(path)” holds installer scripts",
+      remedy: "Build the package without scripts: hosted content has no executable code",
+      code: .executableContent)
+  }
+
+  /// Opens the payload as it is packed, to be finished in the end, and its plain cpio bytes.
+  ///
+  /// Refused when the payload itself, which a xar may hold compressed, has more than `limit` bytes.
+  func openPayload(_ stream: SourceStream, limit: Int64) throws
+    -> (payload: EntryStream, plain: any ByteStream)
+  {
+    let outer = try ArchiveReader(stream, format: .xar)
+    while let entry = try outer.next() {
+      guard String(decoding: entry.path ?? [], as: UTF8.self) == payloadPath, entry.kind == .file
+      else { continue }
+      let payload = EntryStream(
+        outer, path: payloadPath, limit: limit, checksum: checksum.map { FileChecksum($0) })
+      return (payload, try plainPayload(payload))
+    }
+    throw Refusal.damaged("“\(payloadPath)” is listed but not there", path: payloadPath)
+  }
+
+  private func plainPayload(_ payload: EntryStream) throws -> any ByteStream {
+    let first = try payload.next()
+    let whole = ReplayStream(first, then: payload)
+    if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
+    if first.starts(with: Array("07070".utf8)) { return whole }
+    if first.starts(with: Array("pbzx".utf8)) {
+      throw Refusal.form(
+        "payload-pbzx", "The payload is compressed as pbzx, which is not read yet",
+        remedy: "Build the package without --compression latest")
+    }
+    throw Refusal.damaged("The payload is neither gzip nor cpio", path: payloadPath)
+  }
+}
+
+extension XarTable {
+  /// The checksum of each file whose path is there once.
+  var checksums: [String: FileChecksum.Expected] {
+    let known = files.compactMap { file in
+      file.checksum.map { (file.components.joined(separator: "/"), $0) }
+    }
+    // Two files of one path are refused anyway; the first one's checksum will do until then.
+    return Dictionary(known, uniquingKeysWith: { first, _ in first })
+  }
+}

@@ -1,0 +1,76 @@
+import ContentModel
+
+/// What the path of an entry must keep, judged by its bytes alone.
+struct PathRules {
+  let limits: PackageLimits
+
+  /// A path taken apart; `components` is empty for the root itself.
+  struct Result {
+    /// The path as messages may show it.
+    let shown: String
+    let components: [String]
+    let findings: [Finding]
+  }
+
+  /// Takes the bytes of an entry's path apart.
+  func check(_ bytes: [UInt8]?) -> Result {
+    let raw = bytes ?? []
+    let shown = Self.shown(raw)
+    var findings: [Finding] = []
+    func refuse(_ rule: String, _ what: String) {
+      guard !findings.contains(where: { $0.rule == rule }) else { return }
+      findings.append(Self.finding(rule, "The path “\(shown)” \(what)", path: shown))
+    }
+    guard !raw.isEmpty else {
+      refuse("path-empty", "is empty or cannot be read")
+      return Result(shown: shown, components: [], findings: findings)
+    }
+    if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
+    if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
+    let text = String(validating: raw, as: UTF8.self)
+    if text == nil { refuse("path-encoding", "is no UTF-8 text") }
+    if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
+    if let text, text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+    {
+      refuse("path-control", "contains a control character")
+    }
+    let parts = Self.parts(raw)
+    for part in parts {
+      if part.isEmpty { refuse("path-empty", "has an empty component") }
+      if part.elementsEqual([46]) { refuse("path-dot", "has a component “.”") }
+      if part.elementsEqual([46, 46]) { refuse("path-parent", "leads out through “..”") }
+      if part.count > limits.componentLength {
+        refuse("path-length", "has a component of \(part.count) bytes")
+      }
+    }
+    return Result(
+      shown: shown, components: parts.map { String(decoding: $0, as: UTF8.self) },
+      findings: findings)
+  }
+
+  /// The components, without the `./` that tar and cpio begin with and the `/` that folders end with.
+  private static func parts(_ raw: [UInt8]) -> [ArraySlice<UInt8>] {
+    let slash = UInt8(ascii: "/")
+    var rest = raw[...]
+    if rest.last == slash, rest.count > 1 { rest = rest.dropLast() }
+    if rest.elementsEqual([46]) { return [] }
+    if rest.starts(with: [46, slash]) { rest = rest.dropFirst(2) }
+    if rest.first == slash { rest = rest.dropFirst() }
+    return rest.split(separator: slash, omittingEmptySubsequences: false)
+  }
+
+  /// Text from outside as it may be shown: bounded, control characters and bad bytes replaced.
+  static func shown(_ raw: [UInt8]) -> String {
+    let scalars = String(decoding: raw.prefix(1024), as: UTF8.self).unicodeScalars
+    let kept = scalars.prefix(200).map {
+      $0.properties.generalCategory == .control ? "\u{fffd}" : String($0)
+    }
+    return kept.joined() + (scalars.count > 200 || raw.count > 1024 ? "…" : "")
+  }
+
+  static func finding(_ rule: String, _ message: String, path: String) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
+  }
+}

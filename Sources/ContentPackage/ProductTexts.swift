@@ -1,0 +1,68 @@
+import ContentModel
+
+/// The small files of a flat product archive around its payload.
+///
+/// Source: productbuild(1); what `productbuild --content` writes. A product identifier has no
+/// character that XML would need escaped.
+struct ProductTexts {
+  private let identifier: String
+  private let version: String
+  private let fileCount: Int
+  private let kilobytes: Int64
+
+  init(info: ContentInfo, content: ContentFolder) {
+    identifier = info.productIdentifier.rawValue
+    version = info.version.rawValue
+    fileCount = content.entries.count + 1
+    let size = content.entries.reduce(Int64(0)) { sum, entry in
+      switch entry.kind {
+      case .file(let size): sum + size
+      case .memory(let bytes): sum + Int64(bytes.count)
+      case .directory, .link: sum
+      }
+    }
+    kilobytes = (size + 1023) / 1024
+  }
+
+  /// The component's folder in the archive.
+  var name: String { "\(identifier).pkg" }
+
+  /// Paths and bytes, in the order of the archive.
+  var files: [(path: String, bytes: [UInt8])] {
+    [("Distribution", Array(distribution.utf8)), ("\(name)/PackageInfo", Array(packageInfo.utf8))]
+  }
+
+  private var distribution: String {
+    """
+    <?xml version="1.0" encoding="utf-8"?>
+    <installer-gui-script minSpecVersion="1">
+        <pkg-ref id="\(identifier)"/>
+        <options customize="never" require-scripts="false"/>
+        <product id="\(identifier)" version="\(version)"/>
+        <choices-outline>
+            <line choice="default">
+                <line choice="\(identifier)"/>
+            </line>
+        </choices-outline>
+        <choice id="default"/>
+        <choice id="\(identifier)" visible="false">
+            <pkg-ref id="\(identifier)"/>
+        </choice>
+        <pkg-ref id="\(identifier)" version="0" onConclusion="none" \
+    installKBytes="\(kilobytes)">#\(name)</pkg-ref>
+    </installer-gui-script>
+
+    """
+  }
+
+  private var packageInfo: String {
+    """
+    <?xml version="1.0" encoding="utf-8"?>
+    <pkg-info overwrite-permissions="true" relocatable="false" identifier="\(identifier)" \
+    postinstall-action="none" version="0" format-version="2" auth="none">
+        <payload numberOfFiles="\(fileCount)" installKBytes="\(kilobytes)"/>
+    </pkg-info>
+
+    """
+  }
+}

@@ -1,0 +1,47 @@
+package import ContentModel
+package import FileIO
+
+/// Unpacks a content package into `folder`, which should be empty; throws at the first refusal.
+///
+/// `name` is what messages call the package. Content rules are on, and with a promise the content
+/// must be exactly what was promised; each difference is `wrongProduct`, `wrongVersion` or
+/// `indexMismatch`. Files get mode 0444 and folders 0755 (less the process's umask). `progress`
+/// is told the plain bytes written so far, after each piece; what it throws stops the work. Nothing is
+/// made durable: the caller syncs the file system once. After a throw `folder` holds what was
+/// written until then, for the caller to remove.
+///
+/// Returns every entry by path in byte order, folders that are only implied among them.
+package func unpackPackage(
+  _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
+  limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
+) throws -> [InstalledFile] {
+  try unpack(source, name, limits, isContent: true, folder, promise, progress)
+}
+
+/// Unpacks an archive of any content into `folder`: every rule of safety, none of content.
+///
+/// Neither ContentInfo.plist nor the layout is asked for, and executable code is let in (though
+/// no file is made executable). Otherwise as `unpackPackage`.
+package func unpackArchive(
+  _ source: any ByteSource, name: String, into folder: Directory,
+  limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
+) throws -> [InstalledFile] {
+  try unpack(source, name, limits, isContent: false, folder, nil, progress)
+}
+
+private func unpack(
+  _ source: any ByteSource, _ name: String, _ limits: PackageLimits, isContent: Bool,
+  _ folder: Directory, _ promise: UnpackPromise?, _ progress: (Int64) throws -> Void
+) throws -> [InstalledFile] {
+  try withoutActuallyEscaping(progress) { progress in
+    let unpacker = Unpacker(
+      name: name, folder: folder, isContent: isContent, promise: promise, progress: progress)
+    do {
+      var walk = try PackageWalk(source, limits: limits, isContent: isContent, visitor: unpacker)
+      try walk.run()
+      return try unpacker.finish()
+    } catch let refusal as Refusal {
+      throw refusal.error(in: name)
+    }
+  }
+}

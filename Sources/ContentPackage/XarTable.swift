@@ -1,0 +1,78 @@
+import CDeflate
+import ContentModel
+
+/// The names and checksums in a xar archive's table of contents.
+///
+/// libarchive reads the archive; this tells before which of the two xar forms it is, and
+/// what each file's checksum must be, since libarchive 3.6.2 does not notice a wrong one.
+/// Source: the xar format, header and table of contents.
+struct XarTable {
+  /// A file of the table.
+  struct File {
+    /// Its names from the archive's root on.
+    var components: [String]
+    /// What its bytes must have once extracted; nil when that is not said in a way that is known.
+    var checksum: FileChecksum.Expected?
+  }
+
+  let files: [File]
+
+  static let headerLength = 28
+  private static let packedLimit: UInt64 = 8 << 20
+  private static let plainLimit: UInt64 = 32 << 20
+
+  /// Reads the table; a refusal when it is damaged, too long, or sealed by a digest that libarchive cannot
+  /// check.
+  init(_ source: any ByteSource) throws {
+    let header = try Self.bytes(of: source, at: 0, count: Self.headerLength)
+    guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
+      throw Refusal.damaged("The xar header breaks off")
+    }
+    func number(_ range: Range<Int>) -> UInt64 {
+      header[range].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    let headerLength = number(4..<6)
+    let packedLength = number(8..<16)
+    let plainLength = number(16..<24)
+    try Self.checkDigest(number(24..<28))
+    guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
+      throw Refusal.limit(
+        "limit-table", "The xar table of contents has \(plainLength) bytes, more than are read")
+    }
+    let packed = try Self.bytes(of: source, at: Int64(headerLength), count: Int(packedLength))
+    guard headerLength >= Self.headerLength, packed.count == Int(packedLength),
+      let plain = Self.inflated(packed, length: Int(plainLength))
+    else { throw Refusal.damaged("The xar table of contents is damaged or breaks off") }
+    var reader = XarTableReader()
+    try reader.read(plain)
+    files = reader.files
+  }
+
+  private static func checkDigest(_ number: UInt64) throws {
+    let name = number == 3 ? "SHA-256" : number == 4 ? "SHA-512" : nil
+    guard number > 2 else { return }
+    throw Refusal.form(
+      "xar-table-digest",
+      "The xar table of contents is sealed with \(name ?? "digest \(number)"), which libarchive "
+        + "3.6.2 cannot read",
+      remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
+  }
+
+  private static func bytes(of source: any ByteSource, at offset: Int64, count: Int) throws
+    -> [UInt8]
+  {
+    var bytes = [UInt8](repeating: 0, count: Int(min(Int64(count), max(0, source.length - offset))))
+    let found = try bytes.withUnsafeMutableBytes { try source.read(into: $0, at: offset) }
+    bytes.removeLast(bytes.count - found)
+    return bytes
+  }
+
+  private static func inflated(_ packed: [UInt8], length: Int) -> [UInt8]? {
+    guard let decompressor = libdeflate_alloc_decompressor() else { return nil }
+    defer { libdeflate_free_decompressor(decompressor) }
+    var plain = [UInt8](repeating: 0, count: length)
+    let result = libdeflate_zlib_decompress(
+      decompressor, packed, packed.count, &plain, plain.count, nil)
+    return result == LIBDEFLATE_SUCCESS ? plain : nil
+  }
+}

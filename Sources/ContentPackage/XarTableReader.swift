@@ -1,0 +1,135 @@
+import ContentModel
+import Digests
+
+/// Picks names and checksums out of a xar table's XML; a scanner for that grammar, no XML parser.
+///
+/// It knows elements, text and the five named entities. What it does not know is passed over: the
+/// worst that follows is a checksum that is not compared.
+struct XarTableReader {
+  private(set) var files: [XarTable.File] = []
+
+  private static let depthLimit = 256
+  private static let fileLimit = 200_000
+
+  private struct Node {
+    let parent: Int?
+    var name: String?
+    var checksum: FileChecksum.Expected?
+  }
+
+  private var nodes: [Node] = []
+  private var elements: [String] = []
+  private var openFiles: [Int] = []
+  private var text: [UInt8] = []
+  private var style: String?
+
+  /// Reads the whole document.
+  mutating func read(_ xml: [UInt8]) throws {
+    var rest = xml[...]
+    while let opening = rest.firstIndex(of: UInt8(ascii: "<")) {
+      text += rest[..<opening]
+      rest = rest[opening...]
+      if rest.starts(with: Array("<!--".utf8)) {
+        rest = Self.behind("-->", in: rest)
+        continue
+      }
+      guard let closing = rest.firstIndex(of: UInt8(ascii: ">")) else { break }
+      try handle(tag: rest[(opening + 1)..<closing])
+      rest = rest[(closing + 1)...]
+    }
+    files = nodes.indices.map {
+      XarTable.File(components: path(of: $0), checksum: nodes[$0].checksum)
+    }
+  }
+
+  private static func behind(_ mark: String, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let mark = Array(mark.utf8)
+    var rest = bytes
+    while rest.count >= mark.count {
+      if rest.starts(with: mark) { return rest.dropFirst(mark.count) }
+      rest = rest.dropFirst()
+    }
+    return []
+  }
+
+  private mutating func handle(tag: ArraySlice<UInt8>) throws {
+    switch tag.first {
+    case UInt8(ascii: "?"), UInt8(ascii: "!"): break
+    case UInt8(ascii: "/"): close()
+    default:
+      let isEmpty = tag.last == UInt8(ascii: "/")
+      let words = (isEmpty ? tag.dropLast() : tag).split {
+        $0 == 32 || $0 == 9 || $0 == 10 || $0 == 13
+      }
+      guard let name = words.first else { break }
+      try open(String(decoding: name, as: UTF8.self), attributes: words.dropFirst())
+      if isEmpty { close() }
+    }
+    text.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func open(_ name: String, attributes: ArraySlice<ArraySlice<UInt8>>) throws {
+    guard elements.count < Self.depthLimit, nodes.count < Self.fileLimit else {
+      throw Refusal.limit(
+        "limit-table", "The xar table of contents is nested too deeply or too long")
+    }
+    if name == "file" {
+      nodes.append(Node(parent: openFiles.last, name: nil, checksum: nil))
+      openFiles.append(nodes.count - 1)
+    }
+    style = attributes.lazy.map { String(decoding: $0, as: UTF8.self) }
+      .first { $0.hasPrefix("style=") }
+      .map { String($0.dropFirst(6).filter { $0 != "\"" && $0 != "'" }).lowercased() }
+    elements.append(name)
+  }
+
+  private mutating func close() {
+    guard let name = elements.popLast() else { return }
+    if name == "file" {
+      openFiles.removeLast()
+    } else if let file = openFiles.last {
+      if name == "name", elements.last == "file" { nodes[file].name = Self.unescaped(text) }
+      // The checksum of an extended attribute has the same element below <ea>.
+      if name == "extracted-checksum", elements.suffix(2) == ["file", "data"] {
+        nodes[file].checksum = Self.checksum(style: style, text)
+      }
+    }
+  }
+
+  private static func checksum(style: String?, _ text: [UInt8]) -> FileChecksum.Expected? {
+    let digits = String(decoding: text, as: UTF8.self)
+    guard let bytes = Hexadecimal.bytes(of: digits) else { return nil }
+    switch (style, bytes.count) {
+    case ("sha1", 20): return FileChecksum.Expected(algorithm: .sha1, bytes: bytes)
+    case ("sha256", 32): return FileChecksum.Expected(algorithm: .sha256, bytes: bytes)
+    default: return nil
+    }
+  }
+
+  private static func unescaped(_ text: [UInt8]) -> String {
+    let string = String(decoding: text, as: UTF8.self)
+    guard string.utf8.contains(UInt8(ascii: "&")) else { return string }
+    let named = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
+    var result = ""
+    for (index, part) in string.split(separator: "&", omittingEmptySubsequences: false).enumerated()
+    {
+      guard index > 0, let end = part.firstIndex(of: ";"), let value = named[String(part[..<end])]
+      else {
+        result += part
+        continue
+      }
+      result += value + part[part.index(after: end)...]
+    }
+    return result
+  }
+
+  private func path(of index: Int) -> [String] {
+    var components: [String] = []
+    var next: Int? = index
+    while let node = next {
+      components.append(nodes[node].name ?? "")
+      next = nodes[node].parent
+    }
+    return components.reversed()
+  }
+}

@@ -1,0 +1,139 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Building packages")
+struct BuildTests {
+  /// Where packages appear unless a test says otherwise; each test has its own.
+  private let output: TemporaryFolder
+
+  init() throws { output = try TemporaryFolder() }
+
+  @Test("What was built unpacks to the same folder, byte for byte")
+  func roundTrip() throws {
+    let folder = try chapterFolder()
+    let bytes = try builtChapter()
+    let examination = try examine(bytes)
+    #expect(examination.form == .flatProductArchive)
+    #expect(examination.isValid)
+    let unpacked = try Unpacked(bytes, promise: promise(entries: examination.entries))
+    #expect(unpacked.made == (try tree(folder.directory)))
+  }
+
+  @Test("The same folder gives the same bytes, wherever it lies and whenever it was written")
+  func reproducible() throws {
+    #expect(try builtChapter() == builtChapter())
+  }
+
+  @Test("The examination that building returns is the package's own")
+  func examination() throws {
+    let folder = try chapterFolder()
+    let built = try build(folder)
+    #expect(built.entries == (try examine(builtBytes()).entries))
+    #expect(built.packedLength == Int64(try builtBytes().count))
+    #expect(try output.directory.entries().map(\.name) == ["out.pkg"])
+  }
+
+  @Test("bsdtar lists and extracts the archive and its payload")
+  func bsdtarReads() throws {
+    let folder = try chapterFolder()
+    let output = try TemporaryFolder()
+    _ = try build(folder, into: output)
+    let archive = "\(output.path)/out.pkg"
+    let listed = try run("/usr/bin/bsdtar", ["-tf", archive])
+    #expect(
+      listed.split(separator: "\n").sorted() == [
+        "Distribution", "com.example.test.pkg", "com.example.test.pkg/PackageInfo",
+        "com.example.test.pkg/Payload",
+      ])
+    try run("/usr/bin/bsdtar", ["-xf", archive, "-C", output.path])
+    let payload = "\(output.path)/com.example.test.pkg/Payload"
+    let inside = try run("/usr/bin/bsdtar", ["-tf", payload]).split(separator: "\n")
+    #expect(inside.first == ".")
+    #expect(inside.contains("./Contents/deep/er/last"))
+    #expect(Array(inside.dropFirst()) == inside.dropFirst().sorted())
+    try output.directory.createDirectory("plain")
+    try run("/usr/bin/bsdtar", ["-xf", payload, "-C", "\(output.path)/plain"])
+    #expect(try tree(output.directory.directory("plain")) == tree(folder.directory))
+    try run("/bin/sh", ["-c", "gzip -t < \(payload)"])
+  }
+
+  @Test("Product and version create ContentInfo.plist where there is none")
+  func createsInfo() throws {
+    let folder = try TemporaryFolder()
+    try write(["Contents/a": "a"], to: folder.directory)
+    #expect(code { _ = try build(folder) } == .contentInfoInvalid)
+    let built = try build(folder, product: "com.example.new", version: "1.10")
+    #expect(built.info?.productIdentifier.rawValue == "com.example.new")
+    #expect(built.info?.version.rawValue == "1.10")
+  }
+
+  @Test("Product and version override ContentInfo.plist, and its other keys are kept")
+  func overridesInfo() throws {
+    let folder = try TemporaryFolder()
+    let list = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict>
+      <key>ContentVersion</key><string>1.0</string>
+      <key>IAPProductIdentifier</key><string>com.example.test</string>
+      <key>Files</key><array><string>a &amp; b</string><integer>-3</integer><true/></array>
+      <key>More</key><dict><key>x</key><real>0.5</real></dict>
+      </dict></plist>
+      """
+    try write(["Contents/a": "a", "ContentInfo.plist": list], to: folder.directory)
+    let built = try build(folder, version: "2.0")
+    #expect(built.info?.productIdentifier.rawValue == "com.example.test")
+    #expect(built.info?.version.rawValue == "2.0")
+    let unpacked = try Unpacked(builtBytes())
+    let inside = try unpacked.outside.folder().directory.directory("inside")
+    let text = String(
+      decoding: try inside.contents(of: "ContentInfo.plist", limit: 10_000), as: UTF8.self)
+    for part in ["a &amp; b", "<integer>-3</integer>", "<true/>", "<real>0.5</real>"] {
+      #expect(text.contains(part))
+    }
+  }
+
+  @Test(
+    "A folder that breaks a rule is refused, and no file is left",
+    arguments: [
+      (["Contents/run": "#!/bin/sh"], ContentError.Code.executableContent),
+      (["Contents/l": "-> ../../x"], .entryRefused),
+      (["readme": "x", "Contents/a": "a"], .entryRefused),
+      (["a/b": "x"], .buildFailed),
+      (["Contents/a": "x", "Contents/A": "x"], .entryRefused),
+    ])
+  func refuses(files: [String: String], expected: ContentError.Code) throws {
+    let folder = try TemporaryFolder()
+    let output = try TemporaryFolder()
+    try write(files, to: folder.directory)
+    let thrown = code {
+      _ = try build(folder, into: output, product: "com.example.x", version: "1")
+    }
+    #expect(thrown == expected)
+    #expect(try output.directory.entries().isEmpty)
+  }
+
+  @Test("An executable file is refused by its permission alone")
+  func executablePermission() throws {
+    let folder = try TemporaryFolder()
+    try folder.directory.createDirectory("Contents").createFile("a", mode: 0o755).write([1])
+    let thrown = code { _ = try build(folder, product: "com.example.x", version: "1") }
+    #expect(thrown == .executableContent)
+  }
+
+  private func builtBytes() throws -> [UInt8] {
+    try output.directory.contents(of: "out.pkg", limit: 1 << 24)
+  }
+
+  private func build(
+    _ folder: TemporaryFolder, into output: TemporaryFolder? = nil, product: String? = nil,
+    version: String? = nil
+  ) throws -> PackageExamination {
+    try buildPackage(
+      folder: folder.directory, output: (output ?? self.output).directory, outputName: "out.pkg",
+      productIdentifier: product.map { try ProductIdentifier($0) },
+      version: version.map { try ContentVersion($0) })
+  }
+}

@@ -1,0 +1,162 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Damaged packages")
+struct DamageTests {
+  /// Small packages of each form, whose every byte is changed.
+  static func packages() throws -> [(name: String, bytes: [UInt8])] {
+    let folder = try TemporaryFolder()
+    let files = [
+      "ContentInfo.plist": contentInfoText(), "Contents/a.txt": "The fog horn sounded twice.",
+      "Contents/b/c": "tide", "Contents/l": "-> a.txt",
+    ]
+    try write(files, to: folder.directory)
+    let output = try TemporaryFolder()
+    _ = try buildPackage(
+      folder: folder.directory, output: output.directory, outputName: "a.pkg",
+      productIdentifier: nil, version: nil)
+    return [
+      ("flat", try output.directory.contents(of: "a.pkg", limit: 1 << 20)),
+      ("xar", try bsdtar(["--format", "xar"], folder: folder.path)),
+      ("zip", try bsdtar(["--format", "zip"], folder: folder.path)),
+      ("tar", try bsdtar(["--format", "ustar"], folder: folder.path)),
+      ("tar.gz", try bsdtar(["--format", "ustar", "-z"], folder: folder.path)),
+      ("tar.xz", try bsdtar(["--format", "ustar", "-J"], folder: folder.path)),
+      ("tar.zst", try bsdtar(["--format", "ustar", "--zstd"], folder: folder.path)),
+      ("tar.bz2", try bsdtar(["--format", "ustar", "-j"], folder: folder.path)),
+    ]
+  }
+
+  /// What unpacking made, or nil when it was refused; any other error fails the test.
+  private func outcome(_ bytes: [UInt8], _ promise: UnpackPromise?, _ box: TemporaryFolderBox)
+    throws -> [String: String]?
+  {
+    do {
+      return try Unpacked(bytes, promise: promise, into: box).made
+    } catch let error as ContentError {
+      #expect(error.group == .package, "\(error)")
+      return nil
+    }
+  }
+
+  @Test("Cut anywhere, a package is refused and nothing lies outside")
+  func truncated() throws {
+    for (name, bytes) in try Self.packages() {
+      let whole = try Unpacked(bytes).made
+      let entries = try examine(bytes).entries
+      let step = max(1, bytes.count / 60)
+      for length in stride(from: 0, to: bytes.count, by: step) {
+        let box = TemporaryFolderBox()
+        let cut = Array(bytes[..<length])
+        let made = try outcome(cut, promise(entries: entries), box)
+        // Only padding behind the end may be missed.
+        #expect(made == nil || made == whole, "\(name) cut at \(length)")
+        #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
+        let alone = try outcome(cut, nil, TemporaryFolderBox())
+        #expect(alone == nil || alone == whole, "\(name) cut at \(length), no promise")
+      }
+    }
+  }
+
+  @Test("With any byte changed, what is unpacked is what was promised or nothing")
+  func flipped() throws {
+    for (name, bytes) in try Self.packages() {
+      let whole = try Unpacked(bytes).made
+      let entries = try examine(bytes).entries
+      let step = max(1, bytes.count / 700)
+      for position in stride(from: 0, to: bytes.count, by: step) {
+        var changed = bytes
+        changed[position] ^= position.isMultiple(of: 2) ? 0xff : 0x10
+        let box = TemporaryFolderBox()
+        let made = try outcome(changed, promise(entries: entries), box)
+        #expect(made == nil || made == whole, "\(name) changed at \(position)")
+        #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
+      }
+    }
+  }
+
+  @Test("A changed byte in the payload of a built package is noticed without any promise")
+  func payloadChecksum() throws {
+    let bytes = try builtChapter()
+    for position in stride(from: bytes.count - 1, to: bytes.count - 900, by: -37) {
+      var changed = bytes
+      changed[position] ^= 1
+      #expect(try examine(changed).findings.last?.code == .archiveDamaged)
+    }
+  }
+
+  @Test("A changed byte in one long gzip member is noticed without any promise")
+  func longMember() throws {
+    let folder = try TemporaryFolder()
+    var state: UInt64 = 1
+    let bytes = (0..<(3 << 20)).map { _ in
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return UInt8(truncatingIfNeeded: state >> 56)
+    }
+    try write(["ContentInfo.plist": contentInfoText()], to: folder.directory)
+    try folder.directory.createDirectory("Contents").createFile("noise").write(bytes)
+    let good = try bsdtar(["--format", "ustar", "-z"], folder: folder.path)
+    #expect(try examine(good).isValid)
+    for position in stride(from: 100_000, to: good.count, by: 600_000) {
+      var changed = good
+      changed[position] ^= 1
+      #expect(try examine(changed).findings.map(\.code) == [.archiveDamaged])
+    }
+  }
+
+  @Test("A wrong checksum in a xar is noticed")
+  func xarChecksum() throws {
+    let folder = try TemporaryFolder()
+    try write(
+      ["ContentInfo.plist": contentInfoText(), "Contents/a": "abcdefgh"], to: folder.directory)
+    let options = ["--format", "xar", "--options", "compression=none"]
+    var bytes = try bsdtar(options, folder: folder.path)
+    let place = try #require(
+      bytes.indices.first { bytes[$0...].starts(with: Array("abcdefgh".utf8)) })
+    bytes[place] = UInt8(ascii: "X")
+    #expect(try examine(bytes).findings.map(\.rule) == ["archive-damaged"])
+    #expect(code { _ = try Unpacked(bytes) } == .archiveDamaged)
+  }
+
+  @Test("A tar without its end mark breaks off, even between two entries")
+  func tarEnd() throws {
+    let entries: [RawEntry] = [.info(), .file("Contents/a")]
+    #expect(code { _ = try Unpacked(tar(entries, isEnded: false)) } == .archiveDamaged)
+    #expect(code { _ = try Unpacked(tar(entries)) } == nil)
+  }
+
+  @Test("What the source of the bytes throws reaches the caller unchanged")
+  func sourceFailure() throws {
+    let bytes = try builtChapter()
+    let source = FailingSource(bytes, from: Int64(bytes.count / 2))
+    #expect(throws: FailingSource.Failure.self) { try examinePackage(source, name: "x") }
+    let folder = try TemporaryFolder()
+    #expect(throws: FailingSource.Failure.self) {
+      try unpackPackage(
+        source, name: "x", into: folder.directory, promise: nil, progress: { _ in })
+    }
+  }
+}
+
+/// A source that fails from an offset on.
+private final class FailingSource: ByteSource {
+  struct Failure: Error {}
+
+  private let inner: MemorySource
+  private let limit: Int64
+
+  init(_ bytes: [UInt8], from limit: Int64) {
+    inner = MemorySource(bytes)
+    self.limit = limit
+  }
+
+  var length: Int64 { inner.length }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    if offset + Int64(buffer.count) > limit { throw Failure() }
+    return try inner.read(into: buffer, at: offset)
+  }
+}

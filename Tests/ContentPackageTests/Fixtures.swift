@@ -1,0 +1,121 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import Foundation
+import TestSupport
+
+/// Path and content of everything in a folder: bytes of files, `-> target` of links, `/` of folders.
+func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: String] {
+  var found: [String: String] = [:]
+  for (name, kind) in try directory.entries() {
+    switch kind {
+    case .directory:
+      found[prefix + name] = "/"
+      try found.merge(tree(directory.directory(name), prefix + name + "/")) { first, _ in first }
+    case .link: found[prefix + name] = try "-> " + (directory.link(name) ?? "")
+    case .file:
+      let bytes = try directory.contents(of: name, limit: 64 << 20)
+      found[prefix + name] = bytes.map { String($0, radix: 16) }.joined(separator: " ")
+    case .other: found[prefix + name] = "?"
+    }
+  }
+  return found
+}
+
+/// Writes files below `directory`; a value that begins with `-> ` is a link.
+func write(_ files: [String: String], to directory: Directory) throws {
+  for (path, text) in files.sorted(by: { $0.key < $1.key }) {
+    var folder = directory
+    let parts = path.split(separator: "/").map(String.init)
+    for part in parts.dropLast() { folder = try folder.createDirectory(part) }
+    if text.hasPrefix("-> ") {
+      try folder.createLink(parts.last ?? "", to: String(text.dropFirst(3)))
+    } else {
+      try folder.createFile(parts.last ?? "").write(Array(text.utf8))
+    }
+  }
+}
+
+/// A small chapter with names beyond ASCII, an empty file, a link and a file of several pieces.
+let chapter: [String: String] = [
+  "ContentInfo.plist": contentInfoText(),
+  "Contents/page-1.txt": "The lighthouse kept no log of the fog.",
+  "Contents/bilder/übersicht.txt": "ä ö ü",
+  "Contents/empty": "",
+  "Contents/long.txt": String(repeating: "All work and no play. ", count: 40_000),
+  "Contents/deep/er/last": "-> ../../page-1.txt",
+]
+
+/// A folder that holds the chapter.
+func chapterFolder() throws -> TemporaryFolder {
+  let folder = try TemporaryFolder()
+  try write(chapter, to: folder.directory)
+  return folder
+}
+
+/// The chapter as the builder packs it.
+func builtChapter() throws -> [UInt8] {
+  let folder = try chapterFolder()
+  let output = try TemporaryFolder()
+  _ = try buildPackage(
+    folder: folder.directory, output: output.directory, outputName: "chapter.pkg",
+    productIdentifier: nil, version: nil)
+  return try output.directory.contents(of: "chapter.pkg", limit: 64 << 20)
+}
+
+func examine(_ bytes: [UInt8], limits: PackageLimits = .standard) throws -> PackageExamination {
+  try examinePackage(MemorySource(bytes), name: "test.pkg", limits: limits)
+}
+
+/// Unpacks into a new folder below a fresh one, so that an escape would be seen beside it.
+struct Unpacked {
+  let outside = TemporaryFolderBox()
+  let files: [InstalledFile]
+
+  init(
+    _ bytes: [UInt8], promise: UnpackPromise? = nil, limits: PackageLimits = .standard,
+    isContent: Bool = true, into box: TemporaryFolderBox? = nil
+  ) throws {
+    let folder = try (box ?? outside).folder().directory.createDirectory("inside")
+    let source = MemorySource(bytes)
+    files =
+      isContent
+      ? try unpackPackage(
+        source, name: "test.pkg", into: folder, promise: promise, limits: limits, progress: { _ in }
+      )
+      : try unpackArchive(
+        source, name: "test.pkg", into: folder, limits: limits, progress: { _ in })
+    made = try tree(folder)
+  }
+
+  let made: [String: String]
+}
+
+/// A temporary folder that is made when it is first asked for.
+final class TemporaryFolderBox {
+  private var made: TemporaryFolder?
+
+  func folder() throws -> TemporaryFolder {
+    let folder = try made ?? TemporaryFolder()
+    made = folder
+    return folder
+  }
+}
+
+/// The code of the error that `body` throws; nil when it throws none of ours.
+func code(_ body: () throws -> Void) -> ContentError.Code? {
+  do {
+    try body()
+    return nil
+  } catch {
+    return (error as? ContentError)?.code
+  }
+}
+
+func promise(
+  _ product: String = "com.example.test", _ version: String = "1.0", entries: [IndexedFile]?
+) throws -> UnpackPromise {
+  UnpackPromise(
+    productIdentifier: try ProductIdentifier(product), version: try ContentVersion(version),
+    entries: entries)
+}

@@ -1,0 +1,115 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Forms of packages")
+struct FormTests {
+  static let options: [(options: [String], form: PackageForm)] = [
+    (["--format", "xar"], .xar), (["--format", "zip"], .zip), (["--format", "ustar"], .tar),
+    (["--format", "pax"], .tar), (["--format", "gnutar"], .tar), (["-z"], .tar), (["-J"], .tar),
+    (["--zstd"], .tar), (["-j"], .tar),
+  ]
+
+  @Test("Each form unpacks to the folder it was made from", arguments: options)
+  func eachForm(options: [String], form: PackageForm) throws {
+    let folder = try chapterFolder()
+    let bytes = try bsdtar(options, folder: folder.path)
+    let examination = try examine(bytes)
+    #expect(examination.form == form)
+    #expect(examination.findings == [])
+    #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
+    let unpacked = try Unpacked(bytes, promise: promise(entries: examination.entries))
+    #expect(unpacked.made == (try tree(folder.directory)))
+    #expect(unpacked.files.map(\.entry) == examination.entries)
+  }
+
+  @Test("One top folder is stripped", arguments: options)
+  func topFolder(options: [String], form: PackageForm) throws {
+    let outer = try TemporaryFolder()
+    try write(chapter, to: outer.directory.createDirectory("chapter-1"))
+    let bytes = try bsdtar(options, folder: outer.path, ["chapter-1"])
+    let unpacked = try Unpacked(bytes)
+    #expect(unpacked.made == (try tree(outer.directory.directory("chapter-1"))))
+  }
+
+  @Test("A product archive with a plain cpio payload is read")
+  func plainPayload() throws {
+    let entries: [RawEntry] = [
+      .folder("."), .info(path: "./ContentInfo.plist"), .file("./Contents/a"),
+    ]
+    let bytes = try flatPackage(payload: cpio(entries))
+    #expect(try examine(bytes).findings == [])
+    #expect(try examine(bytes).form == .flatProductArchive)
+    #expect(
+      try Unpacked(bytes).made.keys.sorted() == ["ContentInfo.plist", "Contents", "Contents/a"])
+  }
+
+  @Test("A product archive whose payload is one long gzip member is read")
+  func longMember() throws {
+    let folder = try TemporaryFolder()
+    let text = String(repeating: "0123456789abcdef", count: 200_000)
+    let entries: [RawEntry] = [.info(), .file("Contents/long", text)]
+    try folder.directory.createFile("Payload").write(cpio(entries))
+    try run("/bin/gzip", ["-n", "Payload"], in: folder.path)
+    let payload = try folder.directory.contents(of: "Payload.gz", limit: 1 << 24)
+    let examination = try examine(flatPackage(payload: payload))
+    #expect(examination.findings == [])
+    #expect(examination.entries.last?.size == Int64(text.utf8.count))
+  }
+
+  @Test("A pbzx payload is refused with what to do")
+  func pbzx() throws {
+    let error = #expect(throws: ContentError.self) {
+      try examine(flatPackage(payload: Array("pbzx".utf8) + [0, 0, 0, 0, 1, 0, 0, 0]))
+    }
+    #expect(error?.code == .formUnknown)
+    #expect(error?.remedy.contains("--compression latest") == true)
+  }
+
+  @Test(
+    "A xar sealed with SHA-256 or SHA-512 is refused with what to do", arguments: [UInt8(3), 4])
+  func tableDigest(number: UInt8) throws {
+    var bytes = try builtChapter()
+    bytes[27] = number
+    let error = #expect(throws: ContentError.self) { try examine(bytes) }
+    #expect(error?.code == .formUnknown)
+    #expect(error?.message.contains("libarchive") == true)
+    #expect(error?.remedy.contains("sha1") == true)
+  }
+
+  @Test(
+    "Bytes that are no package are no package, whatever their name",
+    arguments: [[], Array("just text".utf8), Array("07070701".utf8), Array("Rar!\u{1a}".utf8)])
+  func unknown(bytes: [UInt8]) throws {
+    #expect(code { _ = try examine(bytes) } == .formUnknown)
+    #expect(code { _ = try Unpacked(bytes) } == .formUnknown)
+  }
+
+  @Test("Only the name of a published package must end in .pkg")
+  func extensionRule() {
+    #expect(packageNameFinding("chapter.pkg") == nil)
+    #expect(packageNameFinding("chapter.zip")?.rule == "package-extension")
+    #expect(packageNameFinding(".pkg")?.rule == "package-extension")
+  }
+
+  @Test("An index by blocks covers every byte once")
+  func blocks() throws {
+    let bytes = [UInt8](repeating: 7, count: (1 << 20) + 5)
+    let index = try PackageIndex(indexing: MemorySource(bytes), entries: [])
+    #expect(index.isConsistent)
+    #expect(index.blocks.count == 2)
+    #expect(index.range(ofBlock: 1).count == 5)
+  }
+
+  /// A product archive around any payload, made with bsdtar.
+  private func flatPackage(payload: [UInt8]) throws -> [UInt8] {
+    let folder = try TemporaryFolder()
+    try folder.directory.createFile("Distribution").write(Array("<installer-gui-script/>".utf8))
+    let component = try folder.directory.createDirectory("chapter.pkg")
+    try component.createFile("PackageInfo").write(Array("<pkg-info/>".utf8))
+    try component.createFile("Payload").write(payload)
+    return try bsdtar(["--format", "xar"], folder: folder.path, ["Distribution", "chapter.pkg"])
+  }
+}

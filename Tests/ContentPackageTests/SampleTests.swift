@@ -1,0 +1,114 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Sample packages")
+struct SampleTests {
+  /// The folder SamplePackages of this repository.
+  static let folder =
+    #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/SamplePackages"
+
+  /// A good sample: where it lies and what it says of itself.
+  struct Good: Sendable {
+    let path: String
+    let product: String
+    let version: String
+    let form: PackageForm
+
+    init(_ path: String, _ product: String, _ version: String, _ form: PackageForm) {
+      self.path = path
+      self.product = product
+      self.version = version
+      self.form = form
+    }
+  }
+
+  static let good =
+    ["chapter1", "chapter2"].flatMap { chapter in
+      ["1.0", "1.1", "1.10"].map { version in
+        Good(
+          "\(chapter)-\(version).pkg", "com.example.book.\(chapter)", version, .flatProductArchive)
+      }
+    }
+    + ["tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"].map { name in
+      Good("forms/\(name).pkg", "com.example.forms.\(name)", "1.0", .tar)
+    } + [
+      Good("forms/xar.pkg", "com.example.forms.xar", "1.0", .xar),
+      Good("forms/zip.pkg", "com.example.forms.zip", "1.0", .zip),
+      Good("many-files.pkg", "com.example.many-files", "1.0", .flatProductArchive),
+    ]
+
+  static let bad: [(path: String, code: ContentError.Code)] = [
+    ("bad/wrong-version.pkg", .wrongVersion), ("bad/wrong-product.pkg", .wrongProduct),
+    ("bad/damaged.pkg", .archiveDamaged), ("bad/truncated.pkg", .archiveDamaged),
+    ("bad/escaping-path.pkg", .entryRefused), ("bad/absolute-path.pkg", .entryRefused),
+    ("bad/escaping-link.pkg", .entryRefused), ("bad/link-chain.pkg", .entryRefused),
+    ("bad/executable-inside.pkg", .executableContent),
+    ("bad/missing-plist.pkg", .contentInfoInvalid), ("bad/bad-plist.pkg", .contentInfoInvalid),
+    ("bad/bad-version.pkg", .contentInfoInvalid), ("bad/not-an-archive.pkg", .formUnknown),
+  ]
+
+  private func source(_ path: String) throws -> FileByteSource {
+    try FileByteSource(FileSystem.real.file(at: "\(Self.folder)/\(path)"))
+  }
+
+  @Test("Good samples are valid, and unpack as their own index promises", arguments: good)
+  func goodSamples(sample: Good) throws {
+    let examination = try examinePackage(source(sample.path), name: sample.path)
+    #expect(examination.findings == [])
+    #expect(examination.form == sample.form)
+    #expect(examination.info?.productIdentifier.rawValue == sample.product)
+    #expect(examination.info?.version.rawValue == sample.version)
+    #expect(packageNameFinding(sample.path) == nil)
+    let target = try TemporaryFolder()
+    let files = try unpackPackage(
+      source(sample.path), name: sample.path, into: target.directory,
+      promise: promise(sample.product, sample.version, entries: examination.entries),
+      progress: { _ in })
+    #expect(files.map(\.entry) == examination.entries)
+  }
+
+  @Test("Bad samples are refused as the table says", arguments: bad)
+  func badSamples(sample: (path: String, code: ContentError.Code)) throws {
+    let outside = try TemporaryFolder()
+    let inside = try outside.directory.createDirectory("inside")
+    // Those of chapter 1 are held against its promise, the others speak for themselves.
+    let isPromised = sample.path.contains("wrong-")
+    let promised = isPromised ? try promise("com.example.book.chapter1", "1.0", entries: nil) : nil
+    let thrown = code {
+      _ = try unpackPackage(
+        source(sample.path), name: sample.path, into: inside, promise: promised, progress: { _ in })
+    }
+    #expect(thrown == sample.code)
+    #expect(try outside.directory.entries().map(\.name) == ["inside"])
+    if sample.code != .formUnknown {
+      let examination = try examinePackage(source(sample.path), name: sample.path)
+      #expect(examination.isValid == isPromised)
+    }
+  }
+
+  @Test("No sample is missing from these tests")
+  func complete() throws {
+    let tested = Set(Self.good.map(\.path) + Self.bad.map(\.path))
+    var found: Set<String> = []
+    for (part, prefix) in [("", ""), ("/forms", "forms/"), ("/bad", "bad/")] {
+      let names = try FileSystem.real.directory(at: Self.folder + part).entries().map(\.name)
+      found.formUnion(names.filter { $0.hasSuffix(".pkg") }.map { prefix + $0 })
+    }
+    #expect(found == tested)
+  }
+
+  @Test("What lies in the sources is what the chapters unpack to")
+  func sources() throws {
+    for name in ["chapter1-1.0", "chapter1-1.10", "chapter2-1.1"] {
+      let target = try TemporaryFolder()
+      _ = try unpackPackage(
+        source("\(name).pkg"), name: name, into: target.directory, promise: nil,
+        progress: { _ in })
+      let sources = try FileSystem.real.directory(at: "\(Self.folder)/sources/\(name)/Contents")
+      #expect(try tree(target.directory.directory("Contents")) == tree(sources))
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Unpacking packages")
+struct UnpackTests {
+  private let entries: [RawEntry] = [
+    .info(), .folder("Contents/"), .file("Contents/a", "alpha"), .file("Contents/d/b", "beta"),
+    .link("Contents/l", "a"),
+  ]
+
+  private func files() throws -> [IndexedFile] { try examine(tar(entries)).entries }
+
+  @Test("Each entry is returned with its identity on disk, by path")
+  func identities() throws {
+    let unpacked = try Unpacked(tar(entries))
+    let inside = try unpacked.outside.folder().directory.directory("inside")
+    #expect(
+      unpacked.files.map(\.entry.path) == [
+        "ContentInfo.plist", "Contents", "Contents/a", "Contents/d", "Contents/d/b", "Contents/l",
+      ])
+    for file in unpacked.files {
+      let parts = file.entry.path.split(separator: "/").map(String.init)
+      let status = try inside.directory(at: parts.dropLast()).status(of: parts.last ?? "")
+      switch file.entry.kind {
+      case .file:
+        #expect(status?.identity == file.identity)
+        #expect(status?.permissions == 0o444)
+      case .directory:
+        #expect(file.identity == nil)
+        #expect(status?.permissions == 0o755)
+      case .link: #expect(file.identity == nil && file.entry.target == "a")
+      }
+    }
+  }
+
+  @Test("Exactly what was promised is unpacked")
+  func asPromised() throws {
+    #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: files())) } == nil)
+    #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: nil)) } == nil)
+  }
+
+  @Test("Another product or version than was promised is refused")
+  func wrongInfo() throws {
+    let product = try promise("com.example.other", entries: files())
+    #expect(code { _ = try Unpacked(tar(entries), promise: product) } == .wrongProduct)
+    let version = try promise("com.example.test", "1.1", entries: nil)
+    #expect(code { _ = try Unpacked(tar(entries), promise: version) } == .wrongVersion)
+  }
+
+  @Test("Any difference from the promised entries is refused")
+  func differences() throws {
+    let good = try files()
+    let additional = good + [IndexedFile(path: "Contents/z", kind: .directory)]
+    var changes: [[IndexedFile]] = [additional]
+    for index in good.indices {
+      changes.append(good.enumerated().filter { $0.offset != index }.map(\.element))
+      var changed = good
+      let old = good[index]
+      changed[index] = IndexedFile(
+        path: old.path, kind: old.kind, size: old.size,
+        digest: Digest(bytes: [UInt8](repeating: 7, count: 32)),
+        target: old.target.map { $0 + "/." })
+      if old.kind != .directory { changes.append(changed) }
+    }
+    for promised in changes {
+      let thrown = code { _ = try Unpacked(tar(entries), promise: promise(entries: promised)) }
+      #expect(thrown == .indexMismatch)
+    }
+  }
+
+  @Test("What was not promised is not written")
+  func nothingWritten() throws {
+    let box = TemporaryFolderBox()
+    let promised = try files().filter { $0.path != "Contents/d" && $0.path != "Contents/d/b" }
+    #expect(
+      code { _ = try Unpacked(tar(entries), promise: promise(entries: promised), into: box) }
+        == .indexMismatch)
+    let made = try tree(box.folder().directory)
+    #expect(made["inside/Contents/d"] == nil)
+  }
+
+  @Test("A link that lies in the way is not followed")
+  func linkInTheWay() throws {
+    let folder = try TemporaryFolder()
+    let inside = try folder.directory.createDirectory("inside")
+    try folder.directory.createDirectory("outside")
+    try inside.createLink("Contents", to: "../outside")
+    let thrown = code {
+      _ = try unpackPackage(
+        MemorySource(tar(entries)), name: "x", into: inside, promise: nil, progress: { _ in })
+    }
+    #expect(thrown != nil)
+    #expect(try folder.directory.directory("outside").entries().isEmpty)
+  }
+
+  @Test("A file that lies in the way is not overwritten")
+  func fileInTheWay() throws {
+    let folder = try TemporaryFolder()
+    try folder.directory.createDirectory("Contents").createFile("a").write([1])
+    let thrown = code {
+      _ = try unpackPackage(
+        MemorySource(tar(entries)), name: "x", into: folder.directory, promise: nil,
+        progress: { _ in })
+    }
+    #expect(thrown == .fileFailed)
+    let contents = try folder.directory.directory("Contents")
+    #expect(try contents.contents(of: "a", limit: 10) == [1])
+  }
+
+  @Test("Progress counts plain bytes up, and stops the work by throwing")
+  func progress() throws {
+    struct Stop: Error {}
+    let bytes = try builtChapter()
+    let folder = try TemporaryFolder()
+    var seen: [Int64] = []
+    _ = try unpackPackage(
+      MemorySource(bytes), name: "x", into: folder.directory, promise: nil,
+      progress: { seen.append($0) })
+    #expect(seen == seen.sorted())
+    #expect(seen.last == (try examine(bytes).installedSize))
+    let other = try TemporaryFolder()
+    #expect(throws: Stop.self) {
+      try unpackPackage(
+        MemorySource(bytes), name: "x", into: other.directory, promise: nil,
+        progress: { if $0 > 300_000 { throw Stop() } })
+    }
+  }
+
+  @Test("A full disk is told as a full disk")
+  func fullDisk() throws {
+    let folder = try TemporaryFolder()
+    let full = FileSystem { operation, path in
+      if operation == .write {
+        throw ContentError(.diskFull, "full", remedy: "free", subject: path)
+      }
+    }
+    let thrown = code {
+      _ = try unpackPackage(
+        MemorySource(tar(entries)), name: "x", into: full.directory(at: folder.path), promise: nil,
+        progress: { _ in })
+    }
+    #expect(thrown == .diskFull)
+  }
+}
