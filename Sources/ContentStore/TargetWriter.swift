@@ -1,0 +1,93 @@
+import ContentModel
+import ContentPackage
+import ContentTrust
+import Digests
+import FileIO
+import FoundationEssentials
+
+/// Writes files into a store's `targets` folder; each is durable when its method returns.
+///
+/// Names carry the digest, so nothing that the catalogue promises today is touched, and what a
+/// crash leaves behind is what the next attempt writes again.
+struct TargetWriter {
+  private let folder: Directory
+
+  /// Writes below `folder`, the store's `targets`.
+  init(_ folder: Directory) { self.folder = folder }
+
+  /// Writes the archive and its index, and promises both in `files`.
+  func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
+    let (product, version) = (package.custom.productIdentifier, package.custom.version)
+    let folder = try made(version.rawValue, in: made(product.rawValue, in: self.folder))
+    let source = try FileByteSource(folder.fileSystem.file(at: package.path))
+    let index = try indexText(of: package, source)
+    try copy(source, of: package, to: folder)
+    let digest = try Digest(of: index)
+    try folder.replaceFile("\(digest.hex).content.index", with: index)
+    files[StoreTargetName.package(product, version)] = package.target
+    files[StoreTargetName.index(product, version)] = TargetFile(
+      length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
+  }
+
+  /// Writes the product's record, unless `files` promises the same one, and promises it.
+  func write(_ record: ProductRecord, into files: inout [String: TargetFile]) throws {
+    let name = StoreTargetName.record(record.productIdentifier)
+    let text = try record.json
+    let file = TargetFile(
+      length: Int64(text.count), digest: try Digest(of: text),
+      custom: Self.custom(of: record.productIdentifier))
+    guard files[name] != file else { return }
+    try made(record.productIdentifier.rawValue, in: folder)
+      .replaceFile("\(file.digest.hex).product.json", with: text)
+    files[name] = file
+  }
+
+  private static func custom(of product: ProductIdentifier) -> JSONValue {
+    .object(["productIdentifier": .string(product.rawValue)])
+  }
+
+  /// The folder `name`, there for good.
+  private func made(_ name: String, in parent: Directory) throws -> Directory {
+    let made = try parent.createDirectory(name)
+    // Also when it was there: a crash may have come between its creation and this.
+    try parent.sync()
+    return made
+  }
+
+  private func indexText(of package: IncomingPackage, _ source: FileByteSource) throws -> [UInt8] {
+    let index = try PackageIndex(indexing: source, entries: package.entries)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let text = Array(try encoder.encode(index))
+    guard Int64(text.count) <= PackageIndex.maximumLength else {
+      throw ContentError(
+        .limitExceeded,
+        "The index of \(package.path) would have \(text.count) bytes, more than "
+          + "the \(PackageIndex.maximumLength) that are read",
+        remedy: "Put fewer files into the package", subject: package.path)
+    }
+    return text
+  }
+
+  private func copy(
+    _ source: FileByteSource, of package: IncomingPackage, to folder: Directory
+  ) throws {
+    let temporary = ".content.pkg.new"
+    try folder.removeFile(temporary)
+    let file = try folder.createFile(temporary)
+    var stream = DigestStream()
+    try source.forEachBlock {
+      try stream.update($0)
+      try file.write($0)
+    }
+    guard try stream.finish() == package.digest else {
+      try folder.removeFile(temporary)
+      throw ContentError(
+        .fileFailed, "\(package.path) changed while it was published",
+        remedy: "Let no other program write the package, and start again", subject: package.path)
+    }
+    try file.sync()
+    try folder.rename(temporary, to: folder, "\(package.digest.hex).content.pkg")
+    try folder.sync()
+  }
+}
