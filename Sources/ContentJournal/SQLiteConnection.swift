@@ -1,0 +1,176 @@
+import CSQLite
+import ContentModel
+
+/// One connection to a SQLite database; the only place that holds its handle.
+///
+/// Not copyable and without a lock: its owner serialises the calls. All failures are
+/// `ContentError`s that keep SQLite's own words.
+// Sendable because a handle without SQLite's own mutex may move between threads as long as one
+// uses it at a time, which the owner's lock ensures.
+struct SQLiteConnection: ~Copyable, @unchecked Sendable {
+  private let handle: OpaquePointer
+  private let path: String
+
+  /// Opens the database at `path`; a missing file is created unless `readOnly`.
+  init(path: String, readOnly: Bool) throws {
+    handle = try Self.open(path, readOnly: readOnly)
+    self.path = path
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  private static func open(_ path: String, readOnly: Bool) throws -> OpaquePointer {
+    var handle: OpaquePointer?
+    let flags = readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+    let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
+    guard let handle else {
+      throw ContentError.journal(path, code: code, extended: code, "out of memory")
+    }
+    guard code == SQLITE_OK else {
+      defer { sqlite3_close_v2(handle) }
+      throw failure(of: handle, path)
+    }
+    sqlite3_busy_timeout(handle, 5_000)
+    return handle
+  }
+
+  private static func failure(of handle: OpaquePointer, _ path: String) -> ContentError {
+    ContentError.journal(
+      path, code: sqlite3_errcode(handle), extended: sqlite3_extended_errcode(handle),
+      String(cString: sqlite3_errmsg(handle)))
+  }
+
+  /// A value that is bound to a statement or read from a row.
+  enum Value {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case blob([UInt8])
+  }
+
+  /// Runs statements that take no values and return no rows.
+  func execute(_ sql: String) throws {
+    guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+      throw Self.failure(of: handle, path)
+    }
+  }
+
+  /// Runs one statement with `values`.
+  func run(_ sql: String, _ values: [Value] = []) throws {
+    try query(sql, values) { _ in }
+  }
+
+  /// Runs one statement with `values` and hands each row to `body`.
+  func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
+    let statement = try prepare(sql)
+    defer { sqlite3_finalize(statement) }
+    try bind(values, to: statement)
+    try step(statement, body)
+  }
+
+  /// Runs one statement once for each element of `rows`, prepared once.
+  func runEach(_ sql: String, _ rows: some Sequence<[Value]>) throws {
+    let statement = try prepare(sql)
+    defer { sqlite3_finalize(statement) }
+    for values in rows {
+      try bind(values, to: statement)
+      try step(statement) { _ in }
+      sqlite3_reset(statement)
+    }
+  }
+
+  /// Runs `body` as one transaction: all of it is durable, or nothing happened.
+  func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+    try execute("BEGIN IMMEDIATE")
+    do {
+      try body(self)
+      try execute("COMMIT")
+    } catch {
+      // A failed commit may have rolled back by itself; a second rollback then only says so.
+      sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+      throw error
+    }
+  }
+
+  private func prepare(_ sql: String) throws -> OpaquePointer {
+    var statement: OpaquePointer?
+    guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
+      throw Self.failure(of: handle, path)
+    }
+    return statement
+  }
+
+  private func bind(_ values: [Value], to statement: OpaquePointer) throws {
+    for (offset, value) in values.enumerated() {
+      let index = Int32(offset + 1)
+      let code =
+        switch value {
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, number)
+        case .real(let number): sqlite3_bind_double(statement, index, number)
+        // By count, because a text with a NUL in it would end there.
+        case .text(let text): hc_sqlite_bind_text(statement, index, text, Int32(text.utf8.count))
+        case .blob(let bytes): hc_sqlite_bind_blob(statement, index, bytes, Int32(bytes.count))
+        }
+      guard code == SQLITE_OK else { throw Self.failure(of: handle, path) }
+    }
+  }
+
+  private func step(_ statement: OpaquePointer, _ body: (Row) throws -> Void) throws {
+    while true {
+      switch sqlite3_step(statement) {
+      case SQLITE_ROW: try body(Row(statement: statement))
+      case SQLITE_DONE: return
+      default: throw Self.failure(of: handle, path)
+      }
+    }
+  }
+
+  /// The current row of a query; valid only inside the closure that gets it.
+  struct Row {
+    fileprivate let statement: OpaquePointer
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+
+    func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
+
+    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+
+    func blob(_ column: Int32) -> [UInt8] { bytes(column) }
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+
+    private func bytes(_ column: Int32) -> [UInt8] {
+      guard let start = sqlite3_column_blob(statement, column) else { return [] }
+      let count = Int(sqlite3_column_bytes(statement, column))
+      return Array(UnsafeRawBufferPointer(start: start, count: count))
+    }
+  }
+}
+
+extension ContentError {
+  static func journal(_ path: String, code: Int32, extended: Int32, _ words: String) -> ContentError
+  {
+    let cause = "SQLite \(extended): \(words)"
+    switch code {
+    case SQLITE_FULL:
+      return ContentError(
+        .diskFull, "No space is left to write the journal \(path)",
+        remedy: "Free space on that file system and start again", subject: path, cause: cause)
+    case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
+      return ContentError(
+        .notPermitted, "The journal \(path) cannot be written",
+        remedy: "Give this user the right to it", subject: path, cause: cause)
+    case SQLITE_CORRUPT, SQLITE_NOTADB:
+      return ContentError(
+        .journalFailed, "The journal \(path) is damaged",
+        remedy: "Move it away and get the products again; installed versions stay readable",
+        subject: path, cause: cause)
+    default:
+      return ContentError(
+        .journalFailed, "The journal \(path) cannot be read or written",
+        remedy: "Check the folder and start again", subject: path, cause: cause)
+    }
+  }
+}

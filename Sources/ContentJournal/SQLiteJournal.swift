@@ -1,0 +1,215 @@
+package import ContentModel
+package import FileIO
+import FoundationEssentials
+import Synchronization
+
+/// The durable record of a library's queue and contents, in one SQLite database.
+///
+/// Write-ahead log with full synchronisation: what a call has written survives a power failure
+/// once the call returns. May be used from any thread; calls are serialised.
+package final class SQLiteJournal: Sendable {
+  /// The database's name in a library's folder.
+  package static let fileName = "journal.sqlite"
+
+  private let connection: Mutex<SQLiteConnection>
+  private let fileSystem: FileSystem
+  private let path: String
+
+  /// Opens the journal in `folder`: creates or migrates it, or only reads it.
+  package init(in folder: Directory, readOnly: Bool = false) throws {
+    path = folder.path(of: Self.fileName)
+    fileSystem = folder.fileSystem
+    try fileSystem.check(.journal, path)
+    let opened = try SQLiteConnection(path: path, readOnly: readOnly)
+    if readOnly {
+      try JournalSchema.check(opened, path: path)
+    } else {
+      try opened.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+      try JournalSchema.migrate(opened, path: path)
+    }
+    connection = Mutex(opened)
+  }
+
+  private func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+    try fileSystem.check(.journal, path)
+    try connection.withLock { try $0.transaction(body) }
+  }
+
+  private func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
+    try connection.withLock { try body($0) }
+  }
+}
+
+extension SQLiteJournal: QueueJournal {
+  package func transactions() throws -> [TransactionRecord] {
+    try read { connection in
+      var records: [TransactionRecord] = []
+      try connection.query("SELECT id, record FROM queue_transaction ORDER BY sequence") { row in
+        records.append(try Self.record(from: row.blob(1), id: row.text(0)))
+      }
+      return records
+    }
+  }
+
+  private static func record(from json: [UInt8], id: String) throws -> TransactionRecord {
+    do {
+      return try JSONDecoder().decode(TransactionRecord.self, from: Data(json))
+    } catch {
+      throw ContentError(
+        .journalFailed, "The journal's record of transaction \(id) cannot be read",
+        remedy: "Move the journal away and get the products again", subject: id, cause: "\(error)")
+    }
+  }
+
+  package func commit(_ changes: [JournalChange]) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    try write { connection in
+      for change in changes {
+        switch change {
+        case .save(let record):
+          let json = String(decoding: try encoder.encode(record), as: UTF8.self)
+          try connection.run(
+            "INSERT INTO queue_transaction (id, sequence, record) VALUES (?1, ?2, ?3) "
+              + "ON CONFLICT (id) DO UPDATE SET record = ?3",
+            [.text(record.id), .integer(Int64(record.sequence)), .text(json)])
+        case .finish(let record):
+          try connection.run(
+            "INSERT INTO finished_transaction (id, product, state, finished_at) "
+              + "VALUES (?1, ?2, ?3, unixepoch())",
+            [
+              .text(record.id), .text(record.payment.productIdentifier.rawValue),
+              .integer(Int64(record.state.rawValue)),
+            ])
+          try connection.run("DELETE FROM queue_transaction WHERE id = ?1", [.text(record.id)])
+        }
+      }
+    }
+  }
+
+  /// Transactions that were finished, in no order: id, product and last state.
+  package func finishedTransactions() throws -> [FinishedTransaction] {
+    try read { connection in
+      var finished: [FinishedTransaction] = []
+      try connection.query("SELECT id, product, state FROM finished_transaction") { row in
+        finished.append(
+          FinishedTransaction(
+            id: row.text(0), productIdentifier: try ProductIdentifier(row.text(1)),
+            state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
+      }
+      return finished
+    }
+  }
+}
+
+extension SQLiteJournal: InstallJournal {
+  package func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
+    try write { connection in
+      try Self.delete(content.contentIdentifier, content.version, connection)
+      var id: Int64 = 0
+      try connection.query(
+        "INSERT INTO content "
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) RETURNING id",
+        [
+          .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+          .text(content.productIdentifier.rawValue), .integer(content.size),
+          .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+        ]
+      ) { id = $0.integer(0) }
+      try connection.runEach(
+        "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        files.lazy.map { Self.values(of: $0, content: id) })
+    }
+  }
+
+  private static func values(of file: InstalledFile, content id: Int64) -> [SQLiteConnection.Value]
+  {
+    [
+      .integer(id), .text(file.entry.path), .text(file.entry.kind.rawValue),
+      .integer(file.entry.size), file.entry.digest.map { .blob($0.bytes) } ?? .null,
+      file.entry.target.map { .text($0) } ?? .null,
+      file.identity.map { .integer(Int64(bitPattern: $0.inode)) } ?? .null,
+      file.identity.map { .integer($0.modified) } ?? .null,
+      file.identity.map { .integer($0.changed) } ?? .null,
+    ]
+  }
+
+  package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write {
+      try $0.run(
+        "UPDATE content SET is_confirmed = 1 WHERE content = ?1 AND version = ?2",
+        [.text(content.rawValue), .text(version.rawValue)])
+    }
+  }
+
+  package func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write { try Self.delete(content, version, $0) }
+  }
+
+  private static func delete(
+    _ content: ProductIdentifier, _ version: ContentVersion,
+    _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      "DELETE FROM content WHERE content = ?1 AND version = ?2",
+      [.text(content.rawValue), .text(version.rawValue)])
+  }
+
+  package func announced() throws -> [InstalledContent] { try contents(confirmed: false) }
+
+  package func installed() throws -> [InstalledContent] { try contents(confirmed: true) }
+
+  private func contents(confirmed: Bool) throws -> [InstalledContent] {
+    try read { connection in
+      var found: [InstalledContent] = []
+      try connection.query(
+        "SELECT content, product, version, size, entry_count, installed_at FROM content "
+          + "WHERE is_confirmed = ?1", [.integer(confirmed ? 1 : 0)]
+      ) { row in
+        found.append(
+          InstalledContent(
+            contentIdentifier: try ProductIdentifier(row.text(0)),
+            productIdentifier: try ProductIdentifier(row.text(1)),
+            version: try ContentVersion(row.text(2)), size: row.integer(3),
+            entryCount: Int(row.integer(4)), date: Date(timeIntervalSince1970: row.real(5))))
+      }
+      return found.sorted {
+        ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+      }
+    }
+  }
+
+  package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
+    -> [InstalledFile]
+  {
+    try read { connection in
+      var files: [InstalledFile] = []
+      try connection.query(
+        "SELECT path, kind, f.size, digest, target, inode, modified, changed "
+          + "FROM content_file f JOIN content c ON c.id = content_id "
+          + "WHERE content = ?1 AND version = ?2 ORDER BY path",
+        [.text(content.rawValue), .text(version.rawValue)]
+      ) { files.append(try Self.file(from: $0)) }
+      return files
+    }
+  }
+
+  private static func file(from row: SQLiteConnection.Row) throws -> InstalledFile {
+    guard let kind = IndexedFile.Kind(rawValue: row.text(1)) else {
+      throw ContentError(
+        .journalFailed, "The journal's record of the file \(row.text(0)) cannot be read",
+        remedy: "Move the journal away and get the product again")
+    }
+    let entry = IndexedFile(
+      path: row.text(0), kind: kind, size: row.integer(2), digest: Digest(bytes: row.blob(3)),
+      target: row.isNull(4) ? nil : row.text(4))
+    guard !row.isNull(5) else { return InstalledFile(entry: entry, identity: nil) }
+    return InstalledFile(
+      entry: entry,
+      identity: FileIdentity(
+        inode: UInt64(bitPattern: row.integer(5)), size: entry.size, modified: row.integer(6),
+        changed: row.integer(7)))
+  }
+}

@@ -1,0 +1,194 @@
+package import ContentModel
+package import FileIO
+
+/// Installed content on disk: staging, versions and `current`; old or new, never half.
+///
+/// `products/<content>/<version>` appears in one rename after everything in it is durable, and
+/// `products/<content>/current` is a link that is replaced in another. May be used from any thread;
+/// one content is installed by one thread at a time.
+package final class ContentLibrary: Sendable {
+  package let folder: LibraryFolder
+  private let journal: any InstallJournal
+
+  /// The name of the link to the version in use.
+  static let currentName = "current"
+  private static let newCurrentName = ".current.new"
+
+  package init(_ folder: LibraryFolder, journal: any InstallJournal) {
+    self.folder = folder
+    self.journal = journal
+  }
+
+  // MARK: Staging
+
+  /// The folder in which download `id` is filled; created when it is not there.
+  package func staging(for id: String) throws -> Directory {
+    try folder.staging.createDirectory(id, mode: 0o700)
+  }
+
+  /// Removes what was fetched for download `id`.
+  package func discardStaging(for id: String) throws {
+    try folder.staging.removeTree(id)
+  }
+
+  /// Refuses what cannot fit, before anything is written.
+  package func requireSpace(_ bytes: Int64, for product: ProductIdentifier) throws {
+    let available = try folder.root.availableBytes()
+    // The journal and the folders themselves need some room too.
+    let needed = bytes + (4 << 20)
+    guard available < needed else { return }
+    throw ContentError(
+      .diskFull,
+      "\(product) needs \(needed) bytes in \(folder.root.path), where \(available) are free",
+      remedy: "Free \(needed - available) bytes there and start again", subject: product.rawValue)
+  }
+
+  // MARK: Installing
+
+  /// Moves the folder `name` of `staging` into its place as `content` and switches `current`.
+  ///
+  /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
+  /// staging as it was. `current` only moves forward: an older version is installed beside it.
+  package func install(
+    _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile]
+  ) throws {
+    try staging.syncFileSystem()
+    try journal.announce(content, files: files)
+    let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
+    try folder.products.sync()
+    let version = content.version.rawValue
+    if try home.status(of: version) == nil {
+      try staging.renameWithoutReplacing(name, to: home, version)
+    } else {
+      // A folder that the journal does not know, or one that is repaired: swapped, never absent.
+      try staging.exchange(name, with: home, version)
+    }
+    try home.sync()
+    try switchCurrent(of: home, to: content.version)
+    try journal.confirm(content.contentIdentifier, content.version)
+  }
+
+  private func switchCurrent(of home: Directory, to version: ContentVersion) throws {
+    if let current = try Self.current(in: home), current >= version { return }
+    try home.removeFile(Self.newCurrentName)
+    try home.createLink(Self.newCurrentName, to: version.rawValue)
+    try home.rename(Self.newCurrentName, to: home, Self.currentName)
+    try home.sync()
+  }
+
+  // MARK: Looking
+
+  /// The version that `current` names and that is there; nil for none.
+  package func currentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
+    guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return nil }
+    return try Self.current(in: folder.products.directory(content.rawValue))
+  }
+
+  private static func current(in home: Directory) throws -> ContentVersion? {
+    guard let target = try home.link(currentName), let version = try? ContentVersion(target),
+      try home.status(of: target)?.kind == .directory
+    else { return nil }
+    return version
+  }
+
+  /// Whether this version is installed and confirmed, and its folder is there.
+  package func isInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
+    guard
+      let found = try journal.installed().first(where: {
+        $0.contentIdentifier == content && $0.version == version
+      })
+    else { return false }
+    return try hasFolder(found)
+  }
+
+  private func hasFolder(_ content: InstalledContent) throws -> Bool {
+    let name = content.contentIdentifier.rawValue
+    guard try folder.products.status(of: name)?.kind == .directory else { return false }
+    return try folder.products.directory(name).status(of: content.version.rawValue)?.kind
+      == .directory
+  }
+
+  /// The path of a version's folder, whether it is there or not.
+  package func path(of content: ProductIdentifier, _ version: ContentVersion) -> String {
+    "\(folder.products.path)/\(content)/\(version)"
+  }
+
+  /// All installed versions, by content and version, and whether `current` names them.
+  package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
+    let installed = try journal.installed()
+    let currents = try currentVersions(of: installed)
+    return installed.map { ($0, currents[$0.contentIdentifier] == $0.version) }
+  }
+
+  /// The version that `current` names, of every content that has one.
+  package func currentVersions() throws -> [ProductIdentifier: ContentVersion] {
+    try currentVersions(of: journal.installed())
+  }
+
+  private func currentVersions(of installed: [InstalledContent]) throws
+    -> [ProductIdentifier: ContentVersion]
+  {
+    var currents: [ProductIdentifier: ContentVersion] = [:]
+    for content in Set(installed.map(\.contentIdentifier)) {
+      currents[content] = try currentVersion(of: content)
+    }
+    return currents
+  }
+
+  // MARK: After a crash
+
+  /// Brings folder and journal together after a crash; for the one engine, before any work.
+  ///
+  /// Installs that were announced and moved are finished, others are forgotten and their staging
+  /// waits for its download. Staging of downloads other than `downloads` is removed.
+  package func recover(keeping downloads: Set<String>) throws {
+    for content in try journal.announced() {
+      let files = try journal.files(of: content.contentIdentifier, content.version)
+      if try isMoved(content, files) {
+        let home = try folder.products.directory(content.contentIdentifier.rawValue)
+        try home.sync()
+        try switchCurrent(of: home, to: content.version)
+        try journal.confirm(content.contentIdentifier, content.version)
+      } else {
+        try journal.forget(content.contentIdentifier, content.version)
+      }
+    }
+    try forgetMissing()
+    for entry in try folder.staging.entries()
+    where entry.kind == .directory && !downloads.contains(entry.name) {
+      try folder.staging.removeTree(entry.name)
+    }
+  }
+
+  /// Whether the folder in place is the announced one: the same inodes, not an older folder.
+  private func isMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool {
+    guard try hasFolder(content) else { return false }
+    let tree = try folder.products.directory(content.contentIdentifier.rawValue)
+      .directory(content.version.rawValue)
+    let walker = TreeWalker(tree)
+    return try files.allSatisfy { file in
+      guard let identity = file.identity else { return true }
+      return try walker.status(of: file.entry.path)?.identity.inode == identity.inode
+    }
+  }
+
+  /// Forgets versions whose folders somebody removed, and turns `current` to one that is there.
+  private func forgetMissing() throws {
+    let installed = try journal.installed()
+    var present: [ProductIdentifier: [ContentVersion]] = [:]
+    for content in installed {
+      if try hasFolder(content) {
+        present[content.contentIdentifier, default: []].append(content.version)
+      } else {
+        try journal.forget(content.contentIdentifier, content.version)
+      }
+    }
+    for (content, versions) in present {
+      let home = try folder.products.directory(content.rawValue)
+      try home.removeFile(Self.newCurrentName)
+      if try Self.current(in: home) == nil, let newest = versions.max() {
+        try switchCurrent(of: home, to: newest)
+      }
+    }
+  }
+}

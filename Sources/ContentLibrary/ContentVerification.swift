@@ -1,0 +1,96 @@
+package import ContentModel
+import Digests
+import FileIO
+
+/// A difference between what was installed and what is there.
+package struct ContentDamage: Hashable, Codable, Sendable {
+  package let contentIdentifier: ProductIdentifier
+  package let version: ContentVersion
+  /// The path below the version's folder; empty for the folder itself.
+  package let path: String
+  package let problem: Problem
+
+  /// What is wrong with a path.
+  package enum Problem: String, Codable, Sendable {
+    case missing, changed, unexpected
+    /// `current` names a version that is not there.
+    case dangling
+  }
+}
+
+extension ContentLibrary {
+  /// Compares every byte of an installed version with what was installed; changes nothing.
+  package func verify(_ content: InstalledContent, files: [InstalledFile]) throws -> [ContentDamage]
+  {
+    func damage(_ path: String, _ problem: ContentDamage.Problem) -> ContentDamage {
+      ContentDamage(
+        contentIdentifier: content.contentIdentifier, version: content.version, path: path,
+        problem: problem)
+    }
+    let tree: Directory
+    do {
+      tree = try folder.products.directory(content.contentIdentifier.rawValue)
+        .directory(content.version.rawValue)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return [damage("", .missing)]
+    }
+    let walker = TreeWalker(tree)
+    var found: [ContentDamage] = []
+    for file in files {
+      if let problem = try problem(of: file.entry, walker) {
+        found.append(damage(file.entry.path, problem))
+      }
+    }
+    let known = Self.withParents(files.map(\.entry.path))
+    found += try Self.paths(in: tree).filter { !known.contains($0) }.map { damage($0, .unexpected) }
+    return found
+  }
+
+  private func problem(of entry: IndexedFile, _ walker: TreeWalker) throws -> ContentDamage.Problem?
+  {
+    guard let place = try walker.parent(of: entry.path),
+      let status = try place.folder.status(of: place.name)
+    else { return .missing }
+    switch entry.kind {
+    case .directory: return status.kind == .directory ? nil : .changed
+    case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
+    case .file:
+      guard status.kind == .file, status.size == entry.size else { return .changed }
+      return try Self.digest(of: place.folder.file(place.name)) == entry.digest ? nil : .changed
+    }
+  }
+
+  private static func digest(of file: consuming File) throws -> Digest {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    defer { buffer.deallocate() }
+    var stream = DigestStream()
+    var offset: Int64 = 0
+    while true {
+      let count = try file.read(into: buffer, at: offset)
+      try stream.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += Int64(count)
+      if count < buffer.count { return try stream.finish() }
+    }
+  }
+
+  /// The paths and the folders above them, since an archive need not name its folders.
+  private static func withParents(_ paths: [String]) -> Set<String> {
+    var known = Set(paths)
+    for path in paths {
+      var rest = path[...]
+      while let slash = rest.lastIndex(of: "/") {
+        rest = rest[..<slash]
+        if !known.insert(String(rest)).inserted { break }
+      }
+    }
+    return known
+  }
+
+  private static func paths(in folder: Directory, below prefix: String = "") throws -> [String] {
+    try folder.entries().sorted { $0.name < $1.name }.flatMap { entry in
+      let path = prefix + entry.name
+      guard entry.kind == .directory else { return [path] }
+      return try [path] + paths(in: folder.directory(entry.name), below: path + "/")
+    }
+  }
+}

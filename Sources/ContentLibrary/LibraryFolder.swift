@@ -1,0 +1,72 @@
+package import FileIO
+import ContentModel
+import Glibc
+import Synchronization
+
+/// The folders of a library and the lock that keeps a second engine out.
+package struct LibraryFolder: Sendable {
+  /// The library's own folder.
+  package let root: Directory
+  /// Installed versions, a folder a content.
+  package let products: Directory
+  /// What is being filled, a folder a download.
+  package let staging: Directory
+
+  /// Opens the library at `path` for reading; throws `fileMissing` when there is none.
+  package init(reading path: String, fileSystem: FileSystem = .real) throws {
+    root = try fileSystem.directory(at: path)
+    products = try root.directory("products")
+    staging = try root.directory("staging")
+  }
+
+  /// Opens the library at `path` for an engine; creates what is missing.
+  package init(creating path: String, fileSystem: FileSystem = .real) throws {
+    root = try fileSystem.directory(at: path, creating: true)
+    products = try root.createDirectory("products")
+    staging = try root.createDirectory("staging", mode: 0o700)
+    for folder in [products, staging] { try Self.markAsCache(folder) }
+    try root.sync()
+  }
+
+  private static let cacheTag = """
+    Signature: 8a477f597d28d172789f06886806bc55
+    # Everything here can be fetched again from the store. See https://bford.info/cachedir/
+
+    """
+
+  /// Tells backup tools to pass over what can be fetched again.
+  private static func markAsCache(_ folder: Directory) throws {
+    guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
+    try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
+    folder.setAttribute("user.xdg.robots.backup", to: "false")
+  }
+}
+
+/// The right to change a library, held by one engine until it is released or its process ends.
+package final class LibraryLock: Sendable {
+  private let file: Mutex<File?>
+
+  /// Takes the lock; throws `libraryLocked`, naming the process that has it.
+  package init(_ folder: Directory) throws {
+    let file = try folder.updatedFile("lock")
+    guard try file.tryLock() else {
+      let holder = String(decoding: try file.contents(limit: 4096), as: UTF8.self)
+      throw ContentError(
+        .libraryLocked,
+        "The library \(folder.path) is in use by process \(holder.split(separator: "\n").first ?? "?")",
+        remedy: "Wait for that process to end, or use another library", subject: folder.path)
+    }
+    try file.truncate(to: 0)
+    try file.write(Array("\(getpid()) (\(Self.processName))\n".utf8))
+    self.file = Mutex(file)
+  }
+
+  /// Lets another engine in.
+  package func release() {
+    file.withLock { $0 = nil }
+  }
+
+  private static var processName: String {
+    CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown"
+  }
+}

@@ -1,0 +1,36 @@
+import ContentModel
+import FileIO
+
+/// Looks at paths below a folder, one component at a time and without following links.
+///
+/// Keeps the folder of the last path open, since paths come sorted. For one thread.
+final class TreeWalker {
+  private let root: Directory
+  private var components: [Substring] = []
+  private var parents: [Directory] = []
+
+  init(_ root: Directory) { self.root = root }
+
+  /// The folder that holds `path`, and the name in it; nil when a folder on the way is missing.
+  func parent(of path: String) throws -> (folder: Directory, name: String)? {
+    let parts = path.split(separator: "/")
+    guard let name = parts.last else { return nil }
+    let wanted = Array(parts.dropLast())
+    let shared = zip(components, wanted).prefix { $0 == $1 }.count
+    components.removeLast(components.count - shared)
+    parents.removeLast(parents.count - shared)
+    for component in wanted[shared...] {
+      let folder = parents.last ?? root
+      guard try folder.status(of: String(component))?.kind == .directory else { return nil }
+      parents.append(try folder.directory(String(component)))
+      components.append(component)
+    }
+    return (parents.last ?? root, String(name))
+  }
+
+  /// What is at `path`; nil for nothing.
+  func status(of path: String) throws -> FileStatus? {
+    guard let place = try parent(of: path) else { return nil }
+    return try place.folder.status(of: place.name)
+  }
+}
