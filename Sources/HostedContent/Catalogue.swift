@@ -1,0 +1,127 @@
+package import ContentModel
+package import ContentTrust
+import FileIO
+import FoundationEssentials
+import Synchronization
+
+/// What a store offers, as its verified metadata says; may be used from any thread, blocks.
+package final class Catalogue: Sendable {
+  private let client: TrustClient
+  private let initialRoot: @Sendable () throws -> [UInt8]?
+  private let records = RecordCache()
+
+  /// Creates a catalogue; `initialRoot` is asked for what the first refresh of a library starts from.
+  package init(
+    client: TrustClient, initialRoot: @escaping @Sendable () throws -> [UInt8]?
+  ) {
+    self.client = client
+    self.initialRoot = initialRoot
+  }
+
+  /// The catalogue of `store`, trusted by `trustedRoot` or else by a local store's own root.
+  convenience init(
+    of store: StoreLocation, trustedRoot: [UInt8]?, trustFolder: Directory,
+    now: @escaping @Sendable () -> Date
+  ) {
+    self.init(
+      client: TrustClient(trustFolder: trustFolder, fetcher: StoreFetcher(store: store), now: now),
+      initialRoot: { try trustedRoot ?? store.ownRoot() })
+  }
+
+  /// Fetches what is new and returns the catalogue as it is now; errors are those of `TrustClient`.
+  package func refresh() throws -> CatalogueSnapshot {
+    CatalogueSnapshot(try client.refresh(initialRoot: initialRoot()), records)
+  }
+
+  /// The catalogue as it was last refreshed, without fetching it; nil before the first refresh.
+  package func cached() throws -> CatalogueSnapshot? {
+    try client.cached().map { CatalogueSnapshot($0, records) }
+  }
+}
+
+/// The catalogue at one moment; may be used from any thread.
+package struct CatalogueSnapshot: Sendable {
+  private let targets: TrustedTargets
+  private let listing: StoreListing
+  private let records: RecordCache
+
+  fileprivate init(_ targets: TrustedTargets, _ records: RecordCache) {
+    self.targets = targets
+    listing = StoreListing(targets)
+    self.records = records
+  }
+
+  /// Every product of the store, in order.
+  package var identifiers: [ProductIdentifier] { listing.products.keys.sorted() }
+
+  /// Every version of the product's content that the store has, newest first.
+  package func offers(of product: ProductIdentifier) -> [ContentOffer] {
+    listing.products[product]?.offers ?? []
+  }
+
+  /// The products with these identifiers, all for nil; blocks while their records are fetched.
+  ///
+  /// A product that cannot be read is a failure of its own; the others are not affected.
+  package func products(_ wanted: Set<ProductIdentifier>?) -> ProductsResponse {
+    var products: [Product] = []
+    var failures: [ContentError] = []
+    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
+    for identifier in known.sorted() {
+      do {
+        products.append(try product(identifier))
+      } catch {
+        let error = ContentError(error, while: "reading \(identifier)")
+        failures.append(error.about(identifier.rawValue))
+      }
+    }
+    let unknown = wanted?.subtracting(known) ?? []
+    return ProductsResponse(
+      products: products, invalidProductIdentifiers: unknown.map(\.rawValue).sorted(),
+      failures: failures)
+  }
+
+  /// One product; throws `productUnknown` when the store does not offer it.
+  package func product(_ identifier: ProductIdentifier) throws -> Product {
+    guard let entry = listing.products[identifier] else {
+      throw ContentError.notOffered(identifier.rawValue)
+    }
+    return try product(identifier, entry)
+  }
+
+  private func product(_ identifier: ProductIdentifier, _ entry: StoreListing.Entry) throws
+    -> Product
+  {
+    if let error = entry.error { throw error }
+    let record = try records.record(of: identifier, in: targets)
+    return Product(record, contents: entry.newestOffers)
+  }
+}
+
+extension Product {
+  /// The product that `record` describes, with the newest version of each of its contents.
+  package init(_ record: ProductRecord, contents: [ContentOffer]) {
+    self.init(
+      productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
+      price: record.price, currency: record.currency, contents: contents)
+  }
+}
+
+/// Records by their digest, so that a refresh fetches only those that changed.
+private final class RecordCache: Sendable {
+  private struct Known {
+    let digest: Digest
+    let record: ProductRecord
+  }
+
+  private let known = Mutex<[ProductIdentifier: Known]>([:])
+
+  func record(of product: ProductIdentifier, in targets: TrustedTargets) throws -> ProductRecord {
+    let digest = targets.targets[StoreTargetName.record(product)]?.digest
+    if let known = known.withLock({ $0[product] }), known.digest == digest { return known.record }
+    let record = try targets.fetchRecord(of: product)
+    if let digest {
+      known.withLock { $0[product] = Known(digest: digest, record: record) }
+    }
+    return record
+  }
+}

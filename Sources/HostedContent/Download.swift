@@ -1,0 +1,71 @@
+public import ContentModel
+public import FoundationEssentials
+
+/// A content package on its way into the library: a handle that shows what was reported last.
+///
+/// Equal handles name the same download. May be used from any thread; what it says changes only on
+/// the queue's delivery queue, between callbacks. Source: `SKDownload`.
+public struct Download: Sendable, Identifiable {
+  let report: TransactionReport
+  let position: Int
+
+  var record: DownloadRecord { report.record.downloads[position] }
+
+  /// Unique in a library.
+  public var id: String { record.id }
+  /// Where it stands.
+  public var state: DownloadState { record.state }
+  /// The content's name; the product's unless a product has several.
+  public var contentIdentifier: ProductIdentifier { record.offer.contentIdentifier }
+  /// The version that is downloaded, known before it starts.
+  public var contentVersion: ContentVersion { record.offer.version }
+  /// Bytes of the archive.
+  public var expectedContentLength: Int64 { record.offer.package.length }
+
+  /// The part that is done, 0 to 1, by bytes fetched and written; never less within one attempt.
+  ///
+  /// Do not test completion with it: test `state`.
+  public var progress: Double {
+    record.state == .finished ? 1 : report.progress(of: id)?.fraction ?? 0
+  }
+
+  /// Seconds until it is done at the present rate; `unknownTimeRemaining` while that is unknown.
+  public var timeRemaining: Double {
+    switch record.state {
+    case .active: report.progress(of: id)?.timeRemaining ?? Self.unknownTimeRemaining
+    case .finished: 0
+    case .waiting, .paused, .failed, .cancelled: Self.unknownTimeRemaining
+    }
+  }
+
+  /// What `timeRemaining` is while it is unknown: −1.
+  public static let unknownTimeRemaining: Double = -1
+
+  /// The version's folder, with ContentInfo.plist and Contents; only when finished.
+  ///
+  /// Valid until that version is removed from the library, also after the transaction is finished.
+  public var contentURL: URL? {
+    guard record.state == .finished else { return nil }
+    return URL(
+      filePath: "\(report.productsPath)/\(contentIdentifier)/\(contentVersion)",
+      directoryHint: .isDirectory)
+  }
+
+  /// Why it failed; only when failed.
+  public var error: ContentError? { record.error }
+  /// The transaction that it belongs to.
+  public var transaction: PaymentTransaction { PaymentTransaction(report: report) }
+}
+
+extension Download: Hashable {
+  /// Whether both are the same download.
+  public static func == (left: Self, right: Self) -> Bool {
+    left.report === right.report && left.position == right.position
+  }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(ObjectIdentifier(report))
+    hasher.combine(position)
+  }
+}

@@ -1,0 +1,64 @@
+import ContentJournal
+package import ContentLibrary
+public import ContentModel
+import FileIO
+public import FoundationEssentials
+
+/// A library as it is, read without a lock, also while a queue works on it.
+public struct LibraryReader: Sendable {
+  private let library: ContentLibrary
+  private let journal: SQLiteJournal
+
+  /// Opens the library; throws `fileMissing` when there is none, and journal errors.
+  public init(_ location: URL) throws {
+    let path = location.path(percentEncoded: false)
+    do {
+      let folder = try LibraryFolder(reading: path)
+      journal = try SQLiteJournal(in: folder.root, readOnly: true)
+      library = ContentLibrary(folder, journal: journal)
+    } catch let error as ContentError where error.code == .fileMissing {
+      throw ContentError(
+        .fileMissing, "There is no library at \(path)",
+        remedy: "Check the path; hostedcontent get makes a library", subject: path,
+        cause: error.cause)
+    }
+  }
+
+  /// An installed version, and whether `current` names it.
+  public struct Entry: Hashable, Sendable {
+    /// What is installed.
+    public let content: InstalledContent
+    /// Whether it is the version in use.
+    public let isCurrent: Bool
+    /// Its folder, with ContentInfo.plist and Contents.
+    public let path: String
+  }
+
+  /// All installed versions, by content and version.
+  public func contents() throws -> [Entry] {
+    try library.list().map { content, isCurrent in
+      Entry(
+        content: content, isCurrent: isCurrent,
+        path: library.path(of: content.contentIdentifier, content.version))
+    }
+  }
+
+  /// The updates that `products` offer for what is installed.
+  public func updates(of products: [Product]) throws -> [ContentUpdate] {
+    UpdateMonitor.updates(of: products, installed: try library.currentVersions())
+  }
+
+  /// Unfinished transactions as the journal has them, in their order.
+  package func transactions() throws -> [TransactionRecord] { try journal.transactions() }
+
+  /// What is remembered of transactions that were finished.
+  package func finishedTransactions() throws -> [FinishedTransaction] {
+    try journal.finishedTransactions()
+  }
+
+  /// Compares every byte of an installed version with what was installed; empty when all is well.
+  package func verify(_ content: InstalledContent) throws -> [ContentDamage] {
+    try library.verify(
+      content, files: journal.files(of: content.contentIdentifier, content.version))
+  }
+}

@@ -1,0 +1,175 @@
+import ContentJournal
+import ContentLibrary
+public import ContentModel
+import Dispatch
+import FileIO
+import FoundationEssentials
+
+/// The queue of purchases and of the downloads that belong to them, durable in a library folder.
+///
+/// One queue at a time may use a library. Add an observer at launch: nothing is started before the
+/// first one is there, and then everything unfinished is reported and goes on where it stopped.
+/// All methods may be called from any thread and return at once, also inside callbacks; what they
+/// lead to is reported to the observers. Source: `SKPaymentQueue`.
+public final class PaymentQueue: Sendable {
+  private let configuration: Configuration
+  private let library: ContentLibrary
+  private let service: any StoreService
+  private let delivery: Delivery
+  private let engine: Engine
+  private let lock: LibraryLock
+
+  /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
+  ///
+  /// Throws `libraryLocked` while another queue uses it, `libraryNewer` when newer software wrote
+  /// it, `journalFailed`, `notPermitted`, `diskFull` and other file errors. The store is not asked.
+  public init(_ configuration: Configuration) throws {
+    self.configuration = configuration
+    let path = configuration.library.path(percentEncoded: false)
+    let folder = try LibraryFolder(creating: path, fileSystem: configuration.fileSystem)
+    lock = try LibraryLock(folder.root)
+    let journal = try SQLiteJournal(in: folder.root)
+    library = ContentLibrary(folder, journal: journal)
+    let transactions = try journal.transactions()
+    try library.recover(keeping: Set(transactions.flatMap { $0.downloads.map(\.id) }))
+
+    service =
+      try configuration.service
+      ?? CatalogueStoreService(configuration, libraryFolder: folder.root)
+    delivery = Delivery(
+      on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
+      productsPath: folder.products.path, transactions: transactions)
+    engine = Engine(
+      state: QueueState(
+        transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
+      library: library, journal: journal,
+      pipeline: Pipeline(library: library, store: configuration.store, clock: configuration.clock),
+      delivery: delivery, service: service)
+    delivery.attach(to: self)
+  }
+
+  deinit { close() }
+
+  /// Stops all downloads, keeping what was fetched, and waits until none runs.
+  ///
+  /// The library is free for another queue then. What is asked of this one later is ignored.
+  public func close() {
+    engine.close()
+    lock.release()
+  }
+
+  // MARK: Observers
+
+  /// Adds an observer, held weakly; adding it twice changes nothing.
+  ///
+  /// It is told what is unfinished: with the launch if it is the first, at once otherwise.
+  public func add(_ observer: any PaymentTransactionObserver) {
+    if delivery.add(observer) { engine.submit(.launched) }
+  }
+
+  /// Removes an observer; a call that is under way still ends.
+  public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
+
+  // MARK: Transactions
+
+  /// Unfinished transactions in their order, as reported last.
+  public var transactions: [PaymentTransaction] { delivery.transactions }
+
+  /// Adds a payment; its transaction is reported as `.purchasing`, then as it is answered.
+  ///
+  /// Returns the transaction's identifier. The same payment may be added many times.
+  @discardableResult
+  public func add(_ payment: Payment) -> String {
+    let id = Self.newIdentifier()
+    engine.submit(.paymentAdded(transaction: id, payment))
+    return id
+  }
+
+  /// Takes a transaction out for good; its unfinished downloads are cancelled.
+  ///
+  /// Finish what is purchased, failed or restored, once it was delivered. A `.purchasing` or
+  /// `.deferred` one is refused with `cannotFinish` through `paymentQueue(_:didFailWith:)`.
+  public func finishTransaction(_ transaction: PaymentTransaction) {
+    engine.submit(.finishRequested(transaction: transaction.id))
+  }
+
+  private static func newIdentifier() -> String { UUID().uuidString.lowercased() }
+
+  // MARK: Downloads
+
+  /// Starts downloads: waiting, paused, failed and cancelled ones; others do not change.
+  public func start(_ downloads: [Download]) {
+    engine.submit(.startRequested(downloads: downloads.map(\.id)))
+  }
+
+  /// Pauses waiting and active downloads, which keep their bytes; others do not change.
+  public func pause(_ downloads: [Download]) {
+    engine.submit(.pauseRequested(downloads: downloads.map(\.id)))
+  }
+
+  /// Goes on with paused and failed downloads; others do not change.
+  public func resume(_ downloads: [Download]) {
+    engine.submit(.resumeRequested(downloads: downloads.map(\.id)))
+  }
+
+  /// Cancels downloads that are not finished; their bytes are dropped, others do not change.
+  public func cancel(_ downloads: [Download]) {
+    engine.submit(.cancelRequested(downloads: downloads.map(\.id)))
+  }
+
+  // MARK: Products and updates
+
+  /// Looks up products by identifier; texts that are no identifiers come back as invalid.
+  public func products(_ identifiers: Set<String>) async throws -> ProductsResponse {
+    try await ProductsResponse(to: identifiers, from: service.products)
+  }
+
+  /// A request for products that tells a delegate.
+  public func productsRequest(_ identifiers: Set<String>) -> ProductsRequest {
+    ProductsRequest(productIdentifiers: identifiers, service: service)
+  }
+
+  /// Compares what the store offers with what is installed.
+  ///
+  /// Throws when the catalogue is not to be had; products that cannot be described are left out.
+  public func updates() async throws -> [ContentUpdate] {
+    UpdateMonitor.updates(
+      of: try await service.allProducts().products, installed: try library.currentVersions())
+  }
+
+  /// Adds a restored transaction that carries the download of `update`; start and finish it.
+  ///
+  /// Returns the transaction's identifier. Throws `notEntitled` when the account was never granted
+  /// the product, `productUnknown` when it is no longer offered.
+  @discardableResult
+  public func add(_ update: ContentUpdate, applicationUsername: String? = nil) async throws
+    -> String
+  {
+    let product = update.productIdentifier
+    let grants = try await service.grants(account: applicationUsername)
+    guard let original = grants.last(where: { $0.payment.productIdentifier == product }) else {
+      throw ContentError(
+        .notEntitled, "The account was never granted \(product)", remedy: "Buy it first",
+        subject: product.rawValue)
+    }
+    let offers = try await service.products([product]).products.first?.contents ?? []
+    let contents = offers.filter { $0.contentIdentifier == update.contentIdentifier }
+    guard !contents.isEmpty else { throw ContentError.notOffered(product.rawValue) }
+    let id = Self.newIdentifier()
+    engine.submit(.restored(transaction: id, original: original, contents: contents))
+    return id
+  }
+
+  /// The version of `content` that is installed and current; nil for none.
+  public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
+    try library.currentVersion(of: content)
+  }
+}
+
+extension ContentError {
+  static func notOffered(_ product: String) -> ContentError {
+    ContentError(
+      .productUnknown, "The store does not offer \(product)",
+      remedy: "Check the identifier; hostedcontent products lists what there is", subject: product)
+  }
+}

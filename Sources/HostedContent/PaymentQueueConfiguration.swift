@@ -1,0 +1,32 @@
+public import Dispatch
+package import FileIO
+public import FoundationEssentials
+
+extension PaymentQueue {
+  /// What a queue works with.
+  public struct Configuration: Sendable {
+    /// The library's folder; created when it is not there.
+    public var library: URL
+    /// Where content comes from.
+    public var store: StoreLocation
+    /// The store's trusted root (TUF root metadata); nil takes the one of a local store, once.
+    public var trustedRoot: [UInt8]?
+    /// Who sells; nil grants every product of the store.
+    public var service: (any StoreService)?
+    /// Where grants are remembered; nil for `grants.json` in the library.
+    public var grantsFile: URL?
+    /// How many downloads are worked on at once, 1 or more.
+    public var maximumActiveDownloads = 3
+    /// A serial queue on which observers are called; nil for one of the queue's own.
+    public var deliveryQueue: DispatchQueue?
+
+    package var clock = EngineClock.system
+    package var fileSystem = FileSystem.real
+
+    /// Creates a configuration for a library and a store.
+    public init(library: URL, store: StoreLocation) {
+      self.library = library
+      self.store = store
+    }
+  }
+}

@@ -1,0 +1,68 @@
+public import ContentModel
+
+/// Who sells: what there is, who may have it, what an account has.
+///
+/// Implement it over your own entitlements, or use the built-in one, which grants every product
+/// of a store. Calls may come from any task; a purchase is asked again after a crash, with the
+/// same transaction, and must then give the same answer.
+public protocol StoreService: Sendable {
+  /// Looks up products; unknown ones are named in the response. Throws when nothing can be known.
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse
+
+  /// Every product that is offered.
+  func allProducts() async throws -> ProductsResponse
+
+  /// Sells what `payment` asks for; `transaction` is the same when it is asked again.
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome
+
+  /// What an account was granted, oldest first; nil is the library's own account.
+  func grants(account: String?) async throws -> [Grant]
+}
+
+/// The answer to a look-up.
+public struct ProductsResponse: Hashable, Sendable {
+  /// What was found, by identifier.
+  public let products: [Product]
+  /// What the store does not offer, and what is no identifier at all.
+  public let invalidProductIdentifiers: [String]
+  /// Products that the store offers but cannot describe; the others are not affected.
+  public let failures: [ContentError]
+
+  /// Creates a response.
+  public init(
+    products: [Product], invalidProductIdentifiers: [String] = [], failures: [ContentError] = []
+  ) {
+    self.products = products
+    self.invalidProductIdentifiers = invalidProductIdentifiers
+    self.failures = failures
+  }
+}
+
+extension ProductsResponse {
+  /// Looks up `texts`; those that are no identifiers come back as invalid, as they were written.
+  init(
+    to texts: Set<String>, from products: (Set<ProductIdentifier>) async throws -> ProductsResponse
+  ) async rethrows {
+    let (valid, invalid) = Self.sorted(texts)
+    self = try await products(valid).adding(invalid: invalid)
+  }
+
+  /// The same without waiting.
+  init(to texts: Set<String>, from products: (Set<ProductIdentifier>) throws -> ProductsResponse)
+    rethrows
+  {
+    let (valid, invalid) = Self.sorted(texts)
+    self = try products(valid).adding(invalid: invalid)
+  }
+
+  private static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
+    let valid = Set(texts.compactMap { try? ProductIdentifier($0) })
+    return (valid, texts.filter { text in !valid.contains { $0.rawValue == text } })
+  }
+
+  private func adding(invalid: [String]) -> ProductsResponse {
+    ProductsResponse(
+      products: products,
+      invalidProductIdentifiers: (invalidProductIdentifiers + invalid).sorted(), failures: failures)
+  }
+}

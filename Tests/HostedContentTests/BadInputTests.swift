@@ -1,0 +1,273 @@
+import ContentJournal
+import ContentLibrary
+import ContentModel
+import ContentStore
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Bad input gets a clear typed error and costs nothing else.
+@Suite("Bad input", .timeLimit(.minutes(2)))
+struct BadInputTests {
+  /// Installs `good` and tries `bad`; returns what `bad` failed with.
+  private func failure(
+    of bad: String, in fixture: StoreFixture, whileInstalling good: String = "good",
+    _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
+  ) async throws -> ContentError {
+    let queue = try fixture.queue(change)
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let badID = queue.add(Payment(productIdentifier: try ProductIdentifier(bad)))
+    queue.add(Payment(productIdentifier: try ProductIdentifier(good)))
+    await observer.wait { log in
+      log.download(of: bad)?.state == .failed && log.removed.contains { $0 != badID }
+    }
+    try fixture.expectInstalled(good, "1.0")
+    #expect(
+      try fixture.reader().contents().allSatisfy { $0.content.contentIdentifier.rawValue == good })
+    let download = try #require(observer.log.download(of: bad))
+    #expect(download.contentURL == nil)
+    #expect(queue.transactions.map(\.id) == [badID])
+    queue.close()
+    return try #require(download.error)
+  }
+
+  private func archive(of product: String, in fixture: StoreFixture, _ suffix: String) throws
+    -> String
+  {
+    let folder = "\(fixture.storePath)/targets/\(product)/1.0"
+    let name = try FileManager.default.contentsOfDirectory(atPath: folder).first {
+      $0.hasSuffix(suffix)
+    }
+    return "\(folder)/\(try #require(name))"
+  }
+
+  private func fixture() throws -> StoreFixture {
+    let fixture = try StoreFixture()
+    try fixture.publish("good", "1.0")
+    try fixture.publish("bad", "1.0")
+    return fixture
+  }
+
+  @Test("An archive that does not match its digests fails its download only, and can start again")
+  func damagedArchive() async throws {
+    let fixture = try fixture()
+    let path = try archive(of: "bad", in: fixture, "content.pkg")
+    let whole = try Data(contentsOf: URL(filePath: path))
+    var damaged = whole
+    damaged[damaged.count / 2] ^= 1
+    try damaged.write(to: URL(filePath: path))
+    let error = try await failure(of: "bad", in: fixture)
+    #expect(error.code == .pieceDamaged)
+    #expect(error.subject != nil)
+
+    // Mended, the same transaction goes on in a later process.
+    try whole.write(to: URL(filePath: path))
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    await observer.wait { $0.removed.count == 1 }
+    try fixture.expectInstalled("bad", "1.0")
+  }
+
+  @Test(
+    "A truncated archive, a missing one, a damaged index: each its own error",
+    arguments: [
+      ("content.pkg", "truncate", ContentError.Code.pieceDamaged),
+      ("content.pkg", "remove", .storeMissing),
+      ("content.index", "truncate", .digestMismatch),
+      ("content.index", "damage", .digestMismatch),
+      ("content.index", "remove", .storeMissing),
+      ("content.index", "extend", .digestMismatch),
+    ])
+  func damagedTargets(suffix: String, damage: String, code: ContentError.Code) async throws {
+    let fixture = try fixture()
+    let path = try archive(of: "bad", in: fixture, suffix)
+    var bytes = try Data(contentsOf: URL(filePath: path))
+    switch damage {
+    case "truncate": try bytes.dropLast(1).write(to: URL(filePath: path))
+    case "extend": try (bytes + [0]).write(to: URL(filePath: path))
+    case "damage":
+      bytes[10] ^= 1
+      try bytes.write(to: URL(filePath: path))
+    default: try FileManager.default.removeItem(atPath: path)
+    }
+    #expect(try await failure(of: "bad", in: fixture).code == code)
+  }
+
+  @Test("A missing store fails the purchase, and the queue works again once it is back")
+  func missingStore() async throws {
+    let fixture = try fixture()
+    try FileManager.default.moveItem(atPath: fixture.storePath, toPath: fixture.folder.path("away"))
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let payment = Payment(productIdentifier: try ProductIdentifier("good"))
+    let first = queue.add(payment)
+    await observer.wait { $0.removed == [first] }
+    #expect(observer.log.transactions[first]?.error?.code == .storeMissing)
+    try FileManager.default.moveItem(atPath: fixture.folder.path("away"), toPath: fixture.storePath)
+    let second = queue.add(payment)
+    await observer.wait { $0.removed.contains(second) }
+    try fixture.expectInstalled("good", "1.0")
+  }
+
+  @Test(
+    "A damaged catalogue, a wrong signature, expired metadata, a clock gone backwards",
+    arguments: ["damaged", "signature", "expired", "clock"])
+  func untrustedCatalogue(what: String) async throws {
+    let fixture = try fixture()
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    await observer.wait { $0.removed.count == 1 }
+    queue.close()
+
+    let timestamp = URL(filePath: "\(fixture.storePath)/metadata/timestamp.json")
+    let text = try String(contentsOf: timestamp, encoding: .utf8)
+    var shift: TimeInterval = 0
+    let code: ContentError.Code
+    switch what {
+    case "damaged":
+      try "{".write(to: timestamp, atomically: false, encoding: .utf8)
+      code = .metadataDamaged
+    case "signature":
+      let version = try #require(text.range(of: "\"version\":"))
+      let digit = text.index(after: version.upperBound)
+      try text.replacingCharacters(in: version.upperBound..<digit, with: "9")
+        .write(to: timestamp, atomically: false, encoding: .utf8)
+      code = .signatureInvalid
+    case "expired":
+      shift = 20 * 365 * 86_400
+      code = .metadataExpired
+    default:
+      shift = -7200
+      code = .clockWentBackwards
+    }
+    let later = try fixture.queue { configuration in
+      configuration.clock = EngineClock(
+        now: { [shift] in Date(timeIntervalSinceNow: shift) }, uptime: EngineClock.system.uptime)
+    }
+    let second = RecordingObserver.delivering()
+    later.add(second)
+    let id = later.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+    await second.wait { $0.removed == [id] }
+    let error = try #require(second.log.transactions[id]?.error)
+    #expect(error.code == code, "\(error)")
+    #expect(!error.remedy.isEmpty)
+    try fixture.expectInstalled("good", "1.0")
+  }
+
+  @Test("A locked library names the process that has it")
+  func locked() throws {
+    let fixture = try StoreFixture()
+    let queue = try fixture.queue()
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryLocked)
+    #expect(error?.message.contains("process \(getpid())") == true)
+    queue.close()
+    _ = try fixture.queue()
+  }
+
+  @Test("A library of a newer schema is refused and left as it is")
+  func newerSchema() throws {
+    let fixture = try StoreFixture()
+    try fixture.queue().close()
+    let path = "\(fixture.libraryPath)/journal.sqlite"
+    // The schema's number stands at byte 60 of a database file.
+    var bytes = try Data(contentsOf: URL(filePath: path))
+    bytes[63] = 99
+    try bytes.write(to: URL(filePath: path))
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryNewer)
+    #expect(throws: ContentError.self) { try fixture.reader() }
+    #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+  }
+
+  @Test("A damaged journal is refused with what to do, and installed content stays")
+  func damagedJournal() async throws {
+    let fixture = try fixture()
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    await observer.wait { $0.removed.count == 1 }
+    queue.close()
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite\(suffix)")
+    }
+    try Data(repeating: 7, count: 5000).write(
+      to: URL(filePath: "\(fixture.libraryPath)/journal.sqlite"))
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .journalFailed)
+    // Following the advice: away with it, and getting the product takes over what is there.
+    try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite")
+    let again = try fixture.queue()
+    let second = RecordingObserver.delivering()
+    again.add(second)
+    again.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    await second.wait { $0.removed.count == 1 }
+    try fixture.expectInstalled("good", "1.0")
+  }
+
+  @Test(
+    "A library that cannot be written is refused",
+    arguments: ["/proc/library", "/dev/null/library"])
+  func unwritable(path: String) throws {
+    let fixture = try StoreFixture()
+    let error = #expect(throws: ContentError.self) {
+      try fixture.queue { $0.library = URL(filePath: path) }
+    }
+    #expect(error?.message.contains(path.split(separator: "/").first ?? "") == true)
+  }
+
+  @Test(
+    "A store address of another scheme is wrong usage",
+    arguments: ["http://example.com/store", "ftp://x", "", "file://elsewhere/store"])
+  func storeAddress(text: String) {
+    let error = #expect(throws: ContentError.self) { try StoreLocation(text) }
+    #expect(error?.code == .usage)
+  }
+
+  @Test("Too little space is noticed before anything is written, with the amounts")
+  func noSpace() async throws {
+    let fixture = try fixture()
+    let folder = try LibraryFolder(creating: fixture.libraryPath)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
+    let error = #expect(throws: ContentError.self) {
+      try library.requireSpace(1 << 60, for: ProductIdentifier("bad"))
+    }
+    #expect(error?.code == .diskFull)
+    #expect(error?.message.contains("\((1 << 60) + (4 << 20))") == true)
+  }
+
+  @Test("A disk that fills up while a download runs fails it, and it goes on once there is space")
+  func fullDisk() async throws {
+    let fixture = try fixture()
+    let isFull = FullDisk()
+    let queue = try fixture.queue { $0.fileSystem = isFull.fileSystem }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    await observer.wait { $0.removed.count == 1 }
+    isFull.set(true)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+    await observer.wait { log in
+      log.transactionStates.values.contains { $0.last == .failed }
+        || log.download(of: "bad")?.state == .failed
+    }
+    try fixture.expectInstalled("good", "1.0")
+    isFull.set(false)
+    if let download = observer.log.download(of: "bad"), download.state == .failed {
+      #expect(download.error?.code == .diskFull)
+      queue.start([download])
+    } else {
+      queue.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+    }
+    await observer.wait { $0.download(of: "bad")?.state == .finished }
+    try fixture.expectInstalled("bad", "1.0")
+  }
+}

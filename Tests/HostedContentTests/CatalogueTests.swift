@@ -1,0 +1,145 @@
+import ContentModel
+import ContentPackage
+import ContentStore
+import ContentTrust
+import FileIO
+import FoundationEssentials
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite struct CatalogueTests {
+  private let folder: TemporaryFolder
+  private let store: StoreFolder
+  private let fetcher: CountingFetcher
+  private let now = Date(timeIntervalSince1970: 1_900_000_000)
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try StoreFolder.create(at: folder.path("store"), now: now)
+    fetcher = CountingFetcher(try folder.opened().directory("store"))
+  }
+
+  private func catalogue() throws -> Catalogue {
+    let trust = try folder.opened().createDirectory("trust")
+    let client = TrustClient(trustFolder: trust, fetcher: fetcher, now: { [now] in now })
+    let root = try store.initialRoot()
+    return Catalogue(client: client, initialRoot: { root })
+  }
+
+  private func publish(_ product: String, _ version: String, _ details: ProductDetails = .init())
+    throws
+  {
+    let name = "\(product)-\(version)"
+    let source = try folder.opened().createDirectory(name, exclusive: true)
+    try source.createDirectory("Contents").replaceFile("page.txt", with: Array(name.utf8))
+    _ = try buildPackage(
+      folder: source, output: folder.opened(), outputName: "\(name).pkg",
+      productIdentifier: ProductIdentifier(product), version: ContentVersion(version))
+    try store.publish([folder.path("\(name).pkg")], details: details, now: now)
+  }
+
+  @Test func `a product has its texts, its price and the newest version of its content`() throws {
+    let details = ProductDetails(title: "A Book", price: "2.99", currency: "EUR")
+    try publish("book", "1.9", details)
+    try publish("book", "1.10")
+    let answer = try catalogue().refresh().products([ProductIdentifier("book")])
+    let product = try #require(answer.products.first)
+    #expect(product.localizedTitle() == "A Book")
+    #expect(product.price == "2.99")
+    #expect(product.downloadContentVersion?.rawValue == "1.10")
+    #expect(product.contents.count == 1)
+    let offer = try #require(product.contents.first)
+    #expect(offer.contentIdentifier.rawValue == "book")
+    #expect(
+      offer.package.path == "targets/book/1.10/\(offer.package.digest.hex).content.pkg")
+    #expect(offer.index.path == "targets/book/1.10/\(offer.index.digest.hex).content.index")
+    let bytes = try fetcher.fetch(offer.package.path, limit: offer.package.length)
+    #expect(bytes?.count == Int(offer.package.length))
+  }
+
+  @Test func `every version is offered, newest first`() throws {
+    for version in ["2", "10", "9.5"] { try publish("book", version) }
+    let offers = try catalogue().refresh().offers(of: ProductIdentifier("book"))
+    #expect(offers.map(\.version.rawValue) == ["10", "9.5", "2"])
+  }
+
+  @Test func `what the store does not offer is invalid`() throws {
+    try publish("book", "1")
+    let wanted = try Set(["none", "book"].map { try ProductIdentifier($0) })
+    let answer = try catalogue().refresh().products(wanted)
+    #expect(answer.invalidProductIdentifiers == ["none"])
+    #expect(answer.products.map(\.productIdentifier.rawValue) == ["book"])
+    #expect(answer.failures.isEmpty)
+  }
+
+  @Test func `a product without content has nothing to download`() throws {
+    try store.add(
+      ProductIdentifier("coins"), details: ProductDetails(title: "Coins", type: .consumable),
+      now: now)
+    let product = try #require(try catalogue().refresh().products(nil).products.first)
+    #expect(!product.isDownloadable)
+    #expect(product.type == .consumable)
+  }
+
+  @Test func `a damaged record costs its product only`() throws {
+    for product in ["a", "b", "c"] { try publish(product, "1") }
+    let record = try folder.opened().directory(at: ["store", "targets", "b"])
+    let name = try #require(
+      try record.entries().map(\.name).first { $0.hasSuffix(".product.json") })
+    var bytes = try record.contents(of: name, limit: 1 << 20)
+    bytes[bytes.count / 2] ^= 1
+    try record.replaceFile(name, with: bytes)
+    let snapshot = try catalogue().refresh()
+    let answer = snapshot.products(nil)
+    #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "c"])
+    #expect(answer.failures.map(\.code) == [.digestMismatch])
+    #expect(answer.failures.map(\.subject) == ["b/product.json"])
+    #expect(try snapshot.offers(of: ProductIdentifier("b")).count == 1)
+  }
+
+  @Test func `records are fetched once, and again only when they changed`() throws {
+    try publish("a", "1")
+    try publish("b", "1")
+    let catalogue = try catalogue()
+    _ = try catalogue.refresh().products(nil)
+    #expect(fetcher.takeCount(of: ".product.json") == 2)
+    _ = try catalogue.refresh().products(nil)
+    #expect(fetcher.takeCount(of: ".product.json") == 0)
+    try publish("b", "2", ProductDetails(title: "New"))
+    #expect(try catalogue.refresh().products(nil).products.last?.localizedTitle() == "New")
+    #expect(fetcher.takeCount(of: ".product.json") == 1)
+  }
+
+  @Test func `the catalogue of the last refresh is there when the store is not`() throws {
+    try publish("book", "1")
+    let catalogue = try catalogue()
+    #expect(try catalogue.cached() == nil)
+    _ = try catalogue.refresh()
+    try folder.opened().removeTree("store")
+    #expect(throws: ContentError.self) { try catalogue.refresh() }
+    #expect(try catalogue.cached()?.identifiers.map(\.rawValue) == ["book"])
+  }
+}
+
+/// A store in a folder that counts what is fetched.
+private final class CountingFetcher: MetadataFetcher {
+  private let fetcher: FolderFetcher
+  private let paths = Mutex<[String]>([])
+
+  init(_ folder: Directory) { fetcher = FolderFetcher(folder) }
+
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    paths.withLock { $0.append(path) }
+    return try fetcher.fetch(path, limit: limit)
+  }
+
+  /// How many paths with `suffix` were fetched since the last call.
+  func takeCount(of suffix: String) -> Int {
+    paths.withLock { paths in
+      defer { paths = [] }
+      return paths.count { $0.hasSuffix(suffix) }
+    }
+  }
+}

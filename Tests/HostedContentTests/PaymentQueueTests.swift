@@ -1,0 +1,336 @@
+import ContentModel
+import ContentStore
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The payment queue, end to end over a store folder", .timeLimit(.minutes(2)))
+struct PaymentQueueTests {
+  @Test("A payment leads to an installed version, a finished download and a removed transaction")
+  func wholeWay() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("com.example.book", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.book")))
+    await observer.wait { $0.removed == [id] }
+
+    let log = observer.log
+    #expect(log.transactionStates[id] == [.purchasing, .purchased])
+    let download = try #require(log.download(of: "com.example.book"))
+    #expect(log.downloadStates[download.id] == [.waiting, .active, .finished])
+    #expect(download.state == .finished)
+    #expect(download.progress == 1)
+    #expect(download.timeRemaining == 0)
+    #expect(download.error == nil)
+    #expect(download.contentVersion == (try ContentVersion("1.0")))
+    #expect(download.transaction.id == id)
+    let text = try #require(download.contentURL).appending(path: "Contents/text.txt")
+    #expect(try String(contentsOf: text, encoding: .utf8) == "The text of com.example.book 1.0\n")
+    #expect(log.transaction(of: "com.example.book")?.transactionIdentifier != nil)
+    #expect(queue.transactions.isEmpty)
+    #expect(log.errors.isEmpty)
+    try fixture.expectInstalled("com.example.book", "1.0")
+    #expect(try fixture.staged().isEmpty)
+    let progress = try #require(log.progress[download.id])
+    #expect(progress == progress.sorted())
+    #expect(progress.allSatisfy { (0...1).contains($0) })
+  }
+
+  @Test("Before a download is finished it has no content URL, and its length and version are known")
+  func beforeStart() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.download(of: "a") != nil }
+    let download = try #require(observer.log.download(of: "a"))
+    #expect(download.state == .waiting)
+    #expect(download.contentURL == nil)
+    #expect(download.progress == 0)
+    #expect(download.timeRemaining == Download.unknownTimeRemaining)
+    #expect(download.expectedContentLength > 0)
+    #expect(download.contentVersion.rawValue == "1.0")
+    queue.close()
+  }
+
+  @Test("A product that is not offered fails its transaction, and the others go on")
+  func unknownProduct() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let bad = queue.add(Payment(productIdentifier: try ProductIdentifier("nothing")))
+    let good = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.removed.count == 2 }
+    #expect(observer.log.transactionStates[bad] == [.purchasing, .failed])
+    #expect(observer.log.transactions[bad]?.error?.code == .productUnknown)
+    #expect(observer.log.transactionStates[good]?.last == .purchased)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A product without content is purchased with no downloads")
+  func withoutContent() async throws {
+    let fixture = try StoreFixture()
+    try fixture.store.add(ProductIdentifier("club"))
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("club")))
+    await observer.wait { $0.removed == [id] }
+    #expect(observer.log.transactions[id]?.downloads.isEmpty == true)
+    #expect(observer.log.transactions[id]?.transactionState == .purchased)
+  }
+
+  @Test("Unfinished transactions are delivered again at the next launch, as they stood")
+  func relaunch() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try fixture.publish("b", "1.0")
+    let ids: [String]
+    do {
+      let queue = try fixture.queue()
+      let observer = RecordingObserver(onTransactions: { queue, transactions in
+        queue.start(
+          transactions.flatMap(\.downloads).filter { $0.contentIdentifier.rawValue == "a" })
+      })
+      queue.add(observer)
+      ids = try ["a", "b"].map { queue.add(Payment(productIdentifier: try ProductIdentifier($0))) }
+      await observer.wait {
+        $0.download(of: "a")?.state == .finished && $0.download(of: "b") != nil
+      }
+      queue.close()
+    }
+    for _ in 0..<2 {
+      let queue = try fixture.queue()
+      #expect(queue.transactions.map(\.id) == ids)
+      let observer = RecordingObserver()
+      queue.add(observer)
+      await observer.wait { $0.downloads.count == 2 }
+      #expect(observer.log.transactionStates == [ids[0]: [.purchased], ids[1]: [.purchased]])
+      #expect(observer.log.download(of: "a")?.state == .finished)
+      #expect(observer.log.download(of: "a")?.contentURL != nil)
+      #expect(observer.log.download(of: "b")?.state == .waiting)
+      queue.close()
+    }
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    await observer.wait { Set($0.removed) == Set(ids) }
+    queue.close()
+    let last = try fixture.queue()
+    #expect(last.transactions.isEmpty)
+  }
+
+  @Test("An observer that comes later is told what is unfinished; one that left is not told more")
+  func lateObserver() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let first = RecordingObserver()
+    queue.add(first)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await first.wait { $0.transactionStates[id]?.last == .purchased }
+    let late = RecordingObserver.delivering()
+    queue.add(late)
+    queue.remove(first)
+    await late.wait { $0.removed == [id] }
+    #expect(late.log.transactionStates[id]?.first == .purchased)
+    #expect(first.log.removed.isEmpty)
+  }
+
+  @Test("Observers are held weakly")
+  func weakObservers() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    weak var gone: RecordingObserver?
+    do {
+      let observer = RecordingObserver()
+      gone = observer
+      queue.add(observer)
+    }
+    #expect(gone == nil)
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.removed == [id] }
+  }
+
+  @Test("Finishing early cancels the download and leaves nothing behind")
+  func finishEarly() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver(onTransactions: { queue, transactions in
+      for transaction in transactions where transaction.transactionState == .purchased {
+        queue.finishTransaction(transaction)
+      }
+    })
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.removed == [id] }
+    let download = try #require(observer.log.download(of: "a"))
+    #expect(download.state == .cancelled)
+    #expect(download.contentURL == nil)
+    queue.start([download])
+    queue.close()
+    #expect(download.state == .cancelled)
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("Finishing a purchasing transaction is refused through the error hook")
+  func finishPurchasing() async throws {
+    let fixture = try StoreFixture()
+    let queue = try fixture.queue { $0.service = SilentService() }
+    let observer = RecordingObserver(onTransactions: { queue, transactions in
+      transactions.forEach(queue.finishTransaction)
+    })
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.cannotFinish])
+    #expect(queue.transactions.map(\.id) == [id])
+    #expect(observer.log.removed.isEmpty)
+    queue.close()
+  }
+
+  @Test("A newer version is found, installed beside the old one, and becomes current")
+  func update() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.9")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let bought = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.removed == [bought] }
+    #expect(try await queue.updates().isEmpty)
+    try fixture.publish("a", "1.10")
+    let updates = try await queue.updates()
+    #expect(updates.map(\.offered.rawValue) == ["1.10"])
+    #expect(updates.map(\.installed.rawValue) == ["1.9"])
+    let update = try #require(updates.first)
+    let id = try await queue.add(update)
+    await observer.wait { $0.removed.contains(id) }
+    #expect(observer.log.transactionStates[id]?.first == .restored)
+    #expect(observer.log.transactions[id]?.original?.transactionIdentifier == bought)
+    try fixture.expectInstalled("a", "1.10")
+    try fixture.expectInstalled("a", "1.9", isCurrent: false)
+    #expect(try await queue.updates().isEmpty)
+  }
+
+  @Test("What is installed is not fetched again, and an older version never becomes current")
+  func secondPurchase() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let first = queue.add(payment)
+    await observer.wait { $0.removed == [first] }
+    // Were it fetched again, it would fail: the archives are gone.
+    try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/a/1.0")
+    let second = queue.add(payment)
+    await observer.wait { $0.removed == [first, second] }
+    #expect(observer.log.transactions[second]?.downloads.first?.state == .finished)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("Observers may add, finish, cancel, remove themselves and block inside a callback")
+  func reentrancy() async throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b", "c"] { try fixture.publish(name, "1.0") }
+    let queue = try fixture.queue()
+    let delivering = RecordingObserver.delivering()
+    let added = Mutex(false)
+    let meddler = RecordingObserver(onTransactions: { queue, transactions in
+      Thread.sleep(forTimeInterval: 0.05)
+      let isFirst = added.withLock { added in
+        defer { added = true }
+        return !added
+      }
+      if isFirst, let c = try? ProductIdentifier("c") {
+        queue.add(Payment(productIdentifier: c))
+      }
+      queue.pause(transactions.flatMap(\.downloads))
+      queue.resume(transactions.flatMap(\.downloads))
+    })
+    let leaver = SelfRemovingObserver()
+    queue.add(delivering)
+    queue.add(meddler)
+    queue.add(leaver)
+    for name in ["a", "b"] { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    await delivering.wait { $0.removed.count == 3 }
+    for name in ["a", "b", "c"] { try fixture.expectInstalled(name, "1.0") }
+    #expect(leaver.calls.withLock { $0 } == 1)
+  }
+
+  @Test("Products are looked up by delegate, with invalid identifiers named")
+  func productsRequest() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let delegate = RequestDelegate()
+    let request = queue.productsRequest(["a", "unknown", "../x", ""])
+    request.delegate = delegate
+    request.start()
+    let response = await delegate.response()
+    #expect(response?.products.map(\.productIdentifier.rawValue) == ["a"])
+    #expect(response?.products.first?.isDownloadable == true)
+    #expect(response?.products.first?.downloadContentVersion?.rawValue == "1.0")
+    #expect(response?.invalidProductIdentifiers == ["", "../x", "unknown"])
+  }
+}
+
+/// A seller that never answers.
+struct SilentService: StoreService {
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    try await Task.sleep(for: .seconds(3600))
+    return .deferred
+  }
+  func grants(account: String?) async throws -> [Grant] { [] }
+}
+
+/// Leaves in its first call.
+final class SelfRemovingObserver: PaymentTransactionObserver {
+  let calls = Mutex(0)
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    calls.withLock { $0 += 1 }
+    queue.remove(self)
+  }
+}
+
+/// Waits for a request's end.
+final class RequestDelegate: ProductsRequestDelegate {
+  private let responses: AsyncStream<ProductsResponse?>
+  private let continuation: AsyncStream<ProductsResponse?>.Continuation
+
+  init() { (responses, continuation) = AsyncStream.makeStream() }
+
+  func response() async -> ProductsResponse? {
+    for await response in responses { return response }
+    return nil
+  }
+
+  func productsRequest(_ request: ProductsRequest, didReceive response: ProductsResponse) {
+    continuation.yield(response)
+  }
+
+  func request(_ request: ProductsRequest, didFailWithError error: ContentError) {
+    continuation.yield(nil)
+  }
+}

@@ -1,0 +1,133 @@
+import ContentModel
+import HostedContent
+import Synchronization
+
+/// Remembers what it was told, acts when it is told to, and can be waited for.
+final class RecordingObserver: PaymentTransactionObserver {
+  /// Everything that was reported, as it was at the time.
+  struct Log: Sendable {
+    var transactionStates: [String: [TransactionState]] = [:]
+    var downloadStates: [String: [DownloadState]] = [:]
+    var progress: [String: [Double]] = [:]
+    var transactions: [String: PaymentTransaction] = [:]
+    var downloads: [String: Download] = [:]
+    var removed: [String] = []
+    var errors: [ContentError] = []
+    var calls: [String] = []
+
+    func download(of product: String) -> Download? {
+      downloads.values.first { $0.contentIdentifier.rawValue == product }
+    }
+
+    func transaction(of product: String) -> PaymentTransaction? {
+      transactions.values.first { $0.payment.productIdentifier.rawValue == product }
+    }
+  }
+
+  private struct Waiter: Sendable {
+    let condition: @Sendable (Log) -> Bool
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private let state = Mutex((log: Log(), waiters: [Waiter]()))
+  private let onTransactions: @Sendable (PaymentQueue, [PaymentTransaction]) -> Void
+  private let onDownloads: @Sendable (PaymentQueue, [Download]) -> Void
+
+  init(
+    onTransactions: @escaping @Sendable (PaymentQueue, [PaymentTransaction]) -> Void = { _, _ in },
+    onDownloads: @escaping @Sendable (PaymentQueue, [Download]) -> Void = { _, _ in }
+  ) {
+    self.onTransactions = onTransactions
+    self.onDownloads = onDownloads
+  }
+
+  /// An observer as the documentation advises: starts what is purchased, finishes what is installed.
+  static func delivering() -> RecordingObserver {
+    RecordingObserver(
+      onTransactions: { queue, transactions in
+        for transaction in transactions {
+          switch transaction.transactionState {
+          case .purchased, .restored:
+            if transaction.downloads.allSatisfy({ $0.state == .finished }) {
+              queue.finishTransaction(transaction)
+            } else {
+              queue.start(transaction.downloads)
+            }
+          case .failed: queue.finishTransaction(transaction)
+          case .purchasing, .deferred: break
+          }
+        }
+      },
+      onDownloads: { queue, downloads in
+        for transaction in Set(downloads.map(\.transaction))
+        where transaction.downloads.allSatisfy({ $0.state == .finished }) {
+          queue.finishTransaction(transaction)
+        }
+      })
+  }
+
+  var log: Log { state.withLock { $0.log } }
+
+  /// Returns once `condition` holds for what was reported.
+  func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
+    await withCheckedContinuation { continuation in
+      let holds = state.withLock { state in
+        if condition(state.log) { return true }
+        state.waiters.append(Waiter(condition: condition, continuation: continuation))
+        return false
+      }
+      if holds { continuation.resume() }
+    }
+  }
+
+  private func record(_ change: (inout Log) -> Void) {
+    let ready = state.withLock { state in
+      change(&state.log)
+      let log = state.log
+      let ready = state.waiters.filter { $0.condition(log) }
+      state.waiters.removeAll { $0.condition(log) }
+      return ready
+    }
+    ready.forEach { $0.continuation.resume() }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    onTransactions(queue, transactions)
+    record { log in
+      log.calls.append("updatedTransactions")
+      for transaction in transactions {
+        log.transactionStates[transaction.id, default: []].append(transaction.transactionState)
+        log.transactions[transaction.id] = transaction
+      }
+    }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    onDownloads(queue, downloads)
+    record { log in
+      log.calls.append("updatedDownloads")
+      for download in downloads {
+        if log.downloadStates[download.id]?.last != download.state {
+          log.downloadStates[download.id, default: []].append(download.state)
+        }
+        log.progress[download.id, default: []].append(download.progress)
+        log.downloads[download.id] = download
+      }
+    }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) {
+    record { log in
+      log.calls.append("removedTransactions")
+      log.removed += transactions.map(\.id)
+    }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
+    record { $0.errors.append(error) }
+  }
+}

@@ -1,0 +1,98 @@
+import ContentModel
+import ContentPackage
+import ContentStore
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// A store and a library of a test's own.
+final class StoreFixture: Sendable {
+  let folder: TemporaryFolder
+  let store: StoreFolder
+
+  var storePath: String { folder.path("store") }
+  var libraryPath: String { folder.path("library") }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try StoreFolder.create(at: folder.path("store"))
+  }
+
+  /// The files of product `name` in `version`: some that change with the version, some that do not.
+  static func files(_ name: String, _ version: String) -> [String: [UInt8]] {
+    [
+      "Contents/text.txt": Array("The text of \(name) \(version)\n".utf8),
+      "Contents/same.txt": Array("The same in every version of \(name)\n".utf8),
+      "Contents/deep/er/data.bin": (0..<70_000).map {
+        UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7)
+      },
+    ]
+  }
+
+  /// Builds a package of `files` and returns its path.
+  func makePackage(_ name: String, _ version: String, files: [String: [UInt8]]? = nil) throws
+    -> String
+  {
+    let files = files ?? Self.files(name, version)
+    let source = folder.path("sources/\(name)-\(version)")
+    for (path, bytes) in files {
+      let url = URL(filePath: "\(source)/\(path)")
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: url)
+    }
+    let output = "\(name)-\(version).pkg"
+    _ = try buildPackage(
+      folder: FileSystem.real.directory(at: source), output: folder.opened(), outputName: output,
+      productIdentifier: ProductIdentifier(name), version: ContentVersion(version))
+    return folder.path(output)
+  }
+
+  /// Builds and publishes a version of a product.
+  func publish(_ name: String, _ version: String, files: [String: [UInt8]]? = nil) throws {
+    try store.publish([makePackage(name, version, files: files)])
+  }
+
+  func configuration(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
+    -> PaymentQueue.Configuration
+  {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: libraryPath), store: try StoreLocation(storePath))
+    change(&configuration)
+    return configuration
+  }
+
+  func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws -> PaymentQueue
+  {
+    try PaymentQueue(configuration(change))
+  }
+
+  func reader() throws -> LibraryReader { try LibraryReader(URL(filePath: libraryPath)) }
+
+  /// Fails the test unless this version is installed byte for byte.
+  func expectInstalled(
+    _ name: String, _ version: String, files: [String: [UInt8]]? = nil, isCurrent: Bool = true,
+    _ location: SourceLocation = #_sourceLocation
+  ) throws {
+    let root = "\(libraryPath)/products/\(name)"
+    for (path, bytes) in files ?? Self.files(name, version) {
+      let found = try? Data(contentsOf: URL(filePath: "\(root)/\(version)/\(path)"))
+      #expect(found == Data(bytes), "\(name) \(version) \(path)", sourceLocation: location)
+    }
+    let current = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(root)/current")
+    #expect((current == version) == isCurrent, sourceLocation: location)
+    let entry = try reader().contents().first {
+      $0.content.contentIdentifier.rawValue == name && $0.content.version.rawValue == version
+    }
+    let content = try #require(entry?.content, sourceLocation: location)
+    #expect(try reader().verify(content) == [], sourceLocation: location)
+  }
+
+  /// The names in the library's staging folder that belong to downloads.
+  func staged() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: "\(libraryPath)/staging")
+      .filter { $0 != "CACHEDIR.TAG" }
+  }
+}
