@@ -1,0 +1,48 @@
+import ContentModel
+import ContentPackage
+
+/// `inspect`: what is in a package.
+enum InspectCommand {
+  static let command = Command(
+    name: "inspect", summary: "Shows a package's form, product, version and files.",
+    operands: "FILE.pkg", operandCount: 1...1, options: [.json],
+    example: "hostedcontent inspect chapter1.pkg --json", run: run)
+
+  private struct Report: Encodable {
+    let form: String
+    let productIdentifier: String?
+    let contentVersion: String?
+    let packedBytes: Int64
+    let unpackedBytes: Int64
+    let findings: Int
+    let entries: [IndexedFile]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let path = arguments.operands[0]
+    let examination = try examinePackage(FilePlace(path).byteSource(), name: path)
+    let report = Report(
+      form: examination.form.rawValue,
+      productIdentifier: examination.info?.productIdentifier.rawValue,
+      contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
+      unpackedBytes: examination.entries.reduce(0) { $0 + $1.size },
+      findings: examination.findings.count, entries: examination.entries)
+    if arguments.has("--json") {
+      try console.print(json: report)
+    } else {
+      console.print(
+        """
+        form      \(report.form)
+        product   \(report.productIdentifier ?? "unknown")
+        version   \(report.contentVersion ?? "unknown")
+        packed    \(Console.bytes(report.packedBytes))
+        unpacked  \(Console.bytes(report.unpackedBytes))
+        findings  \(report.findings)\(report.findings > 0 ? " (see hostedcontent validate)" : "")
+        """)
+      console.print(
+        table: report.entries.map { ["\($0.size)", $0.kind.rawValue, $0.path] },
+        heading: ["bytes", "kind", "path"])
+    }
+    return .done
+  }
+}

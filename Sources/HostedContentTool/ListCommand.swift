@@ -1,0 +1,54 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+
+/// `list`: what is installed.
+enum ListCommand {
+  static let command = Command(
+    name: "list", summary: "Lists installed versions.", operands: "", operandCount: 0...0,
+    options: [.library, .json], example: "hostedcontent list --library lib", run: run)
+
+  private struct Report: Encodable {
+    let contents: [Entry]
+
+    struct Entry: Encodable {
+      let contentIdentifier: String
+      let version: String
+      let current: Bool
+      let path: String
+      let bytes: Int64
+    }
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let entries = try arguments.libraryReader().contents().map { entry in
+      Report.Entry(
+        contentIdentifier: entry.content.contentIdentifier.rawValue,
+        version: entry.content.version.rawValue, current: entry.isCurrent, path: entry.path,
+        bytes: entry.content.size)
+    }
+    if arguments.has("--json") {
+      try console.print(json: Report(contents: entries))
+    } else {
+      console.print(
+        table: entries.map {
+          [$0.contentIdentifier, $0.version, $0.current ? "current" : "", "\($0.bytes)", $0.path]
+        }, heading: ["content", "version", "", "bytes", "path"])
+    }
+    return .done
+  }
+}
+
+extension Arguments {
+  /// The library's folder.
+  func library() throws -> URL {
+    let path = try required("--library")
+    guard !path.isEmpty, !path.utf8.contains(0) else {
+      throw Arguments.wrong("--library needs a folder", "")
+    }
+    return URL(filePath: path, directoryHint: .isDirectory)
+  }
+
+  /// The library, to be read without a lock.
+  func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
+}

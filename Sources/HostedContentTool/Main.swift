@@ -1,0 +1,40 @@
+import ContentModel
+import Glibc
+
+/// The program: finds the command, runs it, and turns its end into an exit status.
+@main
+enum Main {
+  static func main() async {
+    // A reader that goes away (head, a closed terminal) must not kill what is under way.
+    signal(SIGPIPE, SIG_IGN)
+    let status = await run(Array(CommandLine.arguments.dropFirst()))
+    exit(status.rawValue)
+  }
+
+  static func run(_ words: [String]) async -> ExitStatus {
+    var console = Console()
+    do {
+      guard let (command, rest) = try CommandTable.find(words, console) else { return .done }
+      let arguments = try Arguments(rest, for: command)
+      if arguments.has("--help") {
+        console.print(command.help)
+        return .done
+      }
+      console.isQuiet = arguments.has("--quiet")
+      return try await command.run(arguments, console)
+    } catch {
+      let error = ContentError(error, while: "running the command")
+      console.report(error)
+      return error.code == .usage ? .wrongUsage : .failed
+    }
+  }
+}
+
+/// What the program tells its caller.
+enum ExitStatus: Int32 {
+  case done = 0
+  case failed = 1
+  case wrongUsage = 2
+  /// Nothing to do, where that was asked to be an error.
+  case nothingToDo = 3
+}

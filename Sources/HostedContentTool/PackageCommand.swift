@@ -1,0 +1,54 @@
+import ContentModel
+import ContentPackage
+import FileIO
+
+/// `package`: a folder becomes a content package.
+enum PackageCommand {
+  static let command = Command(
+    name: "package", summary: "Builds a content package from a folder with Contents.",
+    operands: "FOLDER", operandCount: 1...1,
+    options: [
+      .init("--output", "FILE.pkg", "the package to write"),
+      .init("--product", "ID", "the product; default: what ContentInfo.plist says"),
+      .init("--content-version", "V", "the version; default: what ContentInfo.plist says"),
+    ],
+    example: "hostedcontent package chapter1 --output chapter1.pkg --product com.example.chapter1 "
+      + "--content-version 1.0",
+    run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let output = FilePlace(try arguments.required("--output"))
+    let examination = try buildPackage(
+      folder: FileSystem.real.directory(at: arguments.operands[0]), output: output.folder(),
+      outputName: output.name,
+      productIdentifier: arguments.value("--product").map { try ProductIdentifier($0) },
+      version: arguments.value("--content-version").map { try ContentVersion($0) })
+    let files = examination.entries.filter { $0.kind == .file }
+    console.print(
+      "\(output.path): \(examination.info?.productIdentifier.rawValue ?? "?") "
+        + "\(examination.info?.version.rawValue ?? "?"), \(files.count) files, "
+        + "\(Console.bytes(examination.packedLength))")
+    return .done
+  }
+}
+
+/// A file's folder and name.
+struct FilePlace {
+  let path: String
+
+  init(_ path: String) { self.path = path }
+
+  var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
+  /// Opens the folder that holds it.
+  func folder() throws -> Directory {
+    guard let slash = path.lastIndex(of: "/") else { return try FileSystem.real.directory(at: ".") }
+    let parent = String(path[...slash])
+    return try FileSystem.real.directory(at: parent)
+  }
+
+  /// Opens it as the bytes of an archive.
+  func byteSource() throws -> FileByteSource {
+    try FileByteSource(FileSystem.real.file(at: path))
+  }
+}

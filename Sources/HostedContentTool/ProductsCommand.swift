@@ -1,0 +1,70 @@
+import ContentModel
+import FileIO
+import HostedContent
+
+/// `products`: what a store offers.
+enum ProductsCommand {
+  static let command = Command(
+    name: "products", summary: "Shows what a store offers.", operands: "[ID…]",
+    operandCount: 0...Int.max, options: [.store, .root, .json],
+    example: "hostedcontent products --store store", run: run)
+
+  private struct Report: Encodable {
+    let products: [Product]
+    let invalidProductIdentifiers: [String]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let wanted = arguments.operands.isEmpty ? nil : Set(arguments.operands)
+    let response = try arguments.storeLocation().products(
+      wanted, trustedRoot: arguments.trustedRoot())
+    if arguments.has("--json") {
+      try console.print(
+        json: Report(
+          products: response.products,
+          invalidProductIdentifiers: response.invalidProductIdentifiers))
+    } else {
+      console.print(
+        table: response.products.map { product in
+          [
+            product.productIdentifier.rawValue, product.downloadContentVersion?.rawValue ?? "-",
+            product.isDownloadable
+              ? Console.bytes(product.downloadContentLengths.reduce(0, +)) : "no content",
+            product.price.map { "\($0) \(product.currency ?? "")" } ?? "free",
+            product.localizedTitle(),
+          ]
+        }, heading: ["product", "version", "size", "price", "title"])
+    }
+    for text in response.invalidProductIdentifiers {
+      console.report(.unknownProduct(text))
+    }
+    response.failures.forEach(console.report)
+    return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty ? .done : .failed
+  }
+}
+
+extension ContentError {
+  /// The error for an identifier that no store offers, or that is none.
+  static func unknownProduct(_ text: String) -> ContentError {
+    do {
+      return ContentError(
+        .productUnknown, "The store does not offer \(try ProductIdentifier(text))",
+        remedy: "Check the identifier; hostedcontent products lists what there is", subject: text)
+    } catch {
+      return ContentError(error, while: "checking an identifier")
+    }
+  }
+}
+
+extension Arguments {
+  /// The store that `--store` names.
+  func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
+
+  /// The bytes of the file that `--root` names; nil without the option.
+  func trustedRoot() throws -> [UInt8]? {
+    try value("--root").map { path in
+      let place = FilePlace(path)
+      return try place.folder().contents(of: place.name, limit: 512 << 10)
+    }
+  }
+}

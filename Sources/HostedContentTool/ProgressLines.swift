@@ -1,0 +1,113 @@
+import ContentModel
+import HostedContent
+import Synchronization
+
+/// Progress on standard error: bars on a terminal; elsewhere a line for each change of state and each
+/// tenth of the way.
+final class ProgressLines: Sendable {
+  private let console: Console
+  private let state = Mutex(State())
+
+  private struct State {
+    /// Downloads that are drawn as bars, in the order they became active.
+    var bars: [(id: String, text: String)] = []
+    var drawnLines = 0
+    /// What was printed last of each download.
+    var lastLines: [String: (state: DownloadState, tenths: Int)] = [:]
+  }
+
+  init(_ console: Console) { self.console = console }
+
+  /// Shows how downloads stand now.
+  func show(_ downloads: [Download]) {
+    state.withLock { state in
+      for download in downloads {
+        if console.showsBars {
+          Self.updateBar(of: download, &state)
+        } else if let line = Self.line(download, &state) {
+          console.note(line)
+        }
+      }
+      redraw(&state)
+    }
+  }
+
+  /// Prints a result above the bars.
+  func print(_ text: String) { above { console.print(text) } }
+
+  /// Prints an error above the bars.
+  func report(_ error: ContentError) { above { console.report(error) } }
+
+  /// Takes the bars away.
+  func end() { above {} }
+
+  private func above(_ body: () -> Void) {
+    state.withLock { state in
+      erase(&state)
+      body()
+      redraw(&state)
+    }
+  }
+
+  // MARK: Bars
+
+  private static func updateBar(of download: Download, _ state: inout State) {
+    let index = state.bars.firstIndex { $0.id == download.id }
+    guard download.state == .active else {
+      if let index { state.bars.remove(at: index) }
+      return
+    }
+    if let index {
+      state.bars[index].text = bar(download)
+    } else {
+      state.bars.append((download.id, bar(download)))
+    }
+  }
+
+  private func redraw(_ state: inout State) {
+    guard console.showsBars else { return }
+    erase(&state)
+    console.draw(state.bars.map { "\u{1b}[2K\($0.text)\n" }.joined())
+    state.drawnLines = state.bars.count
+  }
+
+  private func erase(_ state: inout State) {
+    guard console.showsBars, state.drawnLines > 0 else { return }
+    console.draw("\u{1b}[\(state.drawnLines)A\u{1b}[J")
+    state.drawnLines = 0
+  }
+
+  private static func bar(_ download: Download) -> String {
+    let width = 30
+    let filled = Int((download.progress * Double(width)).rounded(.down))
+    return "\(download.contentIdentifier) \(download.contentVersion) "
+      + "[\(String(repeating: "#", count: filled))\(String(repeating: "-", count: width - filled))] "
+      + amount(download)
+  }
+
+  private static func time(_ seconds: Double) -> String {
+    guard seconds >= 0, seconds < 360_000 else { return "time unknown" }
+    let whole = Int(seconds.rounded(.up))
+    return whole < 60 ? "\(whole) s left" : "\(whole / 60) min \(whole % 60) s left"
+  }
+
+  // MARK: Lines
+
+  /// A line about `download` if it changed state or came a tenth further; nil otherwise.
+  private static func line(_ download: Download, _ state: inout State) -> String? {
+    let tenths = Int((download.progress * 10).rounded(.down))
+    let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
+    let name = "\(download.contentIdentifier) \(download.contentVersion)"
+    if last?.state != download.state {
+      return download.state == .waiting ? nil : "\(name): \(download.state)"
+    }
+    guard download.state == .active, last?.tenths != tenths else { return nil }
+    return "\(name): \(amount(download))"
+  }
+
+  /// How far a download is, in words.
+  private static func amount(_ download: Download) -> String {
+    "\(Int((download.progress * 100).rounded(.down))) % of "
+      + "\(Console.bytes(download.expectedContentLength)), \(time(download.timeRemaining))"
+  }
+}

@@ -1,0 +1,79 @@
+import ContentModel
+import HostedContent
+
+/// `queue`: unfinished transactions, and why they wait.
+enum QueueCommand {
+  static let command = Command(
+    name: "queue", summary: "Shows unfinished transactions, their downloads, and why they wait.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .library, .json, .init("--finished", nil, "show transactions that were finished instead"),
+    ],
+    example: "hostedcontent queue --library lib --json", run: run)
+
+  private struct Report: Encodable {
+    let transactions: [Transaction]
+
+    struct Transaction: Encodable {
+      let id: String
+      let productIdentifier: String
+      let state: String
+      var error: String?
+      var downloads: [Download]?
+    }
+
+    struct Download: Encodable {
+      let id: String
+      let contentIdentifier: String
+      let version: String
+      let state: String
+      let bytes: Int64
+      let reason: String
+    }
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let library = try arguments.libraryReader()
+    let transactions =
+      arguments.has("--finished")
+      ? try library.finishedTransactions().map {
+        Report.Transaction(
+          id: $0.id, productIdentifier: $0.productIdentifier.rawValue, state: "\($0.state)")
+      } : try library.transactions().map(describe)
+    if arguments.has("--json") {
+      try console.print(json: Report(transactions: transactions))
+    } else {
+      console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
+    }
+    return .done
+  }
+
+  private static func rows(_ transaction: Report.Transaction) -> [[String]] {
+    let downloads = transaction.downloads ?? []
+    return [[transaction.productIdentifier, transaction.state, transaction.error ?? ""]]
+      + downloads.map { ["  \($0.contentIdentifier) \($0.version)", $0.state, $0.reason] }
+  }
+
+  private static func describe(_ record: TransactionRecord) -> Report.Transaction {
+    Report.Transaction(
+      id: record.id, productIdentifier: record.payment.productIdentifier.rawValue,
+      state: "\(record.state)", error: record.error?.description,
+      downloads: record.downloads.map { download in
+        Report.Download(
+          id: download.id, contentIdentifier: download.offer.contentIdentifier.rawValue,
+          version: download.offer.version.rawValue, state: "\(download.state)",
+          bytes: download.offer.package.length, reason: reason(download))
+      })
+  }
+
+  private static func reason(_ download: DownloadRecord) -> String {
+    switch download.state {
+    case .waiting: download.isRequested ? "waits for its turn" : "was not started"
+    case .active: "is worked on, or goes on at the next start"
+    case .paused: "was paused"
+    case .finished: "is installed; its transaction waits to be finished"
+    case .failed: download.error?.description ?? "failed"
+    case .cancelled: "was cancelled"
+    }
+  }
+}

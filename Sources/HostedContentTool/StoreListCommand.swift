@@ -1,0 +1,31 @@
+import ContentModel
+import ContentStore
+
+/// `store list`: every product and version of a store folder.
+enum StoreListCommand {
+  static let command = Command(
+    name: "store list", summary: "Lists every product and version of a store.", operands: "STORE",
+    operandCount: 1...1, options: [.json], example: "hostedcontent store list store", run: run)
+
+  private struct Report: Encodable {
+    let products: [StoredProduct]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let products = try StoreFolder.open(at: arguments.operands[0]).products()
+    if arguments.has("--json") {
+      try console.print(json: Report(products: products))
+    } else {
+      let rows = products.flatMap { product -> [[String]] in
+        let identifier = product.record.productIdentifier.rawValue
+        let title = product.record.texts["en"]?.title ?? ""
+        if product.versions.isEmpty { return [[identifier, "-", "no content", title]] }
+        return product.versions.map {
+          [identifier, $0.version.rawValue, Console.bytes($0.length), title]
+        }
+      }
+      console.print(table: rows, heading: ["product", "version", "size", "title"])
+    }
+    return .done
+  }
+}

@@ -1,0 +1,56 @@
+import ContentModel
+import ContentStore
+
+/// `store publish`: packages become part of the signed catalogue, all in one step.
+enum StorePublishCommand {
+  static let command = Command(
+    name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
+    operands: "STORE FILE.pkg…", operandCount: 2...Int.max, options: details,
+    example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
+    run: run)
+
+  /// The options that describe a product.
+  static let details: [Command.Option] = [
+    .init("--title", "T", "a short name; default: what was said before, or the identifier"),
+    .init("--description", "TEXT", "one or more sentences"),
+    .init("--release-notes", "TEXT", "what is new in this version"),
+    .init("--language", "CODE", "the language of these words (BCP 47); default en"),
+    .init("--price", "P", "the price, such as 0.99; 0 is free"),
+    .init("--currency", "CODE", "ISO 4217; default USD"),
+    .init("--type", "TYPE", "non-consumable, consumable, auto-renewable or non-renewing"),
+  ]
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let store = try StoreFolder.open(at: arguments.operands[0])
+    let published = try store.publish(
+      Array(arguments.operands.dropFirst()), details: arguments.productDetails())
+    for version in published {
+      console.print(
+        "\(version.productIdentifier) \(version.version): published, \(Console.bytes(version.length))"
+      )
+    }
+    return .done
+  }
+}
+
+extension Arguments {
+  /// What the options say of a product.
+  func productDetails() throws -> ProductDetails {
+    var details = ProductDetails()
+    details.title = value("--title")
+    details.description = value("--description")
+    details.releaseNotes = value("--release-notes")
+    details.language = value("--language") ?? details.language
+    details.price = value("--price")
+    details.currency = value("--currency")
+    details.type = try value("--type").map { text in
+      guard let type = ProductType(rawValue: text) else {
+        throw Arguments.wrong(
+          "--type is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
+          "store publish")
+      }
+      return type
+    }
+    return details
+  }
+}

@@ -1,0 +1,55 @@
+import ContentModel
+import HostedContent
+
+/// `updates`: installed against offered.
+enum UpdatesCommand {
+  static let command = Command(
+    name: "updates", summary: "Shows installed content of which the store has a newer version.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .store, .library, .root, .json,
+      .init("--require-update", nil, "exit with 3 when there is nothing to update"),
+    ],
+    example: "hostedcontent updates --store store --library lib", run: run)
+
+  private struct Report: Encodable {
+    let updates: [Update]
+
+    struct Update: Encodable {
+      let productIdentifier: String
+      let installed: String
+      let offered: String
+      let bytesToMove: Int64
+      let bytesInFull: Int64
+    }
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let products = try arguments.storeLocation().products(
+      nil, trustedRoot: arguments.trustedRoot())
+    let updates = try arguments.libraryReader().updates(of: products.products)
+    products.failures.forEach(console.report)
+    if arguments.has("--json") {
+      try console.print(
+        json: Report(
+          updates: updates.map {
+            Report.Update(
+              productIdentifier: $0.productIdentifier.rawValue, installed: $0.installed.rawValue,
+              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove, bytesInFull: $0.bytesInFull
+            )
+          }))
+    } else if updates.isEmpty {
+      console.print("Everything that is installed is up to date.")
+    } else {
+      console.print(
+        table: updates.map {
+          [
+            $0.productIdentifier.rawValue, $0.installed.rawValue, $0.offered.rawValue,
+            Console.bytes($0.bytesToMove),
+          ]
+        }, heading: ["product", "installed", "offered", "to move"])
+    }
+    guard products.failures.isEmpty else { return .failed }
+    return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Killed with SIGKILL at random moments of runs that install and update 20 packages, and restarted.
+///
+/// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300), `HOSTEDCONTENT_CRASH_SEED`
+/// replays a run's moments as far as the machine's timing allows.
+@Suite("Killed at random moments", .timeLimit(.minutes(60)))
+struct CrashLoopTests {
+  static let productCount = 20
+
+  @Test("What current names is whole at every moment, and in the end everything is installed once")
+  func crashLoop() throws {
+    let environment = ProcessInfo.processInfo.environment
+    let kills = Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "") ?? 20
+    let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
+    var random = SplitMix(state: seed)
+    print("crash loop: \(kills) kills, seed \(seed)")
+
+    let tool = try Tool()
+    #expect(try tool.run("store", "init", "store").status == 0)
+    var version = "1.0"
+    try publish(version, tool)
+
+    // How long an undisturbed run takes decides when the kills come.
+    let usual = try usualSeconds(tool)
+    var killed = 0
+    var round = 0
+    while killed < kills {
+      round += 1
+      // Installs into a new library and updates of it take turns.
+      let isInstall = round % 2 == 1
+      if isInstall {
+        try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
+      } else {
+        version = "1.\(round)"
+        try publish(version, tool)
+      }
+      let words = isInstall ? ["get"] + Self.products : ["update"]
+      // A round is killed on its way until it happens to reach its end.
+      while killed < kills {
+        let process = try tool.start(words + ["--store", "store", "--library", "lib", "--quiet"])
+        usleep(UInt32.random(in: 0...UInt32(usual * 500_000), using: &random))
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        try expectCurrentIsWhole(tool, seed)
+        if process.terminationReason == .exit { break }
+        killed += 1
+      }
+      try expectEnd(of: words, version: version, tool, seed)
+    }
+    print("crash loop: \(killed) kills in \(round) rounds")
+  }
+
+  private static let products = (1...productCount).map { "com.example.crash.p\($0)" }
+
+  /// The large file of every product, made once; it is the same in every version.
+  private static let largeFiles = Dictionary(
+    uniqueKeysWithValues: products.enumerated().map { number, product in
+      var random = SplitMix(state: UInt64(number))
+      return (product, Data((0..<300_000).map { _ in UInt8.random(in: 0...255, using: &random) }))
+    })
+
+  private static func files(_ product: String, _ version: String) -> [String: Data] {
+    var files = ["version.txt": Data("\(product) \(version)".utf8)]
+    files["large.bin"] = largeFiles[product]
+    for number in 0..<10 {
+      files["folder/\(number).txt"] = Data("\(product) \(number) in every version".utf8)
+    }
+    return files
+  }
+
+  private func publish(_ version: String, _ tool: Tool) throws {
+    let packages = try Self.products.map {
+      try tool.makePackage($0, version, Self.files($0, version))
+    }
+    let result = try tool.run(["store", "publish", "store"] + packages)
+    #expect(result.status == 0, "\(result.errors)")
+  }
+
+  private func usualSeconds(_ tool: Tool) throws -> Double {
+    let start = ContinuousClock.now
+    let result = try tool.run(
+      ["get"] + Self.products + ["--store", "store", "--library", "warm-up", "--quiet"])
+    #expect(result.status == 0, "\(result.errors)")
+    let elapsed = (ContinuousClock.now - start).components
+    return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
+  }
+
+  private func expectCurrentIsWhole(_ tool: Tool, _ seed: UInt64) throws {
+    for product in Self.products {
+      let current = tool.folder.path("lib/products/\(product)/current")
+      guard let version = try? FileManager.default.destinationOfSymbolicLink(atPath: current) else {
+        continue
+      }
+      for (path, bytes) in Self.files(product, version) {
+        let found = try? Data(contentsOf: URL(filePath: "\(current)/Contents/\(path)"))
+        #expect(found == bytes, "seed \(seed): \(product) \(version) \(path)")
+      }
+    }
+  }
+
+  private func expectEnd(of words: [String], version: String, _ tool: Tool, _ seed: UInt64) throws {
+    let result = try tool.run(words + ["--store", "store", "--library", "lib", "--quiet"])
+    #expect(result.status == 0, "seed \(seed): \(result.errors)")
+    try expectCurrentIsWhole(tool, seed)
+    for product in Self.products {
+      let current = tool.folder.path("lib/products/\(product)/current")
+      #expect(
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: current)) == version,
+        "seed \(seed): \(product)")
+    }
+    let verified = try tool.run("verify", "--library", "lib")
+    #expect(verified.status == 0, "seed \(seed): \(verified.output)")
+    let staging = try FileManager.default.contentsOfDirectory(
+      atPath: tool.folder.path("lib/staging"))
+    #expect(staging == ["CACHEDIR.TAG"], "seed \(seed)")
+    try expectNothingLostOrTwice(tool, seed)
+  }
+
+  /// Every grant was finished as a purchase exactly once; the journal refuses to finish one twice.
+  private func expectNothingLostOrTwice(_ tool: Tool, _ seed: UInt64) throws {
+    let open = try tool.run("queue", "--library", "lib", "--json").json()["transactions"] as? [Any]
+    #expect(open?.isEmpty == true, "seed \(seed)")
+    let finished = try #require(
+      try tool.run("queue", "--library", "lib", "--finished", "--json").json()["transactions"]
+        as? [[String: Any]])
+    let purchases = finished.filter { $0["state"] as? String == "purchased" }
+    let grants = try JSONDecoder().decode(
+      Grants.self, from: Data(contentsOf: URL(filePath: tool.folder.path("lib/grants.json"))))
+    let ids = purchases.compactMap { $0["id"] as? String }
+    #expect(Set(ids) == Set(grants.grants.map(\.transactionIdentifier)), "seed \(seed)")
+    #expect(ids.count == Set(ids).count, "seed \(seed)")
+  }
+
+  private struct Grants: Decodable {
+    struct Grant: Decodable { let transactionIdentifier: String }
+    let grants: [Grant]
+  }
+}
+
+/// A small random generator whose seed can be printed and replayed.
+struct SplitMix: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}

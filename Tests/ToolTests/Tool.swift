@@ -1,0 +1,78 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The built tool as a process of its own.
+struct Tool: Sendable {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// The tool that was built beside the tests.
+  static let path: String = {
+    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+    return URL(filePath: tests).deletingLastPathComponent().appending(path: "hostedcontent")
+      .path(percentEncoded: false)
+  }()
+
+  /// How a run of the tool ended.
+  struct Result: Sendable {
+    let status: Int32
+    let output: String
+    let errors: String
+
+    /// The output, read as JSON.
+    func json() throws -> [String: Any] {
+      try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+    }
+  }
+
+  /// Runs the tool in the folder and waits for its end.
+  @discardableResult
+  func run(_ words: String..., input: String? = nil) throws -> Result { try run(words) }
+
+  @discardableResult
+  func run(_ words: [String]) throws -> Result {
+    let outputs = ["output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
+    let process = try start(words, output: outputs[0], errors: outputs[1])
+    process.waitUntilExit()
+    defer { outputs.forEach { try? FileManager.default.removeItem(atPath: $0) } }
+    let texts = try outputs.map { try String(contentsOfFile: $0, encoding: .utf8) }
+    return Result(status: process.terminationStatus, output: texts[0], errors: texts[1])
+  }
+
+  /// Starts the tool in the folder; its outputs go to files, so that no pipe can fill up.
+  func start(_ words: [String], output: String? = nil, errors: String? = nil) throws -> Process {
+    let process = Process()
+    process.executableURL = URL(filePath: Self.path)
+    process.arguments = words
+    process.currentDirectoryURL = URL(filePath: folder.path)
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try Self.handle(output)
+    process.standardError = try Self.handle(errors)
+    try process.run()
+    return process
+  }
+
+  private static func handle(_ path: String?) throws -> FileHandle {
+    guard let path else { return FileHandle.nullDevice }
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    return try #require(FileHandle(forWritingAtPath: path))
+  }
+
+  /// Builds a package of `files` named `name-version.pkg`.
+  func makePackage(_ name: String, _ version: String, _ files: [String: Data]) throws -> String {
+    let source = folder.path("sources/\(name)-\(version)")
+    for (path, bytes) in files {
+      let url = URL(filePath: "\(source)/Contents/\(path)")
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try bytes.write(to: url)
+    }
+    let output = "\(name)-\(version).pkg"
+    let result = try run(
+      "package", source, "--output", output, "--product", name, "--content-version", version)
+    #expect(result.status == 0, "\(result.errors)")
+    return output
+  }
+}
