@@ -54,6 +54,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    .executableTarget(
+      name: "Bookshelf", dependencies: ["HostedContent"],
+      path: "Examples/Bookshelf", swiftSettings: settings),
+
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),

@@ -1,0 +1,2 @@
+// Whoever links HostedContent speaks in ContentModel's values; one import must do.
+@_exported public import ContentModel
