@@ -13,7 +13,9 @@ struct CrashLoopTests {
   @Test("What current names is whole at every moment, and in the end everything is installed once")
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
-    let kills = Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "") ?? 20
+    let kills =
+      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
+      ?? (SlowTests.areOn ? 100 : 10)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
     print("crash loop: \(kills) kills, seed \(seed)")
