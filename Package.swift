@@ -50,7 +50,8 @@ let package = Package(
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
-        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
+        "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
+        "HostedContent",
       ],
       swiftSettings: settings),
 
@@ -77,6 +78,11 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
-    tests("ToolTests", ["ContentModel", "HostedContentTool", "TestSupport"]),
+    tests(
+      "ToolTests",
+      [
+        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
+        "TestSupport",
+      ]),
   ]
 )

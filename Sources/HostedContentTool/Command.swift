@@ -29,7 +29,8 @@ struct Command: Sendable {
 
     static let json = Option("--json", "print one JSON document")
     static let quiet = Option("--quiet", "no progress and no messages but errors")
-    static let help = Option("--help", "show this help")
+    static let help = Option("--help", "show this help; -h is the same")
+    static let version = Option("--version", "show the version of hostedcontent")
     static let store = Option("--store", "STORE", "the store: a folder or a file:// URL")
     static let library = Option("--library", "FOLDER", "the library's folder")
     static let root = Option(
@@ -38,8 +39,8 @@ struct Command: Sendable {
     private init(_ name: String, _ help: String) { self.init(name, nil, help) }
   }
 
-  /// Every option that it takes; help and quiet belong to all.
-  var allOptions: [Option] { options + [.quiet, .help] }
+  /// Every option that it takes; quiet, help and version belong to all.
+  var allOptions: [Option] { options + [.quiet, .help, .version] }
 
   /// The text of `--help`.
   var help: String {
@@ -86,7 +87,9 @@ struct Arguments: Sendable {
         operands.append(word)
         continue
       }
-      let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+      let spelled = word == "-h" ? Command.Option.help.name : word
+      let parts = spelled.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        .map(String.init)
       guard let option = command.allOptions.first(where: { $0.name == parts[0] }) else {
         throw Self.wrong("Unknown option \(parts[0])", command.name)
       }
@@ -104,10 +107,12 @@ struct Arguments: Sendable {
     self.operands = operands
     self.values = values
     self.command = command.name
-    guard has("--help") || command.operandCount.contains(operands.count) else {
-      throw Self.wrong(
-        operands.isEmpty ? "Something is missing" : "\(operands.count) operands do not fit",
-        command.name)
+    guard !has("--help"), !has("--version") else { return }
+    let count = operands.count
+    if !command.operandCount.contains(count) {
+      let takes = command.operands.isEmpty ? "no operands" : command.operands
+      let given = count == 0 ? "none was" : count == 1 ? "1 was" : "\(count) were"
+      throw Self.wrong("\(command.name) takes \(takes), but \(given) given", command.name)
     }
   }
 
@@ -116,9 +121,16 @@ struct Arguments: Sendable {
   /// The value of `option`; the last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
-  /// The value of `option`, which must be given.
+  /// The value of `option`, which must be given and not be empty.
   func required(_ option: String) throws -> String {
-    guard let value = value(option) else { throw Self.wrong("\(option) is missing", command) }
+    guard let value = try text(option) else { throw Self.wrong("\(option) is missing", command) }
+    return value
+  }
+
+  /// The value of `option`, which must not be empty: an empty one is mostly an unset variable.
+  func text(_ option: String) throws -> String? {
+    guard let value = value(option) else { return nil }
+    guard !value.isEmpty else { throw Self.wrong("\(option) is empty", command) }
     return value
   }
 

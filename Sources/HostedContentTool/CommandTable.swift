@@ -3,6 +3,7 @@ import ContentModel
 /// All commands, and how words become one.
 enum CommandTable {
   static let version = "0.1.0"
+  static let versionLine = "hostedcontent \(version)"
 
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
@@ -16,11 +17,12 @@ enum CommandTable {
   static func find(_ words: [String], _ console: Console) throws -> (Command, [String])? {
     switch words.first {
     case nil: throw Arguments.wrong("No command was given", "")
-    case "--help", "help":
+    case "--help", "-h":
       console.print(help)
       return nil
+    case "help": return try find(Array(words.dropFirst()) + ["--help"], console)
     case "--version":
-      console.print("hostedcontent \(version)")
+      console.print(versionLine)
       return nil
     default: break
     }
@@ -32,27 +34,53 @@ enum CommandTable {
       }
     }
     let group = commands.filter { $0.name.hasPrefix((words.first ?? "") + " ") }
-    if !group.isEmpty, words.dropFirst().allSatisfy({ $0 == "--help" }) {
-      console.print(group.map { "\($0.name): \($0.summary)" }.joined(separator: "\n"))
-      return nil
+    guard !group.isEmpty else {
+      throw Arguments.wrong("Unknown command “\(words.first ?? "")”", "")
     }
-    throw Arguments.wrong("Unknown command \(words.prefix(2).joined(separator: " "))", "")
+    let name = words.first ?? ""
+    switch words.dropFirst().first {
+    case "--help", "-h":
+      console.print(
+        """
+        Usage: hostedcontent \(name) COMMAND [options]
+
+        Commands:
+        \(lines(of: group))
+
+        Example:
+          \(group[0].example)
+        """)
+      return nil
+    case nil: throw Arguments.wrong("\(name) needs a command, such as \(group[0].name)", name)
+    case let second?: throw Arguments.wrong("Unknown command “\(name) \(second)”", name)
+    }
+  }
+
+  private static func lines(of commands: [Command]) -> String {
+    let width = commands.map(\.name.count).max() ?? 0
+    return commands.map { command in
+      let gap = String(repeating: " ", count: width - command.name.count)
+      return "  \(command.name)\(gap)  \(command.summary)"
+    }.joined(separator: "\n")
   }
 
   private static var help: String {
-    let width = commands.map(\.name.count).max() ?? 0
-    let lines = commands.map { command in
-      "  \(command.name)\(String(repeating: " ", count: width - command.name.count))  \(command.summary)"
-    }
     return """
       Usage: hostedcontent COMMAND [options]
 
       Publishes, downloads and installs hosted content packages.
 
       Commands:
-      \(lines.joined(separator: "\n"))
+      \(lines(of: commands))
 
       hostedcontent COMMAND --help shows its options and an example.
+      hostedcontent --version shows the version.
+
+      Exit status: 0 done; 1 something failed; 2 wrong usage; 3 nothing to update, where
+      --require-update made that an error.
+
+      Example:
+        \(GetCommand.command.example)
       """
   }
 }

@@ -1,6 +1,7 @@
 import ContentModel
 import FoundationEssentials
 import Glibc
+import Synchronization
 
 /// Results go to standard output, messages and progress to standard error.
 struct Console: Sendable {
@@ -8,12 +9,45 @@ struct Console: Sendable {
   /// Whether standard error is a terminal that a progress bar may draw on.
   let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
 
+  /// The number of the error that kept a result from being printed.
+  private let outputError = OutputError()
+
+  private final class OutputError: Sendable {
+    let number = Mutex<Int32?>(nil)
+  }
+
+  /// `status`, unless a result could not be printed: then that is thrown.
+  ///
+  /// A reader that has gone away (`| head`) has seen what it wanted, which is no error.
+  func checked(_ status: ExitStatus) throws -> ExitStatus {
+    guard let number = outputError.number.withLock({ $0 }), number != EPIPE else { return status }
+    throw ContentError(
+      .fileFailed, "Cannot write to standard output", remedy: "Check where it is sent to",
+      cause: String(cString: strerror(number)))
+  }
+
   private static func environment(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }
   }
 
   /// Prints a result.
-  func print(_ text: String) { Self.write(text + "\n", to: STDOUT_FILENO) }
+  func print(_ text: String) {
+    if let number = Self.write(Self.shown(text) + "\n", to: STDOUT_FILENO) {
+      outputError.number.withLock { $0 = $0 ?? number }
+    }
+  }
+
+  /// The text with control characters replaced, since titles and names come from elsewhere and could
+  /// otherwise play tricks on a terminal.
+  private static func shown(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isControl) else { return text }
+    return String(
+      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{fffd}" : $0 }))
+  }
+
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    (scalar.value < 0x20 && scalar != "\n") || (0x7f...0x9f).contains(scalar.value)
+  }
 
   /// Prints `value` as JSON with sorted keys.
   func print(json value: some Encodable) throws {
@@ -25,6 +59,8 @@ struct Console: Sendable {
 
   /// Prints rows in columns under `heading`.
   func print(table rows: [[String]], heading: [String]) {
+    // A line break in a title must not look like another row.
+    let rows = rows.map { $0.map { $0.split(whereSeparator: \.isNewline).joined(separator: " ") } }
     let widths = heading.indices.map { column in
       ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
     }
@@ -39,28 +75,28 @@ struct Console: Sendable {
 
   /// Prints a message for the person who runs the command.
   func note(_ text: String) {
-    if !isQuiet { Self.write(text + "\n", to: STDERR_FILENO) }
+    if !isQuiet { _ = Self.write(Self.shown(text) + "\n", to: STDERR_FILENO) }
   }
 
   /// Prints an error and what to do about it, also when quiet.
   func report(_ error: ContentError) {
-    Self.write(
-      "hostedcontent: \(error.errorDescription ?? error.message). \(error.remedy). [\(error.code.rawValue)]\n",
-      to: STDERR_FILENO)
+    _ = Self.write(Self.shown("hostedcontent: \(error)") + "\n", to: STDERR_FILENO)
   }
 
   /// Draws on the terminal; the text is written as it is.
   func draw(_ text: String) {
-    if !isQuiet { Self.write(text, to: STDERR_FILENO) }
+    if !isQuiet { _ = Self.write(text, to: STDERR_FILENO) }
   }
 
-  private static func write(_ text: String, to descriptor: Int32) {
+  /// Writes all of `text`; returns the number of the error that kept it from that.
+  private static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno != EINTR { return }
+      if count < 0, errno != EINTR { return errno }
       bytes = bytes.dropFirst(max(0, count))
     }
+    return nil
   }
 
   /// Bytes as a person reads them: 1.2 MB.

@@ -11,7 +11,7 @@ enum GetCommand {
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    return await session.install(arguments.operands) ? .done : .failed
+    return await session.install(arguments.operands, mayBuy: true) ? .done : .failed
   }
 }
 
@@ -26,22 +26,36 @@ enum UpdateCommand {
     example: "hostedcontent update --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    // A library that is not there is a mistake here, and must not be made.
+    let reader = try arguments.libraryReader()
     let session = try InstallSession(arguments, console)
     defer { session.close() }
+    let installed = Set(try reader.contents().map(\.content.productIdentifier.rawValue))
+    let missing = Set(arguments.operands).subtracting(installed)
+    missing.sorted().forEach { console.report(.notInstalled($0)) }
     let outdated = try await session.outdated()
-    var wanted = arguments.operands
-    if wanted.isEmpty { wanted = outdated }
-    if wanted.isEmpty || !outdated.contains(where: wanted.contains),
-      arguments.has("--require-update")
-    {
-      console.note("Everything that is installed is up to date.")
-      return .nothingToDo
+    let wanted =
+      arguments.operands.isEmpty ? outdated : arguments.operands.filter { !missing.contains($0) }
+    let isNothingToDo = !outdated.contains(where: wanted.contains)
+    if isNothingToDo, missing.isEmpty {
+      console.print("Everything that is installed is up to date.")
+      if arguments.has("--require-update") { return .nothingToDo }
     }
-    if wanted.isEmpty { console.print("Everything that is installed is up to date.") }
-    for text in wanted where try !session.isInstalled(text) {
-      throw ContentError(
-        .notInstalled, "\(text) is not installed", remedy: "Use hostedcontent get", subject: text)
+    guard !isNothingToDo else { return missing.isEmpty ? .done : .failed }
+    return await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
+  }
+}
+
+extension ContentError {
+  /// The error for a name that is not installed, or that no content can have.
+  static func notInstalled(_ text: String) -> ContentError {
+    do {
+      return ContentError(
+        .notInstalled, "\(try ProductIdentifier(text)) is not installed",
+        remedy: "Check the name with hostedcontent list, or install it with hostedcontent get",
+        subject: text)
+    } catch {
+      return ContentError(error, while: "checking an identifier")
     }
-    return await session.install(wanted) ? .done : .failed
   }
 }

@@ -22,32 +22,63 @@ final class InstallSession: PaymentTransactionObserver {
   private let account: String?
   private let progress: ProgressLines
   private let watchdog: Watchdog
-  private let signals: StopSignals
+  private let signals: StopSignals?
+  /// Where callbacks come; decisions about a transaction are made here only, one after the other.
+  private let callbacks = DispatchQueue(label: "hostedcontent.session")
   private let state = Mutex(State())
 
+  /// How often a product is tried: what failed once for a passing reason is healed.
+  private static let tries = 2
+  /// How often a transaction is asked to be finished while the journal cannot be written.
+  private static let finishTries = 3
+
   private struct State {
-    /// Products that are under way, by their transactions.
-    var transactions: [String: ProductIdentifier] = [:]
-    var waiting: [ProductIdentifier: CheckedContinuation<ContentError?, Never>] = [:]
-    /// Ends that came before somebody waited for them.
-    var ended: [ProductIdentifier: ContentError?] = [:]
+    /// What is waited for, by transaction.
+    var works: [String: Work] = [:]
+    /// How many failures the queue reported that belong to no transaction, and the last one.
+    var failureCount = 0
+    var lastFailure: ContentError?
     /// Set once nothing may go on: interrupted, or out of time.
     var abort: ContentError?
   }
 
-  init(_ arguments: Arguments, _ console: Console) throws {
-    self.console = console
-    account = arguments.value("--account")
+  private struct Work {
+    let waiter: CheckedContinuation<ContentError?, Never>
+    /// The count of failures before the transaction was asked for.
+    let failuresBefore: Int
+    /// Nil until the transaction was reported.
+    var transaction: PaymentTransaction?
+    var isStarted = false
+    /// Whether a download was seen on its way since; what was reported before is of an earlier run.
+    var hasMoved = false
+    var finishRequests = 0
+  }
+
+  convenience init(_ arguments: Arguments, _ console: Console) throws {
     var configuration = PaymentQueue.Configuration(
       library: try arguments.library(), store: try arguments.storeLocation())
     configuration.trustedRoot = try arguments.trustedRoot()
-    configuration.grantsFile = arguments.value("--grants").map { URL(filePath: $0) }
+    configuration.grantsFile = try arguments.text("--grants").map { URL(filePath: $0) }
+    let seconds = try arguments.number("--timeout", least: 1) ?? 90
+    try self.init(
+      configuration, account: arguments.text("--account"), seconds: seconds, console,
+      signals: StopSignals())
+  }
+
+  init(
+    _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
+    signals: StopSignals?
+  ) throws {
+    self.console = console
+    self.account = account
+    self.signals = signals
+    var configuration = configuration
+    configuration.deliveryQueue = callbacks
     queue = try PaymentQueue(configuration)
     progress = ProgressLines(console)
-    watchdog = Watchdog(seconds: try arguments.number("--timeout", least: 1) ?? 90)
-    signals = StopSignals()
+    watchdog = Watchdog(seconds: seconds)
     watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
-    signals.onSignal = { [weak self] in self?.abort(with: $0) }
+    signals?.onSignal = { [weak self] in self?.abort(with: $0) }
   }
 
   /// Stops what runs; what was fetched is kept.
@@ -65,13 +96,10 @@ final class InstallSession: PaymentTransactionObserver {
     return Set(begun + outdated).sorted().map(\.rawValue)
   }
 
-  /// Whether content of this name is installed.
-  func isInstalled(_ text: String) throws -> Bool {
-    try queue.installedVersion(of: ProductIdentifier(text)) != nil
-  }
-
   /// Brings each product to the offered version; true when all are.
-  func install(_ texts: [String]) async -> Bool {
+  ///
+  /// Unless `mayBuy`, what the account was never granted is an error.
+  func install(_ texts: [String], mayBuy: Bool) async -> Bool {
     let response: ProductsResponse
     do {
       response = try await queue.products(Set(texts))
@@ -80,40 +108,69 @@ final class InstallSession: PaymentTransactionObserver {
       return false
     }
     response.failures.forEach(console.report)
-    for text in texts where response.invalidProductIdentifiers.contains(text) {
+    for text in Set(texts).sorted() where response.invalidProductIdentifiers.contains(text) {
       console.report(.unknownProduct(text))
     }
     let unfinished = queue.transactions
     queue.add(self)
-    let products = response.products
-    let results = await withTaskGroup(of: Bool.self) { group in
+    // A seller may list a product twice; it is still one product.
+    var seen: Set<ProductIdentifier> = []
+    let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
+    let left = await withTaskGroup(of: ProductIdentifier?.self) { group in
       for product in products {
-        group.addTask { await self.install(product, unfinished) }
+        group.addTask {
+          await self.install(product, unfinished, mayBuy) ? nil : product.productIdentifier
+        }
       }
-      return await group.reduce(into: []) { $0.append($1) }
+      return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
-    return results.allSatisfy { $0 } && response.invalidProductIdentifiers.isEmpty
-      && response.failures.isEmpty
+    if let abort = state.withLock({ $0.abort }), !left.isEmpty {
+      console.report(abort.before(left))
+    }
+    return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
   }
 
   /// Takes the steps that one product needs, until the offered version is installed.
-  private func install(_ product: Product, _ unfinished: [PaymentTransaction]) async -> Bool {
+  private func install(
+    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+  ) async -> Bool {
     let identifier = product.productIdentifier
-    var open = unfinished.filter { $0.payment.productIdentifier == identifier }
     do {
-      // A transaction that was open may be about an older version, hence the second look.
-      while let step = try nextStep(for: product, &open) {
-        if let error = try await carryOut(step, identifier) { throw error }
-        if product.contents.isEmpty { break }
-      }
+      try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
       let version = product.downloadContentVersion.map { " \($0)" } ?? ""
       progress.print("\(identifier)\(version): installed")
       return true
     } catch {
-      progress.report(
-        ContentError(error, while: "installing \(identifier)").about(identifier.rawValue))
+      // What stops the whole command is said once, at its end.
+      if state.withLock({ $0.abort }) == nil {
+        let error = ContentError(error, while: "installing \(identifier)")
+        progress.report(error.naming(identifier))
+      }
       return false
+    }
+  }
+
+  private func takeSteps(
+    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+  ) async throws {
+    let identifier = product.productIdentifier
+    var open = unfinished
+    var triesLeft = Self.tries
+    // Each open transaction, then a purchase or an update for each content; more leads nowhere.
+    var stepsLeft = open.count + max(1, product.contents.count)
+    // A transaction that was open may be about an older version, hence the second look.
+    while let step = try nextStep(for: product, &open) {
+      guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
+      guard let error = try await carryOut(step, identifier, mayBuy) else {
+        if product.contents.isEmpty { return }
+        stepsLeft -= 1
+        continue
+      }
+      triesLeft -= 1
+      let isAborted = state.withLock { $0.abort != nil }
+      guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
+      open = queue.transactions.filter { $0.isFor(identifier) }
     }
   }
 
@@ -134,67 +191,81 @@ final class InstallSession: PaymentTransactionObserver {
       guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
         return .buy
       }
-      if installed < offer.version {
-        return .update(
-          ContentUpdate(of: offer, from: installed))
-      }
+      if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
     }
     return nil
   }
 
   /// Begins a step and waits for its end; nil when it succeeded.
-  private func carryOut(_ step: Step, _ product: ProductIdentifier) async throws -> ContentError? {
+  private func carryOut(
+    _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
+  ) async throws -> ContentError? {
+    let failuresBefore = state.withLock { $0.failureCount }
+    let transaction: String
     switch step {
-    case .goOn(let transaction):
-      track(transaction.id, product)
-      goOn(transaction, isNew: true)
-    case .buy:
-      track(queue.add(Payment(productIdentifier: product, applicationUsername: account)), product)
+    case .goOn(let open): transaction = open.id
+    case .buy: transaction = buy(product)
     case .update(let update):
-      track(try await queue.add(update, applicationUsername: account), product)
-    }
-    return await withCheckedContinuation { continuation in
-      let early: ContentError?? = state.withLock { state in
-        if let abort = state.abort { return .some(abort) }
-        if let end = state.ended.removeValue(forKey: product) { return .some(end) }
-        state.waiting[product] = continuation
-        return nil
+      do {
+        transaction = try await queue.add(update, applicationUsername: account)
+      } catch let error as ContentError where error.code == .notEntitled {
+        // Installed for another account: this one buys it, if that was asked for.
+        guard mayBuy else { throw error.askingForAccount() }
+        transaction = buy(product)
       }
-      if case .some(let end) = early { continuation.resume(returning: end) }
+    }
+    return await end(of: transaction, failuresBefore)
+  }
+
+  private func buy(_ product: ProductIdentifier) -> String {
+    queue.add(Payment(productIdentifier: product, applicationUsername: account))
+  }
+
+  private func end(of transaction: String, _ failuresBefore: Int) async -> ContentError? {
+    await withCheckedContinuation { continuation in
+      let abort = state.withLock { state in
+        if state.abort == nil {
+          state.works[transaction] = Work(waiter: continuation, failuresBefore: failuresBefore)
+        }
+        return state.abort
+      }
+      if let abort { return continuation.resume(returning: abort) }
+      // What was reported before it was known to be ours is looked at again, between callbacks.
+      callbacks.async { self.lookAgain(at: transaction) }
     }
   }
 
-  private func track(_ transaction: String, _ product: ProductIdentifier) {
-    state.withLock { $0.transactions[transaction] = product }
-    // What was reported before it was known to be ours is looked at again.
-    if let known = queue.transactions.first(where: { $0.id == transaction }) {
-      goOn(known, isNew: false)
+  private func lookAgain(at transaction: String) {
+    if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
+    let failure = state.withLock { state in
+      state.works[transaction].flatMap {
+        state.failureCount > $0.failuresBefore ? state.lastFailure : nil
+      }
     }
+    if let failure { end(transaction, failure) }
   }
 
-  private func end(_ transaction: PaymentTransaction, _ error: ContentError?) {
-    let continuation = state.withLock { state in
-      guard let product = state.transactions.removeValue(forKey: transaction.id) else {
-        return nil as CheckedContinuation<ContentError?, Never>?
-      }
-      if let waiting = state.waiting.removeValue(forKey: product) { return waiting }
-      state.ended[product] = .some(error)
-      return nil
-    }
-    continuation?.resume(returning: error)
+  private func end(_ transaction: String, _ error: ContentError?) {
+    let work = state.withLock { $0.works.removeValue(forKey: transaction) }
+    work?.waiter.resume(returning: error)
   }
 
   private func abort(with error: ContentError) {
-    let waiting = state.withLock { state in
+    let works = state.withLock { state in
       state.abort = state.abort ?? error
-      defer { state.waiting = [:] }
-      return state.waiting.values
+      defer { state.works = [:] }
+      return state.works.values
     }
-    waiting.forEach { $0.resume(returning: error) }
+    works.forEach { $0.waiter.resume(returning: error) }
   }
 
-  private func isOurs(_ transaction: PaymentTransaction) -> Bool {
-    state.withLock { $0.transactions[transaction.id] != nil }
+  /// Whether `download` is one of ours and what it says is of this run, not of an earlier one.
+  private func hasBegun(_ download: Download) -> Bool {
+    guard let work = state.withLock({ $0.works[download.transaction.id] }) else { return false }
+    return switch download.state {
+    case .waiting, .active, .finished: true
+    case .paused, .failed, .cancelled: work.hasMoved
+    }
   }
 
   // MARK: Observing
@@ -203,60 +274,134 @@ final class InstallSession: PaymentTransactionObserver {
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
   ) {
     watchdog.feed()
-    for transaction in transactions where isOurs(transaction) { goOn(transaction, isNew: true) }
+    for transaction in transactions { goOn(transaction) }
   }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
     watchdog.feed()
-    let ours = downloads.filter { isOurs($0.transaction) }
+    let ours = downloads.filter { hasBegun($0) }
     progress.show(ours)
-    for transaction in Set(ours.map(\.transaction)) { goOn(transaction, isNew: false) }
+    for transaction in Set(downloads.map(\.transaction)) { goOn(transaction) }
   }
 
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
   ) {
-    for transaction in transactions { end(transaction, nil) }
+    for transaction in transactions { end(transaction.id, nil) }
   }
 
+  /// A failure names no transaction unless it refuses something, so it is held against those that
+  /// wait for what cannot be reported otherwise: an end that was asked for, and a beginning.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    progress.report(error)
+    let (again, lost) = state.withLock { state in
+      state.failureCount += 1
+      state.lastFailure = error
+      var again: [PaymentTransaction] = []
+      var lost: [String] = []
+      for (id, work) in state.works {
+        if id == error.subject || work.transaction == nil || work.finishRequests >= Self.finishTries
+        {
+          lost.append(id)
+        } else if work.finishRequests > 0 {
+          again += [work.transaction].compactMap(\.self)
+          state.works[id]?.finishRequests += 1
+        }
+      }
+      return (again, lost)
+    }
+    again.forEach(queue.finishTransaction)
+    for transaction in lost { end(transaction, error) }
+    if again.isEmpty, lost.isEmpty { progress.report(error) }
   }
 
-  /// Does what a transaction's state asks for; a new one's downloads are started.
-  private func goOn(_ transaction: PaymentTransaction, isNew: Bool) {
+  /// Does what a transaction's state asks for, if it is one of ours.
+  private func goOn(_ transaction: PaymentTransaction) {
+    let isOurs = state.withLock { state in
+      state.works[transaction.id]?.transaction = transaction
+      return state.works[transaction.id] != nil
+    }
+    guard isOurs else { return }
     switch transaction.transactionState {
     case .purchasing: break
-    case .deferred:
-      end(
-        transaction,
-        ContentError(
-          .notEntitled,
-          "The purchase of \(transaction.payment.productIdentifier) waits for a decision",
-          remedy: "Run the command again once it was decided"))
+    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
     case .failed:
       queue.finishTransaction(transaction)
-      end(transaction, transaction.error)
-    case .purchased, .restored: goOn(withDownloadsOf: transaction, isNew: isNew)
+      end(
+        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
+    case .purchased, .restored: goOn(withDownloadsOf: transaction)
     }
   }
 
-  private func goOn(withDownloadsOf transaction: PaymentTransaction, isNew: Bool) {
+  private func goOn(withDownloadsOf transaction: PaymentTransaction) {
     let downloads = transaction.downloads
     if downloads.allSatisfy({ $0.state == .finished }) {
+      state.withLock { state in
+        let requests = state.works[transaction.id]?.finishRequests ?? 0
+        state.works[transaction.id]?.finishRequests = max(1, requests)
+      }
       return queue.finishTransaction(transaction)
     }
-    if isNew {
-      // Those that an earlier run left paused or failed are tried again, too.
-      queue.start(downloads)
-    } else if downloads.allSatisfy({ $0.state != .active && $0.state != .waiting }) {
-      end(transaction, downloads.lazy.compactMap(\.error).first ?? Self.stopped(transaction))
+    let isMoving = downloads.contains { $0.state == .active || $0.state == .waiting }
+    let (mustStart, hasStopped) = state.withLock { state in
+      guard let work = state.works[transaction.id] else { return (false, false) }
+      state.works[transaction.id]?.isStarted = true
+      if work.isStarted, isMoving { state.works[transaction.id]?.hasMoved = true }
+      return (!work.isStarted, work.hasMoved && !isMoving)
+    }
+    // Those that an earlier run left paused or failed are tried again, too.
+    if mustStart { queue.start(downloads) }
+    if hasStopped {
+      let error = downloads.lazy.compactMap(\.error).first
+      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
     }
   }
+}
 
-  private static func stopped(_ transaction: PaymentTransaction) -> ContentError {
+extension PaymentTransaction {
+  fileprivate func isFor(_ product: ProductIdentifier) -> Bool {
+    payment.productIdentifier == product
+  }
+}
+
+extension ContentError {
+  fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
     ContentError(
-      .stopped, "The downloads of \(transaction.payment.productIdentifier) were stopped",
-      remedy: "Run the command again")
+      .notEntitled, "The purchase of \(product) waits for a decision",
+      remedy: "Run the command again once it was decided", subject: product.rawValue)
+  }
+
+  fileprivate static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
+    ContentError(
+      .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
+      subject: product.rawValue)
+  }
+
+  fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
+    ContentError(
+      .inconsistent, "\(product) was sold, but its offered version is still not installed",
+      remedy: "Look at hostedcontent list and queue, and report what they say",
+      subject: product.rawValue)
+  }
+
+  fileprivate func askingForAccount() -> ContentError {
+    ContentError(
+      code, message,
+      remedy: "Name the account that bought it with --account, or use hostedcontent get",
+      subject: subject, cause: cause)
+  }
+
+  /// The same error with the product's name in it: a message about a file alone would not say which
+  /// of several products is not installed.
+  fileprivate func naming(_ product: ProductIdentifier) -> ContentError {
+    guard !description.contains(product.rawValue) else { return about(product.rawValue) }
+    return ContentError(
+      code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
+  }
+
+  /// The same error, with what it kept from being installed.
+  fileprivate func before(_ products: [ProductIdentifier]) -> ContentError {
+    let names = products.map(\.rawValue).sorted().joined(separator: ", ")
+    return ContentError(
+      code, "\(message); not installed: \(names)", remedy: remedy, subject: subject, cause: cause)
   }
 }

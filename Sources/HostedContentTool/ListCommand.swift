@@ -29,6 +29,8 @@ enum ListCommand {
     }
     if arguments.has("--json") {
       try console.print(json: Report(contents: entries))
+    } else if entries.isEmpty {
+      console.print("Nothing is installed.")
     } else {
       console.print(
         table: entries.map {
@@ -42,11 +44,7 @@ enum ListCommand {
 extension Arguments {
   /// The library's folder.
   func library() throws -> URL {
-    let path = try required("--library")
-    guard !path.isEmpty, !path.utf8.contains(0) else {
-      throw Arguments.wrong("--library needs a folder", "")
-    }
-    return URL(filePath: path, directoryHint: .isDirectory)
+    URL(filePath: try required("--library"), directoryHint: .isDirectory)
   }
 
   /// The library, to be read without a lock.

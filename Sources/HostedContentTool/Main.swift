@@ -11,17 +11,27 @@ enum Main {
     exit(status.rawValue)
   }
 
+  private static func carryOut(_ words: [String], _ console: inout Console) async throws
+    -> ExitStatus
+  {
+    guard let (command, rest) = try CommandTable.find(words, console) else { return .done }
+    let arguments = try Arguments(rest, for: command)
+    if arguments.has("--help") {
+      console.print(command.help)
+      return .done
+    }
+    if arguments.has("--version") {
+      console.print(CommandTable.versionLine)
+      return .done
+    }
+    console.isQuiet = arguments.has("--quiet")
+    return try await command.run(arguments, console)
+  }
+
   static func run(_ words: [String]) async -> ExitStatus {
     var console = Console()
     do {
-      guard let (command, rest) = try CommandTable.find(words, console) else { return .done }
-      let arguments = try Arguments(rest, for: command)
-      if arguments.has("--help") {
-        console.print(command.help)
-        return .done
-      }
-      console.isQuiet = arguments.has("--quiet")
-      return try await command.run(arguments, console)
+      return try console.checked(try await carryOut(words, &console))
     } catch {
       let error = ContentError(error, while: "running the command")
       console.report(error)

@@ -17,7 +17,12 @@ enum PackageCommand {
     run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let output = FilePlace(try arguments.required("--output"))
+    let text = try arguments.required("--output")
+    let output = try FilePlace(new: text)
+    guard !text.hasSuffix("/"), try output.folder().status(of: output.name)?.kind != .directory
+    else {
+      throw Arguments.wrong("--output \(text) is a folder; it must name the package", "package")
+    }
     let examination = try buildPackage(
       folder: FileSystem.real.directory(at: arguments.operands[0]), output: output.folder(),
       outputName: output.name,
@@ -28,6 +33,9 @@ enum PackageCommand {
       "\(output.path): \(examination.info?.productIdentifier.rawValue ?? "?") "
         + "\(examination.info?.version.rawValue ?? "?"), \(files.count) files, "
         + "\(Console.bytes(examination.packedLength))")
+    if !output.name.hasSuffix(".pkg") {
+      console.note("A store takes only packages whose names end in .pkg")
+    }
     return .done
   }
 }
@@ -37,6 +45,20 @@ struct FilePlace {
   let path: String
 
   init(_ path: String) { self.path = path }
+
+  /// The place of something that is to be made; a slash at the end is left out.
+  ///
+  /// Throws `usage` for a path that ends in no name, such as `..`.
+  init(new path: String) throws {
+    var trimmed = path[...]
+    while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
+    self.path = String(trimmed)
+    guard !["", "/", ".", ".."].contains(name) else {
+      throw ContentError(
+        .usage, "“\(path)” ends in no name that could be made",
+        remedy: "Give a path that ends in a new name", subject: path)
+    }
+  }
 
   var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 

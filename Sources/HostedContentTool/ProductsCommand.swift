@@ -23,6 +23,8 @@ enum ProductsCommand {
         json: Report(
           products: response.products,
           invalidProductIdentifiers: response.invalidProductIdentifiers))
+    } else if response.products.isEmpty {
+      if arguments.operands.isEmpty { console.print("The store offers nothing.") }
     } else {
       console.print(
         table: response.products.map { product in
@@ -62,7 +64,7 @@ extension Arguments {
 
   /// The bytes of the file that `--root` names; nil without the option.
   func trustedRoot() throws -> [UInt8]? {
-    try value("--root").map { path in
+    try text("--root").map { path in
       let place = FilePlace(path)
       return try place.folder().contents(of: place.name, limit: 512 << 10)
     }

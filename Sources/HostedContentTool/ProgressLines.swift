@@ -12,6 +12,8 @@ final class ProgressLines: Sendable {
     /// Downloads that are drawn as bars, in the order they became active.
     var bars: [(id: String, text: String)] = []
     var drawnLines = 0
+    /// Set when the command ends: what is reported while it closes is not drawn any more.
+    var isEnded = false
     /// What was printed last of each download.
     var lastLines: [String: (state: DownloadState, tenths: Int)] = [:]
   }
@@ -21,6 +23,7 @@ final class ProgressLines: Sendable {
   /// Shows how downloads stand now.
   func show(_ downloads: [Download]) {
     state.withLock { state in
+      guard !state.isEnded else { return }
       for download in downloads {
         if console.showsBars {
           Self.updateBar(of: download, &state)
@@ -38,8 +41,14 @@ final class ProgressLines: Sendable {
   /// Prints an error above the bars.
   func report(_ error: ContentError) { above { console.report(error) } }
 
-  /// Takes the bars away.
-  func end() { above {} }
+  /// Takes the bars away for good.
+  func end() {
+    state.withLock { state in
+      erase(&state)
+      state.bars = []
+      state.isEnded = true
+    }
+  }
 
   private func above(_ body: () -> Void) {
     state.withLock { state in
@@ -67,7 +76,8 @@ final class ProgressLines: Sendable {
   private func redraw(_ state: inout State) {
     guard console.showsBars else { return }
     erase(&state)
-    console.draw(state.bars.map { "\u{1b}[2K\($0.text)\n" }.joined())
+    // Without wrapping a bar is one line however narrow the terminal is, and can be erased as one.
+    console.draw(state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.text)\u{1b}[?7h\n" }.joined())
     state.drawnLines = state.bars.count
   }
 

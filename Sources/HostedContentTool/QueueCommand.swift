@@ -42,6 +42,9 @@ enum QueueCommand {
       } : try library.transactions().map(describe)
     if arguments.has("--json") {
       try console.print(json: Report(transactions: transactions))
+    } else if transactions.isEmpty {
+      let isFinished = arguments.has("--finished")
+      console.print(isFinished ? "Nothing was finished yet." : "Nothing is unfinished.")
     } else {
       console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
     }

@@ -3,11 +3,17 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM as a wish to stop cleanly.
+/// SIGINT and SIGTERM as a wish to stop cleanly; a second one changes nothing, since `timeout` and
+/// some shells send each signal twice.
 // Sendable because the sources are set once, in the initialiser.
 final class StopSignals: @unchecked Sendable {
-  private let handler = Mutex<(@Sendable (ContentError) -> Void)?>(nil)
+  private let state = Mutex(State())
   private var sources: [any DispatchSourceSignal] = []
+
+  private struct State {
+    var handler: (@Sendable (ContentError) -> Void)?
+    var hasCome = false
+  }
 
   init() {
     for number in [SIGINT, SIGTERM] {
@@ -20,15 +26,31 @@ final class StopSignals: @unchecked Sendable {
     }
   }
 
+  deinit { sources.forEach { $0.cancel() } }
+
+  /// Whether a signal has come.
+  var hasCome: Bool { state.withLock { $0.hasCome } }
+
+  /// Who is told; also of a signal that came before it was set.
   var onSignal: (@Sendable (ContentError) -> Void)? {
-    get { handler.withLock { $0 } }
-    set { handler.withLock { $0 = newValue } }
+    get { state.withLock { $0.handler } }
+    set {
+      let hasCome = state.withLock { state in
+        state.handler = newValue
+        return state.hasCome
+      }
+      if hasCome { newValue?(Self.interrupted) }
+    }
   }
 
+  static let interrupted = ContentError(
+    .stopped, "The command was interrupted", remedy: "Run it again; what was fetched is kept")
+
   private func stop() {
-    onSignal?(
-      ContentError(
-        .stopped, "The command was interrupted",
-        remedy: "Run it again; what was fetched is kept"))
+    let handler = state.withLock { state in
+      state.hasCome = true
+      return state.handler
+    }
+    handler?(Self.interrupted)
   }
 }

@@ -12,7 +12,7 @@ enum StoreAddCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let identifier = try ProductIdentifier(arguments.operands[1])
     let store = try StoreFolder.open(at: arguments.operands[0])
-    try store.add(identifier, details: arguments.productDetails())
+    try store.add(identifier, details: arguments.productDetails(for: command.name))
     console.print("\(identifier): added")
     return .done
   }

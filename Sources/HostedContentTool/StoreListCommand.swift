@@ -15,6 +15,8 @@ enum StoreListCommand {
     let products = try StoreFolder.open(at: arguments.operands[0]).products()
     if arguments.has("--json") {
       try console.print(json: Report(products: products))
+    } else if products.isEmpty {
+      console.print("The store has no products.")
     } else {
       let rows = products.flatMap { product -> [[String]] in
         let identifier = product.record.productIdentifier.rawValue

@@ -23,19 +23,20 @@ enum StorePublishCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let store = try StoreFolder.open(at: arguments.operands[0])
     let published = try store.publish(
-      Array(arguments.operands.dropFirst()), details: arguments.productDetails())
+      Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name))
     for version in published {
       console.print(
         "\(version.productIdentifier) \(version.version): published, \(Console.bytes(version.length))"
       )
     }
+    if published.isEmpty { console.print("The store has these packages already.") }
     return .done
   }
 }
 
 extension Arguments {
   /// What the options say of a product.
-  func productDetails() throws -> ProductDetails {
+  func productDetails(for name: String) throws -> ProductDetails {
     var details = ProductDetails()
     details.title = value("--title")
     details.description = value("--description")
@@ -47,7 +48,7 @@ extension Arguments {
       guard let type = ProductType(rawValue: text) else {
         throw Arguments.wrong(
           "--type is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
-          "store publish")
+          name)
       }
       return type
     }

@@ -1,6 +1,7 @@
 import ContentModel
 import ContentPackage
 import FileIO
+import Glibc
 
 /// `unpack`: the safe unpacker on a local file.
 enum UnpackCommand {
@@ -15,21 +16,24 @@ enum UnpackCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let target = FilePlace(try arguments.required("--into"))
+    let target = try FilePlace(new: arguments.required("--into"))
     let parent = try target.folder()
     guard try parent.status(of: target.name) == nil else {
       throw ContentError(
-        .buildFailed, "\(target.path) exists already", remedy: "Name a folder that does not exist",
+        .fileFailed, "\(target.path) exists already", remedy: "Name a folder that does not exist",
         subject: target.path)
     }
-    // The folder appears under its name only when all is well.
-    let temporary = ".\(target.name).unpacking"
-    try parent.removeTree(temporary)
+    // The folder appears under its name only when all is well; until then its name is this
+    // process's own, since somebody else may unpack beside it.
+    let temporary = ".\(target.name.utf8.count < 200 ? target.name : "").unpacking-\(getpid())"
     let source = try FilePlace(path).byteSource()
+    let signals = StopSignals()
     do {
       let folder = try parent.createDirectory(temporary, exclusive: true)
       let unpack = arguments.has("--any-archive") ? unpackArchive : unpackContent
-      let files = try unpack(source, path, folder)
+      let files = try unpack(source, path, folder) { _ in
+        if signals.hasCome { throw StopSignals.interrupted }
+      }
       try parent.renameWithoutReplacing(temporary, to: parent, target.name)
       console.print("\(target.path): \(files.filter { $0.entry.kind == .file }.count) files")
       return .done
@@ -39,15 +43,17 @@ enum UnpackCommand {
     }
   }
 
-  private static func unpackContent(_ source: FileByteSource, _ name: String, _ folder: Directory)
-    throws -> [InstalledFile]
-  {
-    try unpackPackage(source, name: name, into: folder, promise: nil) { _ in }
+  private static func unpackContent(
+    _ source: FileByteSource, _ name: String, _ folder: Directory,
+    _ progress: (Int64) throws -> Void
+  ) throws -> [InstalledFile] {
+    try unpackPackage(source, name: name, into: folder, promise: nil, progress: progress)
   }
 
-  private static func unpackArchive(_ source: FileByteSource, _ name: String, _ folder: Directory)
-    throws -> [InstalledFile]
-  {
-    try ContentPackage.unpackArchive(source, name: name, into: folder) { _ in }
+  private static func unpackArchive(
+    _ source: FileByteSource, _ name: String, _ folder: Directory,
+    _ progress: (Int64) throws -> Void
+  ) throws -> [InstalledFile] {
+    try ContentPackage.unpackArchive(source, name: name, into: folder, progress: progress)
   }
 }

@@ -15,18 +15,35 @@ enum ValidateCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let examination = try examinePackage(FilePlace(path).byteSource(), name: path)
+    let findings = try findings(in: path)
     if arguments.has("--json") {
-      try console.print(
-        json: Report(isValid: examination.isValid, findings: examination.findings))
-    } else if examination.isValid {
+      try console.print(json: Report(isValid: findings.isEmpty, findings: findings))
+    } else if findings.isEmpty {
       console.print("\(path): valid")
     } else {
-      for finding in examination.findings {
-        let place = finding.path.map { "\($0): " } ?? ""
+      for finding in findings {
+        // Most messages name the entry themselves.
+        let place = finding.path.flatMap { finding.message.contains($0) ? nil : "\($0): " } ?? ""
         console.print("\(path): \(place)\(finding.message). \(finding.remedy). [\(finding.rule)]")
       }
     }
-    return examination.isValid ? .done : .failed
+    return findings.isEmpty ? .done : .failed
+  }
+
+  /// Every finding; bytes that are no package at all are one, too.
+  private static func findings(in path: String) throws -> [Finding] {
+    let source = try FilePlace(path).byteSource()
+    do {
+      return try examinePackage(source, name: path).findings
+    } catch let error as ContentError where error.code == .formUnknown {
+      let prefix = "\(path): "
+      let message =
+        error.message.hasPrefix(prefix)
+        ? String(error.message.dropFirst(prefix.count)) : error.message
+      return [
+        Finding(
+          path: nil, rule: "form-unknown", message: message, remedy: error.remedy, code: error.code)
+      ]
+    }
   }
 }

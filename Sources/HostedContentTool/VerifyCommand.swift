@@ -16,26 +16,39 @@ enum VerifyCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
-    let wanted = try Set(arguments.operands.map { try ProductIdentifier($0) })
-    let entries = try library.contents().filter {
-      wanted.isEmpty || wanted.contains($0.content.contentIdentifier)
+    let contents = try library.contents()
+    let missing = Set(arguments.operands).subtracting(
+      contents.map(\.content.contentIdentifier.rawValue))
+    let entries = contents.filter {
+      arguments.operands.isEmpty
+        || arguments.operands.contains($0.content.contentIdentifier.rawValue)
     }
-    for missing in wanted.subtracting(entries.map(\.content.contentIdentifier)).sorted() {
-      throw ContentError(
-        .notInstalled, "\(missing) is not installed", remedy: "Get it first, or check the name",
-        subject: missing.rawValue)
+    var errors = missing.sorted().map(ContentError.notInstalled)
+    var damages: [ContentDamage] = []
+    var verified = 0
+    for entry in entries {
+      do {
+        damages += try library.verify(entry.content)
+        verified += 1
+      } catch {
+        // What cannot be read is named; the others are verified all the same.
+        let name = entry.content.contentIdentifier
+        errors.append(ContentError(error, while: "verifying \(name)").about(name.rawValue))
+      }
     }
-    let damages = try entries.flatMap { try library.verify($0.content) }
     if arguments.has("--json") {
-      try console.print(json: Report(verified: entries.count, damages: damages))
+      try console.print(json: Report(verified: verified, damages: damages))
     } else {
       for damage in damages {
-        console.print(
-          "\(damage.contentIdentifier) \(damage.version) \(damage.path): \(damage.problem.rawValue)"
-        )
+        let place = "\(damage.contentIdentifier) \(damage.version)"
+        let path = damage.path.isEmpty ? "the whole folder" : damage.path
+        console.print("\(place) \(path): \(damage.problem.rawValue)")
       }
-      console.print("\(entries.count) versions verified, \(damages.count) differences")
+      console.print(
+        "\(verified) \(verified == 1 ? "version" : "versions") verified, "
+          + "\(damages.count) \(damages.count == 1 ? "difference" : "differences")")
     }
-    return damages.isEmpty ? .done : .failed
+    errors.forEach(console.report)
+    return damages.isEmpty && errors.isEmpty ? .done : .failed
   }
 }
