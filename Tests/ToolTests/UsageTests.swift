@@ -1,0 +1,138 @@
+import ContentModel
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HostedContentTool
+
+/// How the tool is called, whatever it is asked to do.
+@Suite("Usage")
+struct UsageTests {
+  static let names = CommandTable.commands.map(\.name)
+
+  @Test(
+    "Help of every command shows its options and an example, on standard output", arguments: names)
+  func help(name: String) throws {
+    let tool = try Tool()
+    let command = try #require(CommandTable.commands.first { $0.name == name })
+    let words = name.split(separator: " ").map(String.init)
+    let result = try tool.run(words + ["--help"])
+    #expect(result.status == 0)
+    #expect(result.errors == "")
+    #expect(result.output.hasPrefix("Usage: hostedcontent \(name) "))
+    #expect(result.output.contains("Example:\n  hostedcontent \(name)"))
+    for option in command.allOptions { #expect(result.output.contains("  \(option.name)")) }
+    for line in result.output.split(separator: "\n") { #expect(line.count <= 120, "\(line)") }
+    #expect(try tool.run(words + ["-h"]).output == result.output)
+    #expect(try tool.run(["help"] + words).output == result.output)
+    #expect(try tool.run(words + ["--version"]).output == "hostedcontent 0.1.0\n")
+  }
+
+  @Test("Unknown options, missing operands and missing values are usage errors", arguments: names)
+  func wrongUsage(name: String) throws {
+    let tool = try Tool()
+    let words = name.split(separator: " ").map(String.init)
+    var wrong = [["--no-such-option"], ["-x"], ["--quiet=yes"]]
+    let command = try #require(CommandTable.commands.first { $0.name == name })
+    // Neither operands nor the options that must be given.
+    if command.operandCount.lowerBound > 0 || command.options.contains(where: \.isNeeded) {
+      wrong.append([])
+    }
+    if command.operandCount.upperBound < 9 {
+      wrong.append((0...command.operandCount.upperBound).map { "x\($0)" })
+    }
+    for option in command.options where option.value != nil { wrong.append([option.name]) }
+    for more in wrong {
+      let result = try tool.run(words + more)
+      #expect(result.status == 2, "\(words + more)")
+      #expect(result.output == "")
+      #expect(result.errors.hasPrefix("hostedcontent: "))
+      #expect(result.errors.contains("hostedcontent \(name) --help"), "\(result.errors)")
+    }
+    #expect(try tool.tree().isEmpty, "wrong usage makes nothing")
+  }
+
+  @Test(
+    "What is no command is a usage error",
+    arguments: [[], ["frobnicate"], ["store"], ["store", "frobnicate"], ["--frobnicate"], [""]])
+  func unknownCommand(words: [String]) throws {
+    let result = try Tool().run(words)
+    #expect(result.status == 2)
+    #expect(result.output == "")
+    #expect(result.errors.contains("--help"))
+  }
+
+  @Test("Help and version are for everyone")
+  func general() throws {
+    let tool = try Tool()
+    let help = try tool.succeed("--help")
+    for name in Self.names { #expect(help.output.contains("  \(name) ")) }
+    #expect(help.output.contains("Example:\n"))
+    #expect(try tool.succeed("-h").output == help.output)
+    #expect(try tool.succeed("help").output == help.output)
+    #expect(try tool.succeed("--version").output == "hostedcontent 0.1.0\n")
+    for group in [["store", "--help"], ["help", "store"]] {
+      #expect(try tool.run(group).output.contains("store publish"))
+    }
+  }
+
+  @Test("Values may follow an equals sign, and what follows two hyphens is no option")
+  func spellings() throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", "--store=store", "--library=lib", "--", Tool.chapter1)
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    try tool.fail(
+      "get", "--store=store", "--library=lib", "--", "--quiet", saying: ["“--quiet”"])
+  }
+
+  @Test(
+    "Empty values are usage errors, as of variables that are not set",
+    arguments: ["--store", "--library", "--account", "--grants", "--root"])
+  func emptyValue(option: String) throws {
+    let tool = try Tool()
+    let result = try tool.run("get", "x", "--store", "s", "--library", "l", option, "")
+    #expect(result.status == 2)
+    #expect(result.errors.contains(option) || option == "--store", "\(result.errors)")
+    #expect(try tool.tree().isEmpty)
+  }
+
+  @Test("The time to wait is a number of at least 1", arguments: ["0", "-1", "x", "", "1.5"])
+  func timeout(value: String) throws {
+    try Tool().fail(
+      "get", "x", "--store", "s", "--library", "l", "--timeout", value, status: 2,
+      saying: ["--timeout"])
+  }
+
+  @Test("A store that is no folder and no file URL is a usage error that makes nothing")
+  func remoteStore() throws {
+    let tool = try Tool()
+    for store in [
+      "http://localhost/store", "https://example.com", "ftp://x/y", "file://elsewhere/",
+    ] {
+      try tool.fail("get", "x", "--store", store, "--library", "lib", status: 2, saying: [store])
+      try tool.fail("products", "--store", store, status: 2, saying: [store])
+    }
+    #expect(!tool.exists("lib"))
+  }
+
+  @Test("A result that cannot be written is an error, a reader that went away is none")
+  func fullOutput() throws {
+    let tool = try Tool.withBook()
+    for (target, status) in [("> /dev/full", Int32(1)), ("| true", 0)] {
+      let process = Process()
+      process.executableURL = URL(filePath: "/bin/bash")
+      process.arguments = ["-c", "\"$0\" products --store store \(target); exit ${PIPESTATUS[0]}"]
+      process.arguments?.append(Tool.path)
+      process.currentDirectoryURL = URL(filePath: tool.folder.path)
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      process.waitUntilExit()
+      #expect(process.terminationStatus == status, "\(target)")
+    }
+  }
+}
+
+extension Command.Option {
+  /// Whether a command cannot do without it.
+  fileprivate var isNeeded: Bool { ["--store", "--library", "--into", "--output"].contains(name) }
+}
