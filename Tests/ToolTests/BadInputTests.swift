@@ -1,0 +1,226 @@
+import ContentModel
+import Foundation
+import TestSupport
+import Testing
+
+/// Bad packages, bad stores, bad libraries: a clear error, and nothing else changes.
+@Suite("Bad input")
+struct ToolBadInputTests {
+  @Test("A bad package is named with a finding", arguments: Tool.badSamples)
+  func validate(path: String) throws {
+    let tool = try Tool()
+    let result = try tool.run("validate", path)
+    #expect(result.status == 1)
+    #expect(result.output.hasPrefix("\(path): "))
+    #expect(result.errors == "")
+    let report = try tool.run("validate", path, "--json").json()
+    #expect(report["isValid"] as? Bool == false)
+    #expect((report["findings"] as? [Any])?.isEmpty == false)
+  }
+
+  @Test("A bad package is not unpacked: no folder, nothing outside", arguments: Tool.badSamples)
+  func unpack(path: String) throws {
+    let tool = try Tool()
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("work/deep"), withIntermediateDirectories: true)
+    let outside = "/tmp/hostedcontent-zz-out.txt"
+    try tool.fail("unpack", path, "--into", "work/deep/out", saying: [path])
+    #expect(Set(try tool.tree().keys) == ["work", "work/deep"])
+    #expect(!FileManager.default.fileExists(atPath: outside))
+    // Without the content rules the safe ones are unpacked, the others leave nothing either.
+    let result = try tool.run("unpack", path, "--into", "work/deep/out", "--any-archive")
+    let isSafe = ["plist", "version", "executable"].contains { path.contains($0) }
+    #expect((result.status == 0) == isSafe, "\(result.errors)")
+    if !isSafe { #expect(Set(try tool.tree().keys) == ["work", "work/deep"]) }
+    #expect(!FileManager.default.fileExists(atPath: outside))
+  }
+
+  @Test("A bad package is not published, nor what comes with it: the store stays byte for byte")
+  func publish() throws {
+    let tool = try Tool.withBook()
+    let before = try tool.tree("store")
+    for path in Tool.badSamples {
+      try tool.fail("store", "publish", "store", path, saying: [path])
+      let good = Tool.sample("many-files.pkg")
+      try tool.fail("store", "publish", "store", good, path, saying: [path])
+    }
+    #expect(try tool.tree("store") == before)
+  }
+
+  @Test("Other bytes under a published version, other names and missing files are refused")
+  func publishRefusals() throws {
+    let tool = try Tool.withBook()
+    let before = try tool.tree("store")
+    let other = try tool.makePackage(Tool.chapter1, "1.0", ["other.txt": Data("other".utf8)])
+    try tool.fail("store", "publish", "store", other, saying: [Tool.chapter1, "1.0", "[702]"])
+    try FileManager.default.copyItem(
+      atPath: Tool.sample("many-files.pkg"), toPath: tool.folder.path("many.zip"))
+    try tool.fail("store", "publish", "store", "many.zip", saying: ["many.zip", ".pkg"])
+    try tool.fail("store", "publish", "store", "nofile.pkg", saying: ["nofile.pkg"])
+    try tool.fail("store", "publish", "nowhere", other, saying: ["nowhere"])
+    try tool.fail(
+      "store", "add", "store", Tool.chapter1, "--price", "cheap", status: 2, saying: ["“cheap”"])
+    try tool.fail(
+      "store", "add", "store", "x", "--type", "odd", status: 2,
+      saying: ["--type", "hostedcontent store add --help"])
+    try tool.fail("store", "add", "store", "../x", saying: ["“../x”"])
+    try tool.fail("store", "init", "store", status: 2, saying: ["store already"])
+    #expect(try tool.tree("store") == before)
+    #expect(!tool.exists("nowhere"))
+  }
+
+  @Test("A store that is missing, a file, or damaged is an error that says which")
+  func stores() throws {
+    let tool = try Tool.withBook()
+    try tool.write("text", to: "file")
+    for store in ["nowhere", "file"] {
+      for words in [
+        ["products"], ["get", Tool.chapter1, "--library", "lib"],
+        ["updates", "--library", "lib"], ["update", "--library", "lib"],
+      ] {
+        let result = try tool.run(words + ["--store", store])
+        #expect(result.status == 1)
+        #expect(result.output == "")
+        #expect(result.errors.contains(store), "\(result.errors)")
+      }
+      try tool.fail("store", "list", store, saying: [store])
+    }
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    try tool.write("{}", to: "store/metadata/timestamp.json")
+    for words in [["products"], ["get", Tool.chapter2, "--library", "lib"]] {
+      let result = try tool.run(words + ["--store", "store"])
+      #expect(result.status == 1)
+      #expect(result.errors.contains("timestamp"), "\(result.errors)")
+    }
+    // What is installed is not touched by it.
+    try tool.succeed("verify", "--library", "lib")
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+  }
+
+  @Test(
+    "A damaged archive fails its product only; published again as it was, the next run installs it")
+  func damagedArchive() throws {
+    let tool = try Tool.withBook()
+    let folder = "store/targets/\(Tool.chapter2)/1.0"
+    let name = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: tool.folder.path(folder))
+        .first { $0.hasSuffix(".pkg") })
+    let path = tool.folder.path("\(folder)/\(name)")
+    let right = try Data(contentsOf: URL(filePath: path))
+    var wrong = right
+    wrong[wrong.count / 2] ^= 1
+    try wrong.write(to: URL(filePath: path))
+    let words = ["get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib"]
+    let result = try tool.run(words)
+    #expect(result.status == 1)
+    #expect(result.errors.contains(Tool.chapter2) && result.errors.contains("[201]"))
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    #expect(try tool.unfinished().count == 1)
+    let queue = try tool.succeed("queue", "--library", "lib").output
+    #expect(queue.contains("failed") && queue.contains("[201]"))
+    try right.write(to: URL(filePath: path))
+    let again = try tool.run(words)
+    #expect(again.status == 0, "\(again.errors)")
+    #expect(!again.errors.contains("failed"), "an earlier run's failure is not reported again")
+    #expect(try tool.unfinished().isEmpty)
+  }
+
+  @Test("A library that is missing or no library is an error of every command that needs one")
+  func libraries() throws {
+    let tool = try Tool.withBook()
+    try tool.write("text", to: "file")
+    for library in ["nolib", "file", "store"] {
+      for words in [
+        ["list"], ["queue"], ["verify"], ["updates", "--store", "store"],
+        ["update", "--store", "store"],
+      ] {
+        let result = try tool.run(words + ["--library", library])
+        #expect(result.status == 1, "\(words) \(library)")
+        #expect(result.output == "")
+        #expect(result.errors.contains("/\(library)"), "\(result.errors)")
+      }
+    }
+    try tool.fail("get", Tool.chapter1, "--store", "store", "--library", "file", saying: ["/file"])
+    #expect(!tool.exists("nolib"), "a mistyped library is not made")
+  }
+
+  @Test("Outputs into folders that are not there, onto folders, or without a name are refused")
+  func outputs() throws {
+    let tool = try Tool()
+    let source = Tool.sample("sources/chapter1-1.0")
+    let more = ["--product", "a", "--content-version", "1"]
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("folder"), withIntermediateDirectories: false)
+    for (output, status) in [("no/a.pkg", 1), ("folder", 2), ("folder/", 2), ("..", 2), ("", 2)] {
+      let result = try tool.run(["package", source, "--output", output] + more)
+      #expect(result.status == Int32(status), "\(output)")
+      #expect(result.output == "")
+    }
+    let package = Tool.sample("chapter1-1.0.pkg")
+    for (output, status) in [("no/out", 1), ("folder", 1), ("folder/", 1), (".", 2), ("/", 2)] {
+      let result = try tool.run("unpack", package, "--into", output)
+      #expect(result.status == Int32(status), "\(output)")
+      #expect(result.output == "")
+    }
+    try tool.fail("package", "no", "--output", "a.pkg", saying: ["no"])
+    try tool.fail("inspect", "no.pkg", saying: ["no.pkg"])
+    try tool.fail("inspect", "folder", saying: ["folder"])
+    #expect(Set(try tool.tree().keys) == ["folder"])
+    // A name that no store takes is said at once.
+    let named = try tool.run(["package", source, "--output", "a.zip"] + more)
+    #expect(named.status == 0 && named.errors.contains(".pkg"))
+  }
+
+  @Test("Verify names each changed, missing and added file; the rest is well")
+  func verify() throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib")
+    let contents = "lib/products/\(Tool.chapter1)/1.0/Contents"
+    for path in [contents, "\(contents)/page-1.txt", "\(contents)/page-2.txt"] {
+      try tool.makeWritable(path)
+    }
+    var page = Array(
+      try Data(contentsOf: URL(filePath: tool.folder.path("\(contents)/page-1.txt"))))
+    page[3] ^= 1
+    let handle = try FileHandle(
+      forWritingTo: URL(filePath: tool.folder.path("\(contents)/page-1.txt")))
+    try handle.write(contentsOf: Data(page))
+    try handle.close()
+    try FileManager.default.removeItem(atPath: tool.folder.path("\(contents)/page-2.txt"))
+    try tool.write("added", to: "\(contents)/added.txt")
+    let result = try tool.run("verify", "--library", "lib")
+    #expect(result.status == 1)
+    for line in [
+      "\(Tool.chapter1) 1.0 Contents/page-1.txt: changed",
+      "\(Tool.chapter1) 1.0 Contents/page-2.txt: missing",
+      "\(Tool.chapter1) 1.0 Contents/added.txt: unexpected",
+      "2 versions verified, 3 differences",
+    ] {
+      #expect(result.output.contains("\(line)\n"), "\(result.output)")
+    }
+    let damages = try #require(
+      try tool.run("verify", "--library", "lib", "--json").json()["damages"] as? [[String: Any]])
+    #expect(damages.count == 3)
+    #expect(
+      Set(damages.first?.keys.map(\.self) ?? []) == [
+        "contentIdentifier", "version", "path", "problem",
+      ])
+    try tool.succeed("verify", Tool.chapter2, "--library", "lib")
+    try tool.fail("verify", "nope", "--library", "lib", saying: ["nope"])
+  }
+
+  @Test("Verify names a version whose folder is gone")
+  func verifyMissingFolder() throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    try FileManager.default.moveItem(
+      atPath: tool.folder.path("lib/products/\(Tool.chapter1)/1.0"),
+      toPath: tool.folder.path("away"))
+    let result = try tool.run("verify", "--library", "lib")
+    #expect(result.status == 1)
+    #expect(result.output.contains("\(Tool.chapter1) 1.0 the whole folder: missing\n"))
+    // The next get brings it back.
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    try tool.succeed("verify", "--library", "lib")
+  }
+}
