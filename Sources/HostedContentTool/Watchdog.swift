@@ -30,7 +30,7 @@ final class Watchdog: @unchecked Sendable {
   private func expire() {
     onExpiry?(
       ContentError(
-        .timedOut, "Nothing succeeded for \(seconds) seconds",
+        .timedOut, "Nothing succeeded for \(seconds) \(seconds == 1 ? "second" : "seconds")",
         remedy: "Look at hostedcontent queue for what waits, and run the command again"))
   }
 }
