@@ -13,8 +13,13 @@ package struct QueueState: Hashable, Sendable {
   private var workers: [String: Worker] = [:]
   private var nextSequence: Int
 
+  private struct Worker: Hashable {
+    let content: ProductIdentifier
+    var duty: Duty
+  }
+
   /// What a worker is to do.
-  private enum Worker: Hashable {
+  private enum Duty: Hashable {
     /// Next: gone, or stopping.
     case working
     /// Told to end; what was fetched is kept, or discarded once it has ended. Next: gone.
@@ -193,7 +198,7 @@ package struct QueueState: Hashable, Sendable {
 
   private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout Draft) {
     guard let worker = workers.removeValue(forKey: id) else { return }
-    if worker == .stopping(discarding: true) {
+    if worker.duty == .stopping(discarding: true) {
       draft.effects.append(.discardStaging(download: id))
     }
     guard let place = place(ofDownload: id) else { return }
@@ -226,16 +231,21 @@ package struct QueueState: Hashable, Sendable {
   }
 
   /// Gives free workers to waiting downloads, in the queue's order.
+  ///
+  /// One content is worked on by one download at a time, since two would install into one folder
+  /// and race for `current`. The second one then finds what the first has installed.
   private mutating func activateWaiting(_ draft: inout Draft) {
+    var busy = Set(workers.values.map(\.content))
     for index in transactions.indices {
       for position in transactions[index].downloads.indices {
         guard workers.count < activeLimit else { return }
         let download = transactions[index].downloads[position]
-        guard download.state == .waiting, download.isRequested, workers[download.id] == nil else {
-          continue
-        }
+        // The content of a download whose old worker is still stopping is busy, too.
+        guard download.state == .waiting, download.isRequested,
+          busy.insert(download.offer.contentIdentifier).inserted
+        else { continue }
         set(.active, index, position, &draft)
-        workers[download.id] = .working
+        workers[download.id] = Worker(content: download.offer.contentIdentifier, duty: .working)
         draft.started.append(transactions[index].downloads[position])
       }
     }
@@ -254,12 +264,12 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout Draft) {
-    switch workers[id] {
+    switch workers[id]?.duty {
     case .working:
-      workers[id] = .stopping(discarding: discarding)
+      workers[id]?.duty = .stopping(discarding: discarding)
       draft.effects.append(.stopWork(download: id))
     case .stopping(let wasDiscarding):
-      workers[id] = .stopping(discarding: discarding || wasDiscarding)
+      workers[id]?.duty = .stopping(discarding: discarding || wasDiscarding)
     case nil: break
     }
   }

@@ -72,7 +72,8 @@ struct QueueStateTests {
   @Test("No more downloads are worked on at once than the limit allows, in the queue's order")
   func activeLimit() throws {
     let transactions = try (1...5).map {
-      try Sample.transaction(.purchased, id: "t\($0)", sequence: $0, download: .waiting)
+      try Sample.transaction(
+        .purchased, id: "t\($0)", sequence: $0, download: .waiting, product: "p\($0)")
     }
     var queue = QueueState(transactions: transactions, activeLimit: 2)
     _ = queue.apply(.startRequested(downloads: ["t3-1", "t5-1", "t1-1", "t2-1"]))
@@ -88,6 +89,23 @@ struct QueueStateTests {
     #expect(queue.download("t4-1")?.state == .waiting)
     _ = queue.apply(.activeLimitChanged(4))
     #expect(states().filter { $0 == .active }.count == 3)
+  }
+
+  @Test("One content is worked on by one download at a time; others of it wait for their turn")
+  func sameContent() throws {
+    var queue = QueueState(transactions: [
+      try Sample.transaction(.purchased, id: "t1", sequence: 1, download: .waiting),
+      try Sample.transaction(.purchased, id: "t2", sequence: 2, download: .waiting),
+      try Sample.transaction(.purchased, id: "t3", sequence: 3, download: .waiting, product: "b"),
+    ])
+    _ = queue.apply(.startRequested(downloads: ["t1-1", "t2-1", "t3-1"]))
+    func states() -> [DownloadState] { queue.transactions.compactMap { $0.downloads.first?.state } }
+    #expect(states() == [.active, .waiting, .active])
+    // A worker that was told to stop, or whose transaction is gone, may still be installing.
+    _ = queue.apply(.finishRequested(transaction: "t1"))
+    #expect(states() == [.waiting, .active])
+    _ = queue.apply(.workEnded(download: "t1-1", .installed))
+    #expect(states() == [.active, .active])
   }
 
   @Test("At a launch everything unfinished is reported, and what was active goes on")

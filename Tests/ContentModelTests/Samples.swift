@@ -24,12 +24,13 @@ enum Sample {
   }
 
   static func transaction(
-    _ state: TransactionState, id: String = "t", sequence: Int = 1, download: DownloadState? = nil
+    _ state: TransactionState, id: String = "t", sequence: Int = 1, download: DownloadState? = nil,
+    product: String = "a"
   ) throws -> TransactionRecord {
     let downloads = try download.map {
       [
         DownloadRecord(
-          id: "\(id)-1", offer: try offer(), state: $0, isRequested: $0 == .active,
+          id: "\(id)-1", offer: try offer(product), state: $0, isRequested: $0 == .active,
           error: $0 == .failed ? error : nil)
       ]
     }

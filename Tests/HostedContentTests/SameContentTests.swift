@@ -1,0 +1,69 @@
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// Several downloads of one content in one queue, of one version or of several.
+@Suite("Downloads of the same content", .timeLimit(.minutes(1)))
+struct SameContentTests {
+  /// Makes the first rename of a path with `suffix` wait a while for a second one.
+  private static func meeting(at suffix: String) -> FileSystem {
+    let arrivals = Mutex(0)
+    return FileSystem { operation, path in
+      guard operation == .rename, path.hasSuffix(suffix) else { return }
+      arrivals.withLock { $0 += 1 }
+      for _ in 0..<50 where arrivals.withLock({ $0 }) == 1 { usleep(10_000) }
+    }
+  }
+
+  @Test(
+    "A product that is bought twice at once is installed, and no download fails",
+    arguments: ["/content", "/.current.new"])
+  func boughtTwice(suffix: String) async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue { $0.fileSystem = Self.meeting(at: suffix) }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let ids = [queue.add(payment), queue.add(payment)]
+    await observer.wait { log in
+      log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
+    }
+    #expect(Set(observer.log.removed) == Set(ids))
+    #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
+    #expect(observer.log.downloads.values.allSatisfy { $0.error == nil })
+    try fixture.expectInstalled("a", "1.0")
+    queue.close()
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("An older version that is installed beside an update never becomes current")
+  func olderBesideUpdate() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue { $0.fileSystem = Self.meeting(at: "/.current.new") }
+    let observer = RecordingObserver(onDownloads: { queue, downloads in
+      for download in downloads where download.state == .finished {
+        queue.finishTransaction(download.transaction)
+      }
+    })
+    queue.add(observer)
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    queue.add(payment)
+    await observer.wait { $0.downloads.count == 1 }
+    try fixture.publish("a", "1.1")
+    queue.add(payment)
+    await observer.wait { $0.downloads.count == 2 }
+    queue.start(Array(observer.log.downloads.values))
+    await observer.wait { log in
+      log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
+    }
+    #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
+    try fixture.expectInstalled("a", "1.1")
+    try fixture.expectInstalled("a", "1.0", isCurrent: false)
+  }
+}
