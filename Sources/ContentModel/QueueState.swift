@@ -12,6 +12,8 @@ package struct QueueState: Hashable, Sendable {
   /// Downloads that a worker is on, those of transactions that are gone included.
   private var workers: [String: Worker] = [:]
   private var nextSequence: Int
+  /// Whether somebody observes; before that nothing is asked for or started.
+  private var isLaunched = false
 
   private struct Worker: Hashable {
     let content: ProductIdentifier
@@ -62,7 +64,6 @@ package struct QueueState: Hashable, Sendable {
     case .workEnded(let id, let result): endWork(id, result, &draft)
     case .activeLimitChanged(let limit): activeLimit = max(1, limit)
     }
-    // While nobody observes, nothing is started: `launched` is the first event of every engine.
     activateWaiting(&draft)
     return draft.decision(for: self)
   }
@@ -71,7 +72,8 @@ package struct QueueState: Hashable, Sendable {
 
   private mutating func launch(_ draft: inout Draft) {
     for (index, transaction) in transactions.enumerated() {
-      if transaction.state == .purchasing {
+      // Asked again, a deferred one may have been decided; nothing else would tell.
+      if !isLaunched, transaction.state == .purchasing || transaction.state == .deferred {
         draft.effects.append(.purchase(transaction: transaction.id, transaction.payment))
       }
       for (position, download) in transaction.downloads.enumerated()
@@ -80,6 +82,7 @@ package struct QueueState: Hashable, Sendable {
         draft.touched.insert(transaction.id)
       }
     }
+    isLaunched = true
     draft.reportedTransactions += transactions.map(\.id)
     draft.reportedDownloads += transactions.flatMap { $0.downloads.map(\.id) }
   }
@@ -91,7 +94,7 @@ package struct QueueState: Hashable, Sendable {
     if let refusal = payment.refusal {
       record.state = .failed
       record.error = refusal
-    } else {
+    } else if isLaunched {
       draft.effects.append(.purchase(transaction: id, payment))
     }
     append(record, &draft)
@@ -235,6 +238,7 @@ package struct QueueState: Hashable, Sendable {
   /// One content is worked on by one download at a time, since two would install into one folder
   /// and race for `current`. The second one then finds what the first has installed.
   private mutating func activateWaiting(_ draft: inout Draft) {
+    guard isLaunched else { return }
     var busy = Set(workers.values.map(\.content))
     for index in transactions.indices {
       for position in transactions[index].downloads.indices {

@@ -6,6 +6,7 @@ struct QueueStateTests {
   @Test("A payment is asked for, and is reported as purchasing before that")
   func payment() throws {
     var queue = QueueState()
+    _ = queue.apply(.launched)
     let payment = Payment(productIdentifier: try ProductIdentifier("a"))
     let decision = queue.apply(.paymentAdded(transaction: "t", payment))
     let record = try #require(queue.transaction("t"))
@@ -76,6 +77,7 @@ struct QueueStateTests {
         .purchased, id: "t\($0)", sequence: $0, download: .waiting, product: "p\($0)")
     }
     var queue = QueueState(transactions: transactions, activeLimit: 2)
+    _ = queue.apply(.launched)
     _ = queue.apply(.startRequested(downloads: ["t3-1", "t5-1", "t1-1", "t2-1"]))
     func states() -> [DownloadState] { queue.transactions.compactMap { $0.downloads.first?.state } }
     #expect(
@@ -98,6 +100,7 @@ struct QueueStateTests {
       try Sample.transaction(.purchased, id: "t2", sequence: 2, download: .waiting),
       try Sample.transaction(.purchased, id: "t3", sequence: 3, download: .waiting, product: "b"),
     ])
+    _ = queue.apply(.launched)
     _ = queue.apply(.startRequested(downloads: ["t1-1", "t2-1", "t3-1"]))
     func states() -> [DownloadState] { queue.transactions.compactMap { $0.downloads.first?.state } }
     #expect(states() == [.active, .waiting, .active])
@@ -126,6 +129,32 @@ struct QueueStateTests {
     #expect(decision.effects.filter(\.isStartOfWork).count == 1)
   }
 
+  @Test("Before the launch nothing is asked for or started, and the launch does both once")
+  func beforeLaunch() throws {
+    var waiting = try Sample.transaction(.purchased, id: "w", download: .waiting)
+    waiting.downloads[0].isRequested = true
+    var queue = QueueState(transactions: [waiting])
+    let payment = Payment(productIdentifier: try ProductIdentifier("b"))
+    let early = queue.apply(.paymentAdded(transaction: "t", payment))
+    #expect(early.changes.count == 1)
+    #expect(early.effects == [.reportTransactions(["t"])])
+    let launch = queue.apply(.launched)
+    #expect(
+      launch.effects.filter { $0 == .purchase(transaction: "t", payment) }.count == 1)
+    #expect(launch.effects.filter(\.isStartOfWork).count == 1)
+  }
+
+  @Test("A deferred purchase is asked for again at a launch, which is how its decision arrives")
+  func deferredLaunch() throws {
+    var queue = QueueState(transactions: [try Sample.transaction(.deferred)])
+    let launch = queue.apply(.launched)
+    #expect(launch.effects.contains { if case .purchase("t", _) = $0 { true } else { false } })
+    #expect(queue.transaction("t")?.state == .deferred)
+    _ = queue.apply(
+      .purchaseAnswered(transaction: "t", .purchased(try Sample.grant(), contents: [])))
+    #expect(queue.transaction("t")?.state == .purchased)
+  }
+
   @Test("A restored transaction has its original, and downloads that wait to be asked for")
   func restored() throws {
     var queue = QueueState()
@@ -143,6 +172,7 @@ struct QueueStateTests {
   func randomSequences(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     var queue = QueueState(activeLimit: 2)
+    _ = queue.apply(.launched)
     var finished: Set<String> = []
     for step in 0..<120 {
       let event = try Sample.event(step: step, queue, &random)

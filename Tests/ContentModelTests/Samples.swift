@@ -41,10 +41,11 @@ enum Sample {
       downloads: downloads ?? [])
   }
 
-  /// A queue with one purchased transaction `t`, whose download `t-1` is in `state`.
+  /// A launched queue with one purchased transaction `t`, whose download `t-1` is in `state`.
   static func queue(download state: DownloadState) throws -> QueueState {
     let stored = state == .active ? DownloadState.waiting : state
     var queue = QueueState(transactions: [try transaction(.purchased, download: stored)])
+    _ = queue.apply(.launched)
     if state == .active { _ = queue.apply(.startRequested(downloads: ["t-1"])) }
     return queue
   }
