@@ -69,8 +69,10 @@ final class Engine: @unchecked Sendable {
       guard let substitute = Self.substitute(for: event, error) else { return }
       next = state
       decision = substitute.reduce(into: QueueDecision()) {
-        $0.effects += next.apply($1).effects.filter { !$0.isPurchase }
+        $0.effects += next.apply($1).effects
       }
+      // A payment that the journal does not have must not be asked for; one of a launch must be.
+      if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
     }
     state = next
     decision.effects.forEach(perform)

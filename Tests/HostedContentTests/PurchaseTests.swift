@@ -1,0 +1,132 @@
+import ContentJournal
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// When and how often the seller is asked.
+@Suite("Asking the seller", .timeLimit(.minutes(1)))
+struct PurchaseTests {
+  @Test("A payment that is added before the first observer is asked for once, after it came")
+  func beforeObserver() async throws {
+    let fixture = try StoreFixture()
+    let service = GatedService()
+    let queue = try fixture.queue { $0.service = service }
+    let early = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let late = queue.add(Payment(productIdentifier: try ProductIdentifier("b")))
+    service.open()
+    // Purchases are asked for in their order, so a second question would be over by then.
+    await observer.wait { $0.transactionStates[late]?.last == .purchased }
+    #expect(service.asked == [early, late])
+  }
+
+  @Test("A launch that cannot be journaled asks for what is being bought all the same")
+  func launchOnFullDisk() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try await fixture.leaveActiveDownload(of: "a")
+    let id = try fixture.leavePurchasing("b")
+    let disk = FullDisk()
+    let service = GatedService()
+    service.open()
+    let queue = try fixture.queue {
+      $0.fileSystem = disk.fileSystem
+      $0.service = service
+    }
+    disk.set(true)
+    let observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { !$0.errors.isEmpty }
+    disk.set(false)
+    await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
+    #expect(service.asked == [id])
+  }
+
+  @Test("A closed queue asks for nothing more; what it had not asked waits for the next launch")
+  func closed() async throws {
+    let fixture = try StoreFixture()
+    let service = GatedService()
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let ids = try ["a", "b", "c"].map {
+      queue.add(Payment(productIdentifier: try ProductIdentifier($0)))
+    }
+    await observer.wait { $0.transactions.count == 3 }
+    while service.asked.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    queue.close()
+    service.open()
+    try await Task.sleep(for: .milliseconds(200))
+    #expect(service.asked == [ids[0]])
+    let next = GatedService()
+    next.open()
+    let later = try fixture.queue { $0.service = next }
+    let second = RecordingObserver()
+    later.add(second)
+    await second.wait { log in ids.allSatisfy { log.transactionStates[$0]?.last == .purchased } }
+    #expect(next.asked == ids)
+    withExtendedLifetime(queue) {}
+  }
+}
+
+/// A seller that grants products without content, once its gate is open, and counts.
+final class GatedService: StoreService {
+  private let state = Mutex((isOpen: false, asked: [String]()))
+
+  /// The transactions that it was asked for, in order.
+  var asked: [String] { state.withLock { $0.asked } }
+
+  func open() { state.withLock { $0.isOpen = true } }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    state.withLock { $0.asked.append(transaction) }
+    while !state.withLock({ $0.isOpen }) { try? await Task.sleep(for: .milliseconds(5)) }
+    let grant = Grant(transactionIdentifier: transaction, date: 0, payment: payment)
+    return .purchased(grant, contents: [])
+  }
+  func grants(account: String?) async throws -> [Grant] { [] }
+}
+
+extension StoreFixture {
+  /// Leaves a library in which a download of `product` was active when its process ended.
+  func leaveActiveDownload(of product: String) async throws {
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    queue.close()
+    try editJournal { $0.downloads[0].state = .active }
+  }
+
+  /// Leaves a transaction for `product` in the journal that the seller has not answered.
+  func leavePurchasing(_ product: String) throws -> String {
+    let payment = Payment(productIdentifier: try ProductIdentifier(product))
+    let record = TransactionRecord(
+      id: "left-\(product)", sequence: 100, payment: payment, state: .purchasing)
+    try journal().commit([.save(record)])
+    return record.id
+  }
+
+  /// Changes every transaction in the journal of a library that no queue uses.
+  func editJournal(_ change: (inout TransactionRecord) -> Void) throws {
+    let journal = try journal()
+    for var record in try journal.transactions() {
+      change(&record)
+      try journal.commit([.save(record)])
+    }
+  }
+
+  private func journal() throws -> SQLiteJournal {
+    try SQLiteJournal(in: FileSystem.real.directory(at: libraryPath))
+  }
+}
