@@ -21,6 +21,10 @@ final class Delivery: Sendable {
         .map { PaymentTransaction(report: $1) }
     }
 
+    /// Progress that waits for the delivery queue, a batch a call.
+    var waitingProgress: [[String: DownloadProgress]] = []
+    /// Whether the last batch may take newer progress: nothing was handed over after it.
+    var takesProgress = false
     var observers: [WeakObserver] = []
     var hasBeenObserved = false
     weak var queue: PaymentQueue?
@@ -86,14 +90,25 @@ final class Delivery: Sendable {
   private func tell(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
     let (queue, observers) = state.withLock { ($0.queue, $0.observers.compactMap(\.observer)) }
     guard let queue else { return }
-    for observer in observers { body(queue, observer) }
+    // One that another observer has just removed is not told any more.
+    for observer in observers where isThere(observer) { body(queue, observer) }
+  }
+
+  private func isThere(_ observer: any PaymentTransactionObserver) -> Bool {
+    state.withLock { $0.observers.contains { $0.observer === observer } }
   }
 
   // MARK: Reports
 
+  /// Hands a report over, behind all that were before it.
+  private func deliver(_ body: @escaping @Sendable () -> Void) {
+    state.withLock { $0.takesProgress = false }
+    target.async(execute: body)
+  }
+
   /// Reports transactions that were added or changed state.
   func report(transactions records: [TransactionRecord]) {
-    target.async {
+    deliver {
       let handles = records.map { PaymentTransaction(report: self.updated($0)) }
       self.tell { $1.paymentQueue($0, updatedTransactions: handles) }
     }
@@ -101,7 +116,7 @@ final class Delivery: Sendable {
 
   /// Reports the downloads named `ids` of transactions that stand as `records` say.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
-    target.async {
+    deliver {
       let known = records.flatMap { PaymentTransaction(report: self.updated($0)).downloads }
       let wanted = Set(ids)
       let downloads = known.filter { wanted.contains($0.id) }
@@ -110,8 +125,26 @@ final class Delivery: Sendable {
   }
 
   /// Reports how far downloads are; those whose transactions are gone are passed over.
+  ///
+  /// While an observer blocks, newer progress takes the place of what waits, so that nothing piles
+  /// up before the reports that follow; it never moves before a report that was handed over.
   func report(progress: [String: DownloadProgress]) {
+    let isMerged = state.withLock { state in
+      if state.takesProgress, let last = state.waitingProgress.popLast() {
+        state.waitingProgress.append(last.merging(progress) { $1 })
+        return true
+      }
+      state.waitingProgress.append(progress)
+      state.takesProgress = true
+      return false
+    }
+    guard !isMerged else { return }
     target.async {
+      let progress = self.state.withLock { state in
+        let batch = state.waitingProgress.removeFirst()
+        if state.waitingProgress.isEmpty { state.takesProgress = false }
+        return batch
+      }
       var moved: [Download] = []
       for transaction in self.transactions {
         for download in transaction.downloads {
@@ -126,7 +159,7 @@ final class Delivery: Sendable {
 
   /// Reports transactions that were finished.
   func report(removed records: [TransactionRecord]) {
-    target.async {
+    deliver {
       let handles = records.map { PaymentTransaction(report: self.updated($0)) }
       self.state.withLock { state in records.forEach { state.reports[$0.id] = nil } }
       self.tell { $1.paymentQueue($0, removedTransactions: handles) }
@@ -135,7 +168,7 @@ final class Delivery: Sendable {
 
   /// Reports something that could not be done.
   func report(error: ContentError) {
-    target.async { self.tell { $1.paymentQueue($0, didFailWith: error) } }
+    deliver { self.tell { $1.paymentQueue($0, didFailWith: error) } }
   }
 
   /// The handle's storage for `record`, brought to what the record says.

@@ -137,7 +137,8 @@ final class Engine: @unchecked Sendable {
   }
 
   private func endWork(on id: String) {
-    reportProgress()
+    // The last of this one only: the others' turn is the ticker's, however many downloads end.
+    reportProgress(of: boards.filter { $0.key == id })
     boards[id] = nil
     progress.end(id)
     if boards.isEmpty { stopTicking() }
@@ -157,7 +158,10 @@ final class Engine: @unchecked Sendable {
   private func startTicking() {
     guard ticker == nil else { return }
     let timer = DispatchSource.makeTimerSource(queue: serial)
-    timer.setEventHandler { [weak self] in self?.reportProgress() }
+    timer.setEventHandler { [weak self] in
+      guard let self else { return }
+      reportProgress(of: boards)
+    }
     timer.schedule(deadline: .now() + 0.1, repeating: 0.1, leeway: .milliseconds(20))
     timer.resume()
     ticker = timer
@@ -168,7 +172,7 @@ final class Engine: @unchecked Sendable {
     ticker = nil
   }
 
-  private func reportProgress() {
+  private func reportProgress(of boards: [String: WorkBoard]) {
     let moved = progress.take(from: boards)
     if !moved.isEmpty { delivery.report(progress: moved) }
   }

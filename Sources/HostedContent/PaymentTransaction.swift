@@ -61,7 +61,17 @@ final class TransactionReport: Sendable {
     state.withLock { $0.progress[download] }
   }
 
-  func update(_ record: TransactionRecord) { state.withLock { $0.record = record } }
+  /// Takes what `record` says; an attempt that begins has no progress yet.
+  func update(_ record: TransactionRecord) {
+    state.withLock { state in
+      let old = Dictionary(state.record.downloads.map { ($0.id, $0.state) }) { first, _ in first }
+      for download in record.downloads
+      where download.state == .active && old[download.id] != .active {
+        state.progress[download.id] = nil
+      }
+      state.record = record
+    }
+  }
 
   func update(_ progress: DownloadProgress, of download: String) {
     state.withLock { $0.progress[download] = progress }

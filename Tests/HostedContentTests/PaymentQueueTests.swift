@@ -272,6 +272,29 @@ struct PaymentQueueTests {
     #expect(leaver.calls.withLock { $0 } == 1)
   }
 
+  @Test("An observer that another one removes inside a callback is not told any more")
+  func removedByAnother() async throws {
+    let fixture = try StoreFixture()
+    let queue = try fixture.queue { $0.service = SilentService() }
+    let observers = Mutex([RecordingObserver]())
+    let pair = (0..<2).map { _ in
+      // Whoever is called first removes everybody.
+      RecordingObserver(onTransactions: { queue, _ in
+        observers.withLock { $0 }.forEach(queue.remove)
+      })
+    }
+    observers.withLock { $0 = pair }
+    pair.forEach(queue.add)
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    while queue.transactions.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    let last = RecordingObserver()
+    queue.add(last)
+    await last.wait { $0.transactions[id] != nil }
+    #expect(pair.map { $0.log.calls.count }.reduce(0, +) == 1)
+    observers.withLock { $0 = [] }
+    queue.close()
+  }
+
   @Test("Products are looked up by delegate, with invalid identifiers named")
   func productsRequest() async throws {
     let fixture = try StoreFixture()
