@@ -103,7 +103,8 @@ struct Console: Sendable {
   static func bytes(_ count: Int64) -> String {
     var value = Double(count)
     for unit in ["bytes", "kB", "MB"] {
-      if value < 1000 { return unit == "bytes" ? "\(count) bytes" : "\(rounded(value)) \(unit)" }
+      // What would be rounded to 1000.0 belongs to the next unit.
+      if value < 999.95 { return unit == "bytes" ? "\(count) bytes" : "\(rounded(value)) \(unit)" }
       value /= 1000
     }
     return "\(rounded(value)) GB"

@@ -27,6 +27,10 @@ final class InstallSession: PaymentTransactionObserver {
   private let callbacks = DispatchQueue(label: "hostedcontent.session")
   private let state = Mutex(State())
 
+  private let closingSeconds: Int
+  /// Where the queue is closed after an abort.
+  private let closing = DispatchQueue(label: "hostedcontent.closing")
+
   /// How often a product is tried: what failed once for a passing reason is healed.
   private static let tries = 2
   /// How often a transaction is asked to be finished while the journal cannot be written.
@@ -67,8 +71,9 @@ final class InstallSession: PaymentTransactionObserver {
 
   init(
     _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
-    signals: StopSignals?
+    signals: StopSignals?, closingSeconds: Int = 5
   ) throws {
+    self.closingSeconds = closingSeconds
     self.console = console
     self.account = account
     self.signals = signals
@@ -82,9 +87,15 @@ final class InstallSession: PaymentTransactionObserver {
   }
 
   /// Stops what runs; what was fetched is kept.
+  ///
+  /// After an abort it waits for a bounded time only: work that hangs in a system call, as on a
+  /// network disk, is ended with the process, which it survives as it survives a crash.
   func close() {
     progress.end()
-    queue.close()
+    guard state.withLock({ $0.abort }) != nil else { return queue.close() }
+    let closed = DispatchSemaphore(value: 0)
+    closing.async { closed.signal() }
+    _ = closed.wait(timeout: .now() + .seconds(closingSeconds))
   }
 
   /// Products with installed content of which the store has a newer version, and those whose
@@ -251,6 +262,8 @@ final class InstallSession: PaymentTransactionObserver {
   }
 
   private func abort(with error: ContentError) {
+    // At once, from here: tasks share their threads with the downloads and may not get one soon.
+    closing.async { [queue] in queue.close() }
     let works = state.withLock { state in
       state.abort = state.abort ?? error
       defer { state.works = [:] }

@@ -9,6 +9,8 @@ import Synchronization
 final class StopSignals: @unchecked Sendable {
   private let state = Mutex(State())
   private var sources: [any DispatchSourceSignal] = []
+  // Of its own, since the threads of the global queues may all be busy with downloads.
+  private let queue = DispatchQueue(label: "hostedcontent.signals")
 
   private struct State {
     var handler: (@Sendable (ContentError) -> Void)?
@@ -19,7 +21,7 @@ final class StopSignals: @unchecked Sendable {
     for number in [SIGINT, SIGTERM] {
       // The default action would end the process before the source is asked.
       signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler { [weak self] in self?.stop() }
       source.resume()
       sources.append(source)

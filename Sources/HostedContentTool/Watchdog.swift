@@ -11,7 +11,8 @@ final class Watchdog: @unchecked Sendable {
 
   init(seconds: Int) {
     self.seconds = seconds
-    timer = DispatchSource.makeTimerSource()
+    // A queue of its own, since the threads of the global ones may all be busy with downloads.
+    timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "hostedcontent.watchdog"))
     timer.setEventHandler { [weak self] in self?.expire() }
     feed()
     timer.resume()

@@ -106,6 +106,19 @@ struct StoryTests {
     #expect(try tool.current()[Tool.chapter1] == "1.1")
   }
 
+  @Test("A product without content is bought once, however often it is asked for")
+  func noContent() throws {
+    let tool = try Tool()
+    try tool.succeed("store", "init", "store")
+    try tool.succeed("store", "add", "store", "com.example.club")
+    for _ in 1...2 {
+      try tool.succeed("get", "com.example.club", "--store", "store", "--library", "lib")
+    }
+    let finished = try tool.succeed("queue", "--library", "lib", "--finished", "--json").json()
+    // The queue does not say what an account was granted, so the tool cannot know yet.
+    withKnownIssue { #expect((finished["transactions"] as? [Any])?.count == 1) }
+  }
+
   @Test("Every readable form, many files and a product without content are installed")
   func forms() throws {
     let tool = try Tool()
