@@ -48,9 +48,10 @@ final class InstallSession: PaymentTransactionObserver {
 
   private struct Work {
     let waiter: CheckedContinuation<ContentError?, Never>
-    /// The count of failures before the transaction was asked for.
-    let failuresBefore: Int
-    /// Nil until the transaction was reported.
+    /// The count of failures before an update was asked for, which the queue may drop with no other
+    /// sign than a failure; nil for what is always answered.
+    let failuresBefore: Int?
+    /// Nil until a new transaction was reported.
     var transaction: PaymentTransaction?
     var isStarted = false
     /// Whether a download was seen on its way since; what was reported before is of an earlier run.
@@ -211,32 +212,35 @@ final class InstallSession: PaymentTransactionObserver {
   private func carryOut(
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
-    let failuresBefore = state.withLock { $0.failureCount }
-    let transaction: String
     switch step {
-    case .goOn(let open): transaction = open.id
-    case .buy: transaction = buy(product)
+    case .goOn(let open): return await end(of: open.id, known: open)
+    case .buy: return await end(of: buy(product))
     case .update(let update):
+      let failuresBefore = state.withLock { $0.failureCount }
+      let transaction: String
       do {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
         // Installed for another account: this one buys it, if that was asked for.
         guard mayBuy else { throw error.askingForAccount() }
-        transaction = buy(product)
+        return await end(of: buy(product))
       }
+      return await end(of: transaction, failuresBefore: failuresBefore)
     }
-    return await end(of: transaction, failuresBefore)
   }
 
   private func buy(_ product: ProductIdentifier) -> String {
     queue.add(Payment(productIdentifier: product, applicationUsername: account))
   }
 
-  private func end(of transaction: String, _ failuresBefore: Int) async -> ContentError? {
+  private func end(
+    of transaction: String, known: PaymentTransaction? = nil, failuresBefore: Int? = nil
+  ) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in
         if state.abort == nil {
-          state.works[transaction] = Work(waiter: continuation, failuresBefore: failuresBefore)
+          state.works[transaction] = Work(
+            waiter: continuation, failuresBefore: failuresBefore, transaction: known)
         }
         return state.abort
       }
@@ -248,12 +252,12 @@ final class InstallSession: PaymentTransactionObserver {
 
   private func lookAgain(at transaction: String) {
     if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
-    let failure = state.withLock { state in
-      state.works[transaction].flatMap {
-        state.failureCount > $0.failuresBefore ? state.lastFailure : nil
-      }
+    let (isGone, failure) = state.withLock { state in
+      let work = state.works[transaction]
+      let isLost = work?.failuresBefore.map { state.failureCount > $0 } ?? false
+      return (work?.transaction != nil, isLost ? state.lastFailure : nil)
     }
-    if let failure { end(transaction, failure) }
+    if isGone || failure != nil { end(transaction, failure) }
   }
 
   private func end(_ transaction: String, _ error: ContentError?) {
@@ -312,8 +316,8 @@ final class InstallSession: PaymentTransactionObserver {
       var again: [PaymentTransaction] = []
       var lost: [String] = []
       for (id, work) in state.works {
-        if id == error.subject || work.transaction == nil || work.finishRequests >= Self.finishTries
-        {
+        let isLost = work.transaction == nil && work.failuresBefore != nil
+        if isLost || id == error.subject || work.finishRequests >= Self.finishTries {
           lost.append(id)
         } else if work.finishRequests > 0 {
           again += [work.transaction].compactMap(\.self)
