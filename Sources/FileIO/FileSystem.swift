@@ -51,11 +51,21 @@ package struct FileSystem: Sendable {
     for component in path.split(separator: "/") {
       prefix += component
       try check(.createDirectory, prefix)
-      if mkdir(prefix, 0o755) != 0, errno != EEXIST, errno != EISDIR {
+      if mkdir(prefix, 0o755) == 0 {
+        try syncParent(prefix.dropLast(component.count))
+      } else if errno != EEXIST, errno != EISDIR {
         throw ContentError(errno: errno, .createDirectory, prefix)
       }
       prefix += "/"
     }
+  }
+
+  /// Makes a new name in `parent` durable; a parent that may not be read is left to the system.
+  private func syncParent(_ parent: Substring) throws {
+    do {
+      let path = parent.count > 1 ? String(parent.dropLast()) : String(parent)
+      try directory(at: path.isEmpty ? "." : path).sync()
+    } catch let error as ContentError where error.code == .notPermitted {}
   }
 
   /// Lets the seam fail a step that is not a system call of this module.
