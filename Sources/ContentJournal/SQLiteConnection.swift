@@ -11,18 +11,32 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: String
 
-  /// Opens the database at `path`; a missing file is created unless `readOnly`.
-  init(path: String, readOnly: Bool) throws {
-    handle = try Self.open(path, readOnly: readOnly)
+  /// How a database is opened.
+  enum Access {
+    /// Created when it is not there.
+    case write
+    case read
+    /// For a file that nobody writes, where SQLite may make no files beside it.
+    case readUnchanging
+  }
+
+  init(path: String, _ access: Access) throws {
+    handle = try Self.open(path, access)
     self.path = path
   }
 
   deinit { sqlite3_close_v2(handle) }
 
-  private static func open(_ path: String, readOnly: Bool) throws -> OpaquePointer {
+  private static func open(_ path: String, _ access: Access) throws -> OpaquePointer {
     var handle: OpaquePointer?
-    let flags = readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-    let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
+    let (name, flags) =
+      switch access {
+      case .write: (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+      case .read: (path, SQLITE_OPEN_READONLY)
+      case .readUnchanging:
+        ("file:\(percentEncoded(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+      }
+    let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else {
       throw ContentError.journal(path, code: code, extended: code, "out of memory")
     }
@@ -32,6 +46,25 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
     sqlite3_busy_timeout(handle, 5_000)
     return handle
+  }
+
+  private static func percentEncoded(_ path: String) -> String {
+    path.unicodeScalars.map { scalar in
+      switch scalar {
+      case "%", "?", "#": "%" + String(scalar.value, radix: 16)
+      default: String(scalar)
+      }
+    }.joined()
+  }
+
+  /// Keeps the log's files, empty, when the database is closed: who may read but not make them
+  /// could not open it otherwise.
+  func keepLogFiles() throws {
+    var isOn: Int32 = 1
+    guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn) == SQLITE_OK else {
+      throw Self.failure(of: handle, path)
+    }
+    try execute("PRAGMA journal_size_limit = 0")
   }
 
   private static func failure(of handle: OpaquePointer, _ path: String) -> ContentError {

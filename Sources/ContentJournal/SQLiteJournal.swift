@@ -20,15 +20,34 @@ package final class SQLiteJournal: Sendable {
     path = folder.path(of: Self.fileName)
     fileSystem = folder.fileSystem
     try fileSystem.check(.journal, path)
-    let opened = try SQLiteConnection(path: path, readOnly: readOnly)
-    if readOnly {
+    connection = Mutex(
+      try readOnly ? Self.openToRead(path, in: folder) : Self.openToWrite(path))
+  }
+
+  private static func openToWrite(_ path: String) throws -> SQLiteConnection {
+    let opened = try SQLiteConnection(path: path, .write)
+    try opened.execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
+    try opened.keepLogFiles()
+    try JournalSchema.migrate(opened, path: path)
+    return opened
+  }
+
+  private static func openToRead(_ path: String, in folder: Directory) throws -> SQLiteConnection {
+    do {
+      let opened = try SQLiteConnection(path: path, .read)
       try JournalSchema.check(opened, path: path)
-    } else {
-      try opened.execute(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
-      try JournalSchema.migrate(opened, path: path)
+      return opened
+    } catch let error as ContentError
+      where error.code == .journalFailed || error.code == .notPermitted
+    {
+      // A copy without its log, where none can be made: all is in the one file.
+      guard try folder.status(of: fileName) != nil, try folder.status(of: "\(fileName)-wal") == nil
+      else { throw error }
+      let opened = try SQLiteConnection(path: path, .readUnchanging)
+      try JournalSchema.check(opened, path: path)
+      return opened
     }
-    connection = Mutex(opened)
   }
 
   private func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
