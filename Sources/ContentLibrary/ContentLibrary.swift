@@ -92,10 +92,12 @@ package final class ContentLibrary: Sendable {
   }
 
   /// Whether this version is installed and confirmed, and its folder is there.
+  ///
+  /// Compared as it is written: 1.0.0 equals 1.0, but 1.0's folder is not where 1.0.0 is looked for.
   package func isInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     guard
       let found = try journal.installed().first(where: {
-        $0.contentIdentifier == content && $0.version == version
+        $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
       })
     else { return false }
     return try hasFolder(found)
@@ -117,7 +119,9 @@ package final class ContentLibrary: Sendable {
   package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
     let installed = try journal.installed()
     let currents = try currentVersions(of: installed)
-    return installed.map { ($0, currents[$0.contentIdentifier] == $0.version) }
+    return installed.map {
+      ($0, currents[$0.contentIdentifier]?.rawValue == $0.version.rawValue)
+    }
   }
 
   /// The version that `current` names, of every content that has one.

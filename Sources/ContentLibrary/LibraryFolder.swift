@@ -23,9 +23,14 @@ package struct LibraryFolder: Sendable {
   package init(creating path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path, creating: true)
     products = try root.createDirectory("products")
-    staging = try root.createDirectory("staging", mode: 0o700)
-    for folder in [products, staging] { try Self.markAsCache(folder) }
+    // Readers of other users open it, too; what is in it is for the engine only.
+    staging = try root.createDirectory("staging")
     try root.sync()
+  }
+
+  /// Tells backup tools to pass over what can be fetched again; for who holds the lock.
+  package func markAsCaches() throws {
+    for folder in [products, staging] { try Self.markAsCache(folder) }
   }
 
   private static let cacheTag = """
@@ -34,7 +39,6 @@ package struct LibraryFolder: Sendable {
 
     """
 
-  /// Tells backup tools to pass over what can be fetched again.
   private static func markAsCache(_ folder: Directory) throws {
     guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
     try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))

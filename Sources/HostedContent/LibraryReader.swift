@@ -11,7 +11,7 @@ public struct LibraryReader: Sendable {
 
   /// Opens the library; throws `fileMissing` when there is none, and journal errors.
   public init(_ location: URL) throws {
-    let path = location.path(percentEncoded: false)
+    let path = try location.libraryPath()
     do {
       let folder = try LibraryFolder(reading: path)
       journal = try SQLiteJournal(in: folder.root, readOnly: true)
@@ -60,5 +60,18 @@ public struct LibraryReader: Sendable {
   package func verify(_ content: InstalledContent) throws -> [ContentDamage] {
     try library.verify(
       content, files: journal.files(of: content.contentIdentifier, content.version))
+  }
+}
+
+extension URL {
+  /// The path of a library at this address; throws `usage` when it is no file's.
+  func libraryPath() throws -> String {
+    guard isFileURL else {
+      throw ContentError(
+        .usage, "“\(absoluteString)” is no folder on this machine",
+        remedy: "Name the library by a file URL, as URL(filePath:) makes it",
+        subject: absoluteString)
+    }
+    return path(percentEncoded: false)
   }
 }

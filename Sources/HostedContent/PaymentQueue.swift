@@ -25,13 +25,16 @@ public final class PaymentQueue: Sendable {
   /// it, `journalFailed`, `notPermitted`, `diskFull` and other file errors. The store is not asked.
   public init(_ configuration: Configuration) throws {
     self.configuration = configuration
-    let path = configuration.library.path(percentEncoded: false)
-    let folder = try LibraryFolder(creating: path, fileSystem: configuration.fileSystem)
+    let folder = try LibraryFolder(
+      creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)
     lock = try LibraryLock(folder.root)
+    try folder.markAsCaches()
     let journal = try SQLiteJournal(in: folder.root)
     library = ContentLibrary(folder, journal: journal)
     let transactions = try journal.transactions()
-    try library.recover(keeping: Set(transactions.flatMap { $0.downloads.map(\.id) }))
+    // A cancelled one drops its bytes; its process may have ended before it did.
+    let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
+    try library.recover(keeping: Set(kept.map(\.id)))
 
     service =
       try configuration.service

@@ -1,0 +1,164 @@
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// The library's folder: who may open it, where it may lie, and what is left in it.
+@Suite("The library's folder", .timeLimit(.minutes(1)))
+struct LibraryTests {
+  @Test("A version that is written otherwise is installed under its own name")
+  func sameVersionWrittenOtherwise() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    var queue = try fixture.queue()
+    var observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let product = try ProductIdentifier("a")
+    queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.removed.count == 1 }
+    let found = try await queue.products(["a"]).products.first?.contents.first
+    let offer = try #require(found)
+    queue.close()
+    let service = OfferingService(
+      ContentOffer(
+        productIdentifier: product, contentIdentifier: product,
+        version: try ContentVersion("1.0.0"), installedSize: offer.installedSize,
+        package: offer.package, index: offer.index))
+    queue = try fixture.queue { $0.service = service }
+    observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.removed.count == 1 }
+    let url = try #require(observer.log.download(of: "a")?.contentURL)
+    #expect(FileManager.default.fileExists(atPath: url.path(percentEncoded: false)))
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A second process that opens a library just being made is told that it is locked")
+  func openedTwice() throws {
+    let fixture = try StoreFixture()
+    let second = Mutex<ContentError.Code?>(nil)
+    let slow = FileSystem { operation, path in
+      guard operation == .write, path.hasSuffix(".CACHEDIR.TAG.new") else { return }
+      let code: ContentError.Code?
+      do {
+        _ = try PaymentQueue(fixture.configuration())
+        code = nil
+      } catch {
+        code = (error as? ContentError)?.code
+      }
+      second.withLock { $0 = code }
+    }
+    let queue = try fixture.queue { $0.fileSystem = slow }
+    #expect(second.withLock { $0 } == .libraryLocked)
+    queue.close()
+  }
+
+  @Test("What a cancelled download had fetched is removed by the next launch, if not before")
+  func cancelledLeftover() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try await fixture.leaveActiveDownload(of: "a")
+    let id = try #require(try fixture.reader().transactions().first?.downloads.first?.id)
+    try fixture.editJournal { $0.downloads[0].state = .cancelled }
+    let left = "\(fixture.libraryPath)/staging/\(id)"
+    try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+    try Data(count: 10).write(to: URL(filePath: "\(left)/package"))
+    try fixture.queue().close()
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("A library's parents are durable when they are made")
+  func parents() throws {
+    let folder = try TemporaryFolder()
+    let synced = Mutex(Set<String>())
+    let disk = FileSystem { operation, path in
+      if operation == .sync { _ = synced.withLock { $0.insert(path) } }
+    }
+    _ = try disk.directory(at: folder.path("a/b/library"), creating: true)
+    #expect(
+      synced.withLock { $0 } == [folder.path, folder.path("a"), folder.path("a/b")])
+  }
+
+  @Test("A library that this user may only read is read, with and without a queue at work")
+  func readOnly() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
+    do {
+      let queue = try fixture.queue()
+      let observer = RecordingObserver.delivering()
+      queue.add(observer)
+      queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+      await observer.wait { $0.removed.count == 1 }
+      #expect(try asStranger { try fixture.reader().contents().count } == 1)
+    }
+    // The journal is closed with the queue, on whatever thread held it last.
+    let log = "\(fixture.libraryPath)/journal.sqlite-wal"
+    while try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int != 0 {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(try asStranger { try fixture.reader().contents().count } == 1)
+    // A copy on a disk that cannot be written has neither log nor shared memory.
+    let copy = fixture.folder.path("copy of 50 % #1?")
+    try FileManager.default.copyItem(atPath: fixture.libraryPath, toPath: copy)
+    for suffix in ["-wal", "-shm"] {
+      try FileManager.default.removeItem(atPath: "\(copy)/journal.sqlite\(suffix)")
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: copy)
+    #expect(try asStranger { try LibraryReader(URL(filePath: copy)).contents().count } == 1)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: copy)
+  }
+
+  /// Runs `body` as a user who owns nothing; as this user where that is not root.
+  private func asStranger<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) throws -> Value {
+    // Only this thread's rights on files change: root would be let in everywhere.
+    typealias SetUser = @convention(c) (UInt32) -> Int32
+    guard geteuid() == 0, let symbol = dlsym(nil, "setfsuid") else { return try body() }
+    let setUser = unsafeBitCast(symbol, to: SetUser.self)
+    let result = Mutex<Result<Value, any Error>?>(nil)
+    let done = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      _ = setUser(65_534)
+      let value = Result { try body() }
+      _ = setUser(0)
+      result.withLock { $0 = value }
+      done.signal()
+    }
+    done.wait()
+    return try #require(result.withLock { $0 }).get()
+  }
+
+  @Test("A library or a reader at an address that is no file is wrong usage")
+  func address() throws {
+    let fixture = try StoreFixture()
+    let url = try #require(URL(string: "https://example.com\(fixture.libraryPath)"))
+    let error = #expect(throws: ContentError.self) { try fixture.queue { $0.library = url } }
+    #expect(error?.code == .usage)
+    #expect(throws: ContentError.self) { try LibraryReader(url) }
+  }
+}
+
+/// A seller that grants one offer.
+private struct OfferingService: StoreService {
+  private let offer: ContentOffer
+
+  init(_ offer: ContentOffer) { self.offer = offer }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    .purchased(
+      Grant(transactionIdentifier: transaction, date: 0, payment: payment), contents: [offer])
+  }
+  func grants(account: String?) async throws -> [Grant] { [] }
+}
