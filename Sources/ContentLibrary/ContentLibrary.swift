@@ -8,7 +8,7 @@ package import FileIO
 /// one content is installed by one thread at a time.
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
-  private let journal: any InstallJournal
+  let journal: any InstallJournal
 
   /// The name of the link to the version in use.
   static let currentName = "current"

@@ -13,7 +13,7 @@ package struct ContentDamage: Hashable, Codable, Sendable {
   /// What is wrong with a path.
   package enum Problem: String, Codable, Sendable {
     case missing, changed, unexpected
-    /// `current` names a version that is not there.
+    /// `current` names no version that is there; said of the newest one.
     case dangling
   }
 }
@@ -36,6 +36,7 @@ extension ContentLibrary {
     }
     let walker = TreeWalker(tree)
     var found: [ContentDamage] = []
+    if try lacksCurrent(content) { found.append(damage(Self.currentName, .dangling)) }
     for file in files {
       if let problem = try problem(of: file.entry, walker) {
         found.append(damage(file.entry.path, problem))
@@ -44,6 +45,13 @@ extension ContentLibrary {
     let known = Self.withParents(files.map(\.entry.path))
     found += try Self.paths(in: tree).filter { !known.contains($0) }.map { damage($0, .unexpected) }
     return found
+  }
+
+  private func lacksCurrent(_ content: InstalledContent) throws -> Bool {
+    guard try currentVersion(of: content.contentIdentifier) == nil else { return false }
+    return try !journal.installed().contains {
+      $0.contentIdentifier == content.contentIdentifier && $0.version > content.version
+    }
   }
 
   private func problem(of entry: IndexedFile, _ walker: TreeWalker) throws -> ContentDamage.Problem?

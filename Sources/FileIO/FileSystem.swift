@@ -121,7 +121,7 @@ extension ContentError {
       self.init(
         .diskFull, message, remedy: "Free space on that file system and start again",
         subject: path, cause: cause)
-    case ENOENT:
+    case ENOENT, ENOTDIR:
       self.init(.fileMissing, message, remedy: "Check the path", subject: path, cause: cause)
     case EACCES, EPERM, EROFS:
       self.init(

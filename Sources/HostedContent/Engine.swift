@@ -9,7 +9,6 @@ import Dispatch
 // Sendable because every stored variable is touched on `serial` only.
 final class Engine: @unchecked Sendable {
   private let serial = DispatchQueue(label: "hostedcontent.engine")
-  private let workers = DispatchQueue(label: "hostedcontent.work", attributes: .concurrent)
   private let runningWork = DispatchGroup()
 
   private let library: ContentLibrary
@@ -121,7 +120,9 @@ final class Engine: @unchecked Sendable {
     boards[download.id] = board
     progress.begin(download.id)
     startTicking()
-    workers.async(group: runningWork) { [pipeline, weak self] in
+    // A queue of its own, since work blocks: on a shared one it would take the threads that
+    // everybody's tasks and timers run on.
+    DispatchQueue(label: "hostedcontent.work").async(group: runningWork) { [pipeline, weak self] in
       let result: WorkResult
       do {
         try pipeline.run(download, board: board)

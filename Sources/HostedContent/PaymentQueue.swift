@@ -163,6 +163,11 @@ public final class PaymentQueue: Sendable {
     return id
   }
 
+  /// Whether the account was granted `product` before; nil is the library's own account.
+  public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
+    try await service.grants(account: account).contains { $0.payment.productIdentifier == product }
+  }
+
   /// The version of `content` that is installed and current; nil for none.
   public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
     try library.currentVersion(of: content)

@@ -172,7 +172,7 @@ final class InstallSession: PaymentTransactionObserver {
     // Each open transaction, then a purchase or an update for each content; more leads nowhere.
     var stepsLeft = open.count + max(1, product.contents.count)
     // A transaction that was open may be about an older version, hence the second look.
-    while let step = try nextStep(for: product, &open) {
+    while let step = try await nextStep(for: product, &open) {
       guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
       guard let error = try await carryOut(step, identifier, mayBuy) else {
         if product.contents.isEmpty { return }
@@ -192,13 +192,19 @@ final class InstallSession: PaymentTransactionObserver {
     case update(ContentUpdate)
   }
 
-  private func nextStep(for product: Product, _ open: inout [PaymentTransaction]) throws -> Step? {
+  private func nextStep(
+    for product: Product, _ open: inout [PaymentTransaction]
+  ) async throws -> Step? {
     if let abort = state.withLock({ $0.abort }) { throw abort }
     while let transaction = open.popLast() {
       if transaction.transactionState != .failed { return .goOn(transaction) }
       queue.finishTransaction(transaction)
     }
-    guard !product.contents.isEmpty else { return .buy }
+    if product.contents.isEmpty {
+      // What cannot be used up is had once it was granted; nothing is bought twice.
+      let isOwned = try await queue.isGranted(product.productIdentifier, account: account)
+      return isOwned && product.type == .nonConsumable ? nil : .buy
+    }
     for offer in product.contents {
       guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
         return .buy

@@ -216,8 +216,8 @@ struct ToolBadInputTests {
     let current = "lib/products/\(Tool.chapter1)/current"
     try FileManager.default.removeItem(atPath: tool.folder.path(current))
     let result = try tool.run("verify", "--library", "lib")
-    // ContentDamage.Problem.dangling exists, but nothing reports it yet.
-    withKnownIssue { #expect(result.status == 1) }
+    #expect(result.status == 1)
+    #expect(result.output.contains("current: dangling"))
     // The next get turns it to what is installed.
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
