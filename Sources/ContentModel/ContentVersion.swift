@@ -12,12 +12,13 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
   /// The version as it was written.
   public var description: String { rawValue }
 
-  /// Reads 1 to 16 numbers of at most 18 digits each; else throws `versionInvalid`.
+  /// Reads 1 to 16 numbers of at most 18 digits each, 200 bytes in all; else throws `versionInvalid`.
   public init(_ text: String) throws {
     let parts = text.utf8.split(
       separator: UInt8(ascii: "."), maxSplits: 16, omittingEmptySubsequences: false)
     let numbers = parts.map(Self.number)
-    guard (1...16).contains(parts.count), numbers.allSatisfy({ $0 != nil }) else {
+    guard (1...16).contains(parts.count), numbers.allSatisfy({ $0 != nil }), text.utf8.count <= 200
+    else {
       throw ContentError(
         .versionInvalid, "“\(text.prefix(60))” is not a content version",
         remedy: "Use integers separated by periods, such as 1.10", subject: String(text.prefix(60)))

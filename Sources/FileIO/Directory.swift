@@ -72,7 +72,9 @@ package final class Directory: Sendable {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
       }
       if name != ".", name != ".." {
-        found.append((name, FileKind(entryType: entry.pointee.d_type)))
+        // Some file systems do not say what an entry is.
+        let kind = try FileKind(entryType: entry.pointee.d_type) ?? status(of: name)?.kind ?? .other
+        found.append((name, kind))
       }
       errno = 0
     }
@@ -170,7 +172,15 @@ package final class Directory: Sendable {
   {
     try prepare(.rename, name)
     try fileSystem.retrying(.rename, folder.path(of: newName)) {
-      hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+      let result = hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+      guard result != 0, errno == EINVAL else { return result }
+      // A file system without the flag, such as NFS: looked at first, which does where one process
+      // works, as the library's lock ensures.
+      guard faccessat(folder.descriptor, newName, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+        errno = EEXIST
+        return -1
+      }
+      return renameat(descriptor, name, folder.descriptor, newName)
     }
   }
 

@@ -5,11 +5,13 @@ import Glibc
 package enum FileKind: Hashable, Sendable {
   case file, directory, link, other
 
-  init(entryType: UInt8) {
+  /// What readdir(3) says; nil when it does not know.
+  init?(entryType: UInt8) {
     switch Int(entryType) {
     case Int(DT_REG): self = .file
     case Int(DT_DIR): self = .directory
     case Int(DT_LNK): self = .link
+    case Int(DT_UNKNOWN): return nil
     default: self = .other
     }
   }
