@@ -5,13 +5,15 @@ import FoundationEssentials
 
 /// Builds the flat product archive `outputName` in `output` from a folder with `Contents`.
 ///
-/// ContentInfo.plist is taken from the folder; `productIdentifier` and `version` override what
-/// it says, and create it when both are given. The rules are checked first: a folder that breaks one
-/// throws that finding's error. The package is read back before it appears under its name, so never
-/// half a file does. The same folder gives the same bytes.
+/// ContentInfo.plist is taken from the folder; `productIdentifier`, `contentIdentifier` and
+/// `version` override what it says, and create it when product and version are given. A content
+/// that neither names is the product's own, for which nothing is written. The rules are checked
+/// first: a folder that breaks one throws that finding's error. The package is read back before it
+/// appears under its name, so never half a file does. The same folder gives the same bytes.
 package func buildPackage(
   folder: Directory, output: Directory, outputName: String,
-  productIdentifier: ProductIdentifier?, version: ContentVersion?
+  productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
+  version: ContentVersion?
 ) throws -> PackageExamination {
   var content = try ContentFolder(folder)
   let findings = content.brokenRules(.standard)
@@ -21,7 +23,7 @@ package func buildPackage(
       first.code, "Cannot build from \(folder.path): \(first.message)\(more)", remedy: first.remedy,
       subject: first.path ?? folder.path)
   }
-  let (info, bytes) = try contentInfo(of: folder, productIdentifier, version)
+  let (info, bytes) = try contentInfo(of: folder, productIdentifier, contentIdentifier, version)
   content.setContentInfo(bytes)
   let payloadName = ".\(outputName).payload"
   let newName = ".\(outputName).new"
@@ -92,7 +94,8 @@ private func writeArchive(
 
 /// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.
 private func contentInfo(
-  of folder: Directory, _ product: ProductIdentifier?, _ version: ContentVersion?
+  of folder: Directory, _ product: ProductIdentifier?, _ content: ProductIdentifier?,
+  _ version: ContentVersion?
 ) throws -> (ContentInfo, [UInt8]) {
   guard try folder.status(of: ContentInfo.fileName) != nil else {
     guard let product, let version else {
@@ -101,7 +104,8 @@ private func contentInfo(
         remedy: "Add the file, or give both the product and the content version",
         subject: folder.path)
     }
-    let info = ContentInfo(productIdentifier: product, version: version)
+    let info = ContentInfo(
+      productIdentifier: product, contentIdentifier: content, version: version)
     return (info, info.document(changing: [:]))
   }
   let bytes = try folder.contents(
@@ -115,14 +119,30 @@ private func contentInfo(
   }
   guard let product = product ?? known?.productIdentifier, let version = version ?? known?.version
   else { throw ContentInfo.invalid("it names no product or no version") }
-  let info = ContentInfo(productIdentifier: product, version: version)
-  if let known, known.productIdentifier == product, known.version.rawValue == version.rawValue {
-    return (info, bytes)
-  }
+  let info = ContentInfo(
+    productIdentifier: product, contentIdentifier: try content ?? keptContent(known, bytes),
+    version: version)
+  if let known, known == info, known.version.rawValue == version.rawValue { return (info, bytes) }
   return (info, info.document(changing: try ContentInfo.values(in: bytes)))
 }
 
+/// The content that the list on disk names beside its product; nil when it is the product's own.
+///
+/// Of a list that lacks other keys (`known` is nil), this one must be kept or refused all the same.
+private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> ProductIdentifier? {
+  if let known {
+    return known.contentIdentifier == known.productIdentifier ? nil : known.contentIdentifier
+  }
+  switch try ContentInfo.values(in: bytes)[ContentInfo.contentKey] {
+  case nil: return nil
+  case .string(let text): return try ContentInfo.contentIdentifier(text)
+  default: throw ContentInfo.invalid("\(ContentInfo.contentKey) is no string")
+  }
+}
+
 extension ContentInfo {
+  fileprivate static let contentKey = "HCContentIdentifier"
+
   /// All keys of a property list; `contentInfoInvalid` when it is none.
   fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
     try PropertyListShape.check(bytes)
@@ -138,6 +158,8 @@ extension ContentInfo {
     var values = values
     values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)
     values["ContentVersion"] = .string(version.rawValue)
+    values[Self.contentKey] =
+      contentIdentifier == productIdentifier ? nil : .string(contentIdentifier.rawValue)
     return PropertyListValue.dictionary(values).document
   }
 }

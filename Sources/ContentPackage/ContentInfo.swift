@@ -10,18 +10,24 @@ package struct ContentInfo: Hashable, Sendable {
 
   /// The key `IAPProductIdentifier`.
   package let productIdentifier: ProductIdentifier
+  /// The key `HCContentIdentifier`; the product's identifier when it is absent.
+  package let contentIdentifier: ProductIdentifier
   /// The key `ContentVersion`.
   package let version: ContentVersion
 
-  /// Creates the values.
-  package init(productIdentifier: ProductIdentifier, version: ContentVersion) {
+  /// Creates the values; nil is the product's own content.
+  package init(
+    productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
+    version: ContentVersion
+  ) {
     self.productIdentifier = productIdentifier
+    self.contentIdentifier = contentIdentifier ?? productIdentifier
     self.version = version
   }
 
   /// Reads an XML or binary property list; `contentInfoInvalid` when it breaks a rule.
   ///
-  /// Keys other than the two are ignored.
+  /// Keys other than the three are ignored.
   package init(propertyList bytes: [UInt8]) throws {
     try PropertyListShape.check(bytes)
     let keys: Keys
@@ -38,8 +44,9 @@ package struct ContentInfo: Hashable, Sendable {
     do {
       try self.init(
         productIdentifier: ProductIdentifier(keys.IAPProductIdentifier),
+        contentIdentifier: keys.HCContentIdentifier.map { try Self.contentIdentifier($0) },
         version: ContentVersion(keys.ContentVersion))
-    } catch let error as ContentError {
+    } catch let error as ContentError where error.code != .contentInfoInvalid {
       throw Self.invalid(error.message)
     }
   }
@@ -48,6 +55,20 @@ package struct ContentInfo: Hashable, Sendable {
   private struct Keys: Decodable {
     let ContentVersion: String
     let IAPProductIdentifier: String
+    let HCContentIdentifier: String?
+  }
+
+  /// Checks the value of `HCContentIdentifier`, which keeps the rules of product identifiers.
+  static func contentIdentifier(_ text: String) throws -> ProductIdentifier {
+    do {
+      return try ProductIdentifier(text)
+    } catch let error as ContentError {
+      throw ContentError(
+        .contentInfoInvalid,
+        "ContentInfo.plist is refused: HCContentIdentifier breaks the rules: \(error.message)",
+        remedy: "\(error.remedy), or leave the key out for the product's own content",
+        subject: fileName)
+    }
   }
 
   static func invalid(_ reason: String, cause: String? = nil) -> ContentError {

@@ -4,16 +4,20 @@ package import ContentModel
 package struct UnpackPromise: Sendable {
   /// The product that ContentInfo.plist must name.
   package let productIdentifier: ProductIdentifier
+  /// The content that ContentInfo.plist must name, or imply by naming the product alone.
+  package let contentIdentifier: ProductIdentifier
   /// The version that ContentInfo.plist must name.
   package let version: ContentVersion
   /// Every entry that must be there, and no other; nil when no index is known.
   package let entries: [IndexedFile]?
 
-  /// Creates a promise.
+  /// Creates a promise; a nil content is the product's own.
   package init(
-    productIdentifier: ProductIdentifier, version: ContentVersion, entries: [IndexedFile]?
+    productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
+    version: ContentVersion, entries: [IndexedFile]?
   ) {
     self.productIdentifier = productIdentifier
+    self.contentIdentifier = contentIdentifier ?? productIdentifier
     self.version = version
     self.entries = entries
   }

@@ -109,6 +109,13 @@ final class Unpacker: EntryVisitor {
         "\(name) is content of \(info.productIdentifier), not of \(promise.productIdentifier)",
         remedy: "Publish the right package for the product", subject: name)
     }
+    if info.contentIdentifier != promise.contentIdentifier {
+      throw ContentError(
+        .wrongProduct,
+        "\(name) is the content \(info.contentIdentifier) of \(info.productIdentifier), not its "
+          + "content \(promise.contentIdentifier)",
+        remedy: "Publish the right package for the content", subject: name)
+    }
     if info.version != promise.version {
       throw ContentError(
         .wrongVersion, "\(name) is version \(info.version), not \(promise.version)",

@@ -39,6 +39,7 @@ struct PackageIntake {
         let (package, findings) = try examine(path, name)
         refusals += findings.map { $0.error(in: path) }
         guard var package else { continue }
+        try checkContentIdentifier(package, accepted)
         package.isPublished = try isPublished(package)
         if try !isTwin(package, of: accepted) { accepted.append(package) }
       } catch let error as ContentError {
@@ -57,7 +58,8 @@ struct PackageIntake {
     let findings = (nameFinding.map { [$0] } ?? []) + examination.findings
     guard findings.isEmpty, let info = examination.info else { return (nil, findings) }
     let custom = ContentCustom(
-      productIdentifier: info.productIdentifier, version: info.version,
+      productIdentifier: info.productIdentifier, contentIdentifier: info.contentIdentifier,
+      version: info.version,
       installedSize: examination.installedSize)
     return (
       IncomingPackage(
@@ -67,12 +69,39 @@ struct PackageIntake {
     )
   }
 
+  /// Refuses a content that is not this product's alone: `contentClaimed`, or `identifierInvalid`
+  /// when the store could not keep it.
+  private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
+    throws
+  {
+    let (product, content) = (package.custom.productIdentifier, package.custom.contentIdentifier)
+    if content != product, StoreTargetName.isFileName(content) {
+      throw ContentError(
+        .identifierInvalid,
+        "\(package.path): a content cannot be called \(content), as files of the store are",
+        remedy: "Give it another HCContentIdentifier, and build it again", subject: content.rawValue
+      )
+    }
+    for name in Set([product, content]).sorted() {
+      let twin = accepted.first { other in
+        other.custom.productIdentifier != product
+          && [other.custom.productIdentifier, other.custom.contentIdentifier].contains(name)
+      }
+      if let other = listing.claimant(of: name, besides: product) ?? twin?.custom.productIdentifier
+      {
+        throw ContentError.contentClaimed(name, by: other, in: package)
+      }
+    }
+  }
+
   /// Whether the store has the same bytes; `versionExists` when it has others of that number.
   private func isPublished(_ package: IncomingPackage) throws -> Bool {
     let offers = listing.products[package.custom.productIdentifier]?.offers ?? []
-    guard let offer = offers.first(where: { $0.version == package.custom.version }) else {
-      return false
+    let published = offers.first {
+      $0.contentIdentifier == package.custom.contentIdentifier
+        && $0.version == package.custom.version
     }
+    guard let offer = published else { return false }
     guard offer.package.digest == package.digest else {
       throw Self.versionExists(package, offer.version, "published already")
     }
@@ -82,7 +111,7 @@ struct PackageIntake {
   /// Whether the same bytes came before; `versionExists` when others of that number did.
   private func isTwin(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws -> Bool {
     let twin = accepted.first {
-      $0.custom.productIdentifier == package.custom.productIdentifier
+      $0.custom.contentIdentifier == package.custom.contentIdentifier
         && $0.custom.version == package.custom.version
     }
     guard let twin else { return false }
@@ -97,7 +126,7 @@ struct PackageIntake {
   ) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(version) of \(package.custom.productIdentifier) is \(reason), "
+      "\(package.path): version \(version) of \(package.custom.contentIdentifier) is \(reason), "
         + "with other bytes",
       remedy: "Raise ContentVersion and build the package again",
       subject: package.custom.productIdentifier.rawValue)
@@ -116,6 +145,36 @@ struct PackageIntake {
     return ContentError(
       first.code, "Nothing is published: " + messages.joined(separator: "; "),
       remedy: remedies.joined(separator: "; "), subject: first.subject)
+  }
+}
+
+extension ContentError {
+  fileprivate static func contentClaimed(
+    _ name: ProductIdentifier, by other: ProductIdentifier, in package: IncomingPackage
+  ) -> ContentError {
+    let product = package.custom.productIdentifier
+    if name == product {
+      return .productClaimed(product, by: other).naming(package.path)
+    }
+    return ContentError(
+      .contentClaimed,
+      "\(package.path): the content \(name) of \(product) "
+        + (name == other ? "is called like another product" : "belongs to \(other) already"),
+      remedy: "Give it a HCContentIdentifier that no other product has, and build it again",
+      subject: name.rawValue)
+  }
+
+  /// A product that is called like another product's content.
+  static func productClaimed(_ product: ProductIdentifier, by other: ProductIdentifier)
+    -> ContentError
+  {
+    ContentError(
+      .contentClaimed, "\(product) is the name of a content of \(other)",
+      remedy: "Give the product another identifier", subject: product.rawValue)
+  }
+
+  private func naming(_ path: String) -> ContentError {
+    ContentError(code, "\(path): \(message)", remedy: remedy, subject: subject, cause: cause)
   }
 }
 

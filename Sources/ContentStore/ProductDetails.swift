@@ -97,7 +97,8 @@ public struct ProductDetails: Hashable, Sendable {
 public struct StoredProduct: Hashable, Codable, Sendable {
   /// Texts, type and price.
   public let record: ProductRecord
-  /// Every version of its content, newest first; empty for a product without content.
+  /// Every version of its contents: its own first, then by content identifier, the newest of each
+  /// first; empty for a product without content.
   public let versions: [StoredVersion]
 }
 
@@ -105,7 +106,7 @@ public struct StoredProduct: Hashable, Codable, Sendable {
 public struct StoredVersion: Hashable, Codable, Sendable {
   /// The product that it belongs to.
   public let productIdentifier: ProductIdentifier
-  /// The content's own name.
+  /// The content's own name, which is the product's unless a product has several.
   public let contentIdentifier: ProductIdentifier
   /// Its version.
   public let version: ContentVersion

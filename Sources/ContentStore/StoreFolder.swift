@@ -131,10 +131,11 @@ public final class StoreFolder: Sendable {
 
   /// Publishes content packages, all in one step, with the same details for each product.
   ///
-  /// Product and version are what each package's ContentInfo.plist says. A package that breaks a
-  /// rule refuses them all before anything is written; the error names each with all its findings.
-  /// So does a version whose number is published already (`versionExists`), unless the bytes are the
-  /// same. Returns the versions that are new.
+  /// Product, content and version are what each package's ContentInfo.plist says. A package that
+  /// breaks a rule refuses them all before anything is written; the error names each with all its
+  /// findings. So does a version whose number is published already (`versionExists`), unless the
+  /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
+  /// since a content belongs to one product. Returns the versions that are new.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -159,12 +160,17 @@ public final class StoreFolder: Sendable {
   }
 
   /// Adds a product without content, or changes what the store says of a product.
+  ///
+  /// Refuses a new product that is called like another one's content (`contentClaimed`).
   public func add(
     _ product: ProductIdentifier, details: ProductDetails = ProductDetails(), now: Date = Date()
   ) throws {
     try details.check()
     try changing(now) { files, targets in
       let listing = StoreListing(targets)
+      if let other = listing.claimant(of: product, besides: product) {
+        throw ContentError.productClaimed(product, by: other)
+      }
       let record = try record(of: product, details, listing, targets)
       if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(record) }
       try TargetWriter(folder.directory(Self.targetsName)).write(record, into: &files)

@@ -18,14 +18,16 @@ struct TargetWriter {
   /// Writes the archive and its index, and promises both in `files`.
   func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
     let (product, version) = (package.custom.productIdentifier, package.custom.version)
-    let folder = try made(version.rawValue, in: made(product.rawValue, in: self.folder))
+    let content = package.custom.contentIdentifier
+    let folder = try StoreTargetName.folder(product, content, version)
+      .reduce(self.folder) { try made($1, in: $0) }
     let source = try FileByteSource(folder.fileSystem.file(at: package.path))
     let index = try indexText(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)
     try folder.replaceFile("\(digest.hex).content.index", with: index)
-    files[StoreTargetName.package(product, version)] = package.target
-    files[StoreTargetName.index(product, version)] = TargetFile(
+    files[StoreTargetName.package(product, content, version)] = package.target
+    files[StoreTargetName.index(product, content, version)] = TargetFile(
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
   }
 

@@ -36,20 +36,23 @@ struct RawEntry {
   /// The property list of `product` in `version`.
   static func info(
     _ product: String = "com.example.test", _ version: String = "1.0",
-    path: String = "ContentInfo.plist"
+    content: String? = nil, path: String = "ContentInfo.plist"
   ) -> RawEntry {
-    .file(path, contentInfoText(product, version))
+    .file(path, contentInfoText(product, version, content: content))
   }
 }
 
-func contentInfoText(_ product: String = "com.example.test", _ version: String = "1.0") -> String {
-  """
-  <?xml version="1.0" encoding="UTF-8"?>
-  <plist version="1.0"><dict>
-  <key>ContentVersion</key><string>\(version)</string>
-  <key>IAPProductIdentifier</key><string>\(product)</string>
-  </dict></plist>
-  """
+func contentInfoText(
+  _ product: String = "com.example.test", _ version: String = "1.0", content: String? = nil
+) -> String {
+  let key = content.map { "\n<key>HCContentIdentifier</key><string>\($0)</string>" } ?? ""
+  return """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <plist version="1.0"><dict>
+    <key>ContentVersion</key><string>\(version)</string>
+    <key>IAPProductIdentifier</key><string>\(product)</string>\(key)
+    </dict></plist>
+    """
 }
 
 /// A ustar archive, with GNU long names where they are needed.

@@ -85,6 +85,7 @@ struct BuildTests {
     try write(["Contents/a": "a", "ContentInfo.plist": list], to: folder.directory)
     let built = try build(folder, version: "2.0")
     #expect(built.info?.productIdentifier.rawValue == "com.example.test")
+    #expect(built.info?.contentIdentifier.rawValue == "com.example.test")
     #expect(built.info?.version.rawValue == "2.0")
     let unpacked = try Unpacked(builtBytes())
     let inside = try unpacked.outside.folder().directory.directory("inside")
@@ -123,17 +124,78 @@ struct BuildTests {
     #expect(thrown == .executableContent)
   }
 
+  @Test("A content of its own is written, kept when only the version changes, and taken back")
+  func contentIdentifier() throws {
+    let folder = try TemporaryFolder()
+    try write(["Contents/a": "a"], to: folder.directory)
+    let made = try build(folder, product: "com.example.x", content: "com.example.x.y", version: "1")
+    #expect(made.info?.contentIdentifier.rawValue == "com.example.x.y")
+    #expect(made.info?.productIdentifier.rawValue == "com.example.x")
+
+    let unpacked = try Unpacked(builtBytes())
+    let inside = try unpacked.outside.folder().directory.directory("inside")
+    #expect(try infoText(in: inside).contains("<key>HCContentIdentifier</key>"))
+    let source = TemporaryFolderBox()
+    try write(["Contents/a": "a"], to: source.folder().directory)
+    try source.folder().directory.replaceFile(
+      "ContentInfo.plist", with: Array(infoText(in: inside).utf8))
+    let next = try build(source.folder(), version: "2")
+    #expect(next.info?.contentIdentifier.rawValue == "com.example.x.y")
+    let moved = try build(source.folder(), product: "com.example.z", version: "2")
+    #expect(moved.info?.contentIdentifier.rawValue == "com.example.x.y")
+
+    let own = try build(source.folder(), content: "com.example.x")
+    #expect(own.info?.contentIdentifier.rawValue == "com.example.x")
+    #expect(try !String(decoding: infoBytes(), as: UTF8.self).contains("HCContentIdentifier"))
+  }
+
+  @Test("A content that is the product's own is not written, so that it costs no byte")
+  func ownContent() throws {
+    let folder = try TemporaryFolder()
+    try write(["Contents/a": "a"], to: folder.directory)
+    _ = try build(folder, product: "com.example.x", version: "1")
+    let plain = try builtBytes()
+    _ = try build(folder, product: "com.example.x", content: "com.example.x", version: "1")
+    #expect(try builtBytes() == plain)
+  }
+
+  @Test("A content identifier on disk that breaks the rules is refused, also beside both options")
+  func badContentOnDisk() throws {
+    for list in [contentInfoText(content: "../x"), contentInfoText("", content: "../x")] {
+      let folder = try TemporaryFolder()
+      try write(["Contents/a": "a", "ContentInfo.plist": list], to: folder.directory)
+      #expect(
+        code { _ = try build(folder, product: "com.example.x", version: "1") }
+          == .contentInfoInvalid)
+      #expect(code { _ = try build(folder) } == .contentInfoInvalid)
+      let replaced = try build(
+        folder, product: "com.example.x", content: "com.example.x.y", version: "1")
+      #expect(replaced.info?.contentIdentifier.rawValue == "com.example.x.y")
+    }
+  }
+
+  private func infoText(in folder: Directory) throws -> String {
+    String(decoding: try folder.contents(of: "ContentInfo.plist", limit: 10_000), as: UTF8.self)
+  }
+
+  private func infoBytes() throws -> [UInt8] {
+    let unpacked = try Unpacked(builtBytes())
+    let inside = try unpacked.outside.folder().directory.directory("inside")
+    return try inside.contents(of: "ContentInfo.plist", limit: 10_000)
+  }
+
   private func builtBytes() throws -> [UInt8] {
     try output.directory.contents(of: "out.pkg", limit: 1 << 24)
   }
 
   private func build(
     _ folder: TemporaryFolder, into output: TemporaryFolder? = nil, product: String? = nil,
-    version: String? = nil
+    content: String? = nil, version: String? = nil
   ) throws -> PackageExamination {
     try buildPackage(
       folder: folder.directory, output: (output ?? self.output).directory, outputName: "out.pkg",
       productIdentifier: product.map { try ProductIdentifier($0) },
+      contentIdentifier: content.map { try ProductIdentifier($0) },
       version: version.map { try ContentVersion($0) })
   }
 }

@@ -19,6 +19,26 @@ struct ContentInfoTests {
     }
   }
 
+  @Test("A content of its own is read; without the key it is the product's")
+  func content() throws {
+    let named = try read(contentInfoText("com.example.a", "1.0", content: "com.example.a.audio"))
+    #expect(named.contentIdentifier.rawValue == "com.example.a.audio")
+    #expect(named.productIdentifier.rawValue == "com.example.a")
+    #expect(
+      try read(contentInfoText("com.example.a")).contentIdentifier.rawValue == "com.example.a")
+  }
+
+  @Test(
+    "A content identifier that breaks the rules is refused, and the message names the key",
+    arguments: ["<string></string>", "<string>../a</string>", "<string>CACHEDIR.TAG</string>"]
+      + ["<string>a b</string>", "<string>.a</string>", "<integer>1</integer>", "<array/>"])
+  func badContent(value: String) {
+    let text = contentInfoText(content: "x").replacing("<string>x</string>", with: value)
+    let error = #expect(throws: ContentError.self) { _ = try read(text) }
+    #expect(error?.code == .contentInfoInvalid)
+    #expect(error?.message.contains("HCContentIdentifier") == true)
+  }
+
   @Test("A binary list is read")
   func binary() throws {
     let bytes: [UInt8] =

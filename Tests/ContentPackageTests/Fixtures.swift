@@ -113,9 +113,12 @@ func code(_ body: () throws -> Void) -> ContentError.Code? {
 }
 
 func promise(
-  _ product: String = "com.example.test", _ version: String = "1.0", entries: [IndexedFile]?
+  _ product: String = "com.example.test", _ version: String = "1.0", content: String? = nil,
+  entries: [IndexedFile]?
 ) throws -> UnpackPromise {
   UnpackPromise(
-    productIdentifier: try ProductIdentifier(product), version: try ContentVersion(version),
+    productIdentifier: try ProductIdentifier(product),
+    contentIdentifier: try content.map { try ProductIdentifier($0) },
+    version: try ContentVersion(version),
     entries: entries)
 }

@@ -16,8 +16,13 @@ struct SampleTests {
     let product: String
     let version: String
     let form: PackageForm
+    let content: String
 
-    init(_ path: String, _ product: String, _ version: String, _ form: PackageForm) {
+    init(
+      _ path: String, _ product: String, _ version: String, _ form: PackageForm,
+      content: String? = nil
+    ) {
+      self.content = content ?? product
       self.path = path
       self.product = product
       self.version = version
@@ -37,6 +42,13 @@ struct SampleTests {
     } + [
       Good("forms/xar.pkg", "com.example.forms.xar", "1.0", .xar),
       Good("forms/zip.pkg", "com.example.forms.zip", "1.0", .zip),
+      Good("course-1.0.pkg", "com.example.course", "1.0", .flatProductArchive),
+      Good(
+        "course-audio-1.0.pkg", "com.example.course", "1.0", .flatProductArchive,
+        content: "com.example.course.audio"),
+      Good(
+        "course-audio-1.1.pkg", "com.example.course", "1.1", .flatProductArchive,
+        content: "com.example.course.audio"),
       Good("many-files.pkg", "com.example.many-files", "1.0", .flatProductArchive),
     ]
 
@@ -60,12 +72,14 @@ struct SampleTests {
     #expect(examination.findings == [])
     #expect(examination.form == sample.form)
     #expect(examination.info?.productIdentifier.rawValue == sample.product)
+    #expect(examination.info?.contentIdentifier.rawValue == sample.content)
     #expect(examination.info?.version.rawValue == sample.version)
     #expect(packageNameFinding(sample.path) == nil)
     let target = try TemporaryFolder()
     let files = try unpackPackage(
       source(sample.path), name: sample.path, into: target.directory,
-      promise: promise(sample.product, sample.version, entries: examination.entries),
+      promise: promise(
+        sample.product, sample.version, content: sample.content, entries: examination.entries),
       progress: { _ in })
     #expect(files.map(\.entry) == examination.entries)
   }
@@ -102,7 +116,8 @@ struct SampleTests {
 
   @Test("What lies in the sources is what the chapters unpack to")
   func sources() throws {
-    for name in ["chapter1-1.0", "chapter1-1.10", "chapter2-1.1"] {
+    for name in ["chapter1-1.0", "chapter1-1.10", "chapter2-1.1", "course-1.0", "course-audio-1.1"]
+    {
       let target = try TemporaryFolder()
       _ = try unpackPackage(
         source("\(name).pkg"), name: name, into: target.directory, promise: nil,

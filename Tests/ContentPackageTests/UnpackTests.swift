@@ -50,6 +50,18 @@ struct UnpackTests {
     #expect(code { _ = try Unpacked(tar(entries), promise: version) } == .wrongVersion)
   }
 
+  @Test("Another content of the same product than was promised is refused, and said to be one")
+  func wrongContent() throws {
+    let audio = tar([.info(content: "com.example.test.audio")] + entries.dropFirst())
+    let own = try promise(entries: nil)
+    let error = #expect(throws: ContentError.self) { _ = try Unpacked(audio, promise: own) }
+    #expect(error?.code == .wrongProduct)
+    #expect(error?.message.contains("com.example.test.audio of com.example.test") == true)
+    let promised = try promise(content: "com.example.test.audio", entries: nil)
+    #expect(code { _ = try Unpacked(audio, promise: promised) } == nil)
+    #expect(code { _ = try Unpacked(tar(entries), promise: promised) } == .wrongProduct)
+  }
+
   @Test("Any difference from the promised entries is refused")
   func differences() throws {
     let good = try files()

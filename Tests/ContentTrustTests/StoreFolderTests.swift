@@ -37,8 +37,8 @@ import Testing
 
   /// Builds a package and returns its path.
   private func package(
-    _ product: String = "com.example.book", _ version: String, text: String = "words",
-    name: String? = nil
+    _ product: String = "com.example.book", _ version: String, content: String? = nil,
+    text: String = "words", name: String? = nil
   ) throws -> String {
     let directory = try folder.opened()
     let number = try directory.entries().count
@@ -47,7 +47,9 @@ import Testing
     let output = name ?? "package-\(number).pkg"
     _ = try buildPackage(
       folder: source, output: directory, outputName: output,
-      productIdentifier: ProductIdentifier(product), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(product),
+      contentIdentifier: content.map { try ProductIdentifier($0) },
+      version: ContentVersion(version))
     return folder.path(output)
   }
 
@@ -267,6 +269,91 @@ import Testing
       archive += [UInt8](repeating: 0, count: (512 - file.text.utf8.count % 512) % 512)
     }
     return archive + [UInt8](repeating: 0, count: 1024)
+  }
+
+  // MARK: Several contents
+
+  @Test func `each content of a product has a folder and versions of its own`() throws {
+    let store = try created()
+    try store.publish(
+      [
+        package("a", "1", content: "a.audio"), package("a", "1"),
+        package("a", "1.0", content: "0.maps"), package("a", "2", content: "a.audio"),
+      ], now: now)
+    let targets = try read()
+    #expect(
+      Set(targets.targets.keys) == [
+        "a/1/content.pkg", "a/1/content.index", "a/1/a.audio/content.pkg",
+        "a/1/a.audio/content.index", "a/2/a.audio/content.pkg", "a/2/a.audio/content.index",
+        "a/1.0/0.maps/content.pkg", "a/1.0/0.maps/content.index", "a/product.json",
+      ])
+    for name in targets.targets.keys { #expect(try !targets.fetchTarget(name).isEmpty) }
+    let custom = targets.targets["a/2/a.audio/content.pkg"]?.custom
+    #expect(custom?["contentIdentifier"]?.string == "a.audio")
+    #expect(custom?["productIdentifier"]?.string == "a")
+    #expect(custom?["index"]?.string == "a/2/a.audio/content.index")
+    let versions = try #require(try store.products().first).versions
+    #expect(
+      versions.map { "\($0.contentIdentifier) \($0.version)" }
+        == ["a 1", "0.maps 1.0", "a.audio 2", "a.audio 1"])
+  }
+
+  @Test func `a version of one content is published whatever versions the others have`() throws {
+    let store = try created()
+    try store.publish([package("a", "1")], now: now)
+    let audio = try package("a", "1", content: "a.audio")
+    #expect(try store.publish([audio], now: now).map(\.contentIdentifier.rawValue) == ["a.audio"])
+    #expect(try store.publish([audio], now: now).isEmpty)
+    let other = try package("a", "1.0", content: "a.audio", text: "other")
+    let error = #expect(throws: ContentError.self) { try store.publish([other], now: now) }
+    #expect(error?.code == .versionExists)
+    #expect(error?.message.contains("a.audio") == true)
+  }
+
+  @Test(arguments: [
+    (product: "b", content: "a"), ("b", "a.audio"), ("b", "empty"), ("a.audio", nil),
+    ("a", "b.only"), ("a", "b"),
+  ])
+  func `a content that another product has, and a product called like one, are refused`(
+    product: String, content: String?
+  ) throws {
+    let store = try created()
+    try store.publish(
+      [
+        package("a", "1"), package("a", "1", content: "a.audio"), package("b", "1"),
+        package("b", "1", content: "b.only"),
+      ], now: now)
+    try store.add(ProductIdentifier("empty"), now: now)
+    let before = try files()
+    let path = try package(product, "2", content: content)
+    let error = #expect(throws: ContentError.self) { try store.publish([path], now: now) }
+    #expect(error?.code == .contentClaimed)
+    #expect(error?.message.contains(path) == true)
+    #expect(try files() == before)
+    let name = try ProductIdentifier("a.audio")
+    #expect(code { try store.add(name, now: now) } == .contentClaimed)
+  }
+
+  @Test func `two products of one publication may not share a content`() throws {
+    let store = try created()
+    for second in [("b", "x"), ("x", nil)] {
+      let paths = [
+        try package("a", "1", content: "x"), try package(second.0, "1", content: second.1),
+      ]
+      #expect(code { try store.publish(paths, now: now) } == .contentClaimed)
+      #expect(code { try store.publish(paths.reversed(), now: now) } == .contentClaimed)
+    }
+    #expect(try read().version == 1)
+  }
+
+  @Test(arguments: ["content.pkg", "Content.Index", "x.content.pkg", "0a.content.INDEX"])
+  func `a content that is called as files of the store are is refused`(content: String) throws {
+    let store = try created()
+    let path = try package("a", "1", content: content)
+    #expect(code { try store.publish([path], now: now) } == .identifierInvalid)
+    // As a product's own content it has no folder beside those files.
+    try store.publish([package(content, "1")], now: now)
+    #expect(try store.products().map(\.record.productIdentifier.rawValue) == [content])
   }
 
   @Test(arguments: [

@@ -25,10 +25,10 @@ import Testing
   }
 
   /// Names, sizes, inodes and times of the kept files: any rewriting changes them.
-  private func keptFiles() throws -> [String: FileStatus] {
+  private func keptFiles() throws -> [String: FileIdentity?] {
     let directory = try folder.opened()
     return try directory.entries().reduce(into: [:]) {
-      $0[$1.name] = try directory.status(of: $1.name)
+      $0[$1.name] = try directory.status(of: $1.name)?.identity
     }
   }
 
