@@ -3,6 +3,7 @@
 #include "CLinux.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -19,3 +20,7 @@ int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
   return fsetxattr(descriptor, name, text, count, 0);
 }
+
+long hc_utime_now(void) { return UTIME_NOW; }
+
+long hc_utime_omit(void) { return UTIME_OMIT; }

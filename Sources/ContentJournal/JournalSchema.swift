@@ -6,10 +6,37 @@ enum JournalSchema {
   static let steps: [String] = [
     """
     CREATE TABLE queue_transaction (
-      id TEXT PRIMARY KEY,
-      sequence INTEGER NOT NULL,
-      record TEXT NOT NULL             -- TransactionRecord as JSON
+      sequence INTEGER PRIMARY KEY,    -- its place in the queue
+      id TEXT NOT NULL UNIQUE,
+      product TEXT NOT NULL,
+      quantity INTEGER NOT NULL,
+      account TEXT,
+      state INTEGER NOT NULL,
+      grant_number TEXT,               -- the seller's; null before it is granted
+      grant_date REAL,                 -- seconds since 1970
+      grant_payment TEXT,              -- Payment as JSON, where it is not the transaction's own
+      original TEXT,                   -- Grant as JSON without its receipt, of restored ones
+      error TEXT,                      -- ContentError as JSON, of failed ones
+      asks_to_buy INTEGER NOT NULL     -- whether somebody else's decision is simulated
     ) STRICT;
+    CREATE TABLE queue_download (
+      sequence INTEGER NOT NULL,       -- its transaction's
+      position INTEGER NOT NULL,       -- from 0; it is named <transaction>-<position + 1>
+      offer INTEGER NOT NULL,          -- queue_offer
+      state INTEGER NOT NULL,
+      is_requested INTEGER NOT NULL,
+      keeps_current INTEGER,
+      error TEXT,                      -- ContentError as JSON, of failed ones
+      PRIMARY KEY (sequence, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE queue_offer (
+      id INTEGER PRIMARY KEY,
+      offer TEXT NOT NULL UNIQUE       -- ContentOffer as JSON; thousands of downloads may share it
+    ) STRICT;
+    CREATE TABLE receipt (
+      id TEXT PRIMARY KEY,             -- the transaction's; stays after it was finished
+      receipt TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE finished_transaction (
       id TEXT PRIMARY KEY,             -- a transaction cannot be finished twice
       product TEXT NOT NULL,
@@ -39,7 +66,14 @@ enum JournalSchema {
       changed INTEGER,
       PRIMARY KEY (content_id, path)
     ) STRICT, WITHOUT ROWID;
+    """,
     """
+    CREATE TABLE pin (
+      content TEXT NOT NULL,
+      version TEXT NOT NULL,
+      PRIMARY KEY (content, version)
+    ) STRICT, WITHOUT ROWID;
+    """,
   ]
 
   /// Brings the journal to the newest version; refuses one that is newer still.

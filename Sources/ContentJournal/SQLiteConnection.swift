@@ -10,6 +10,12 @@ import ContentModel
 struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: String
+  private let prepared = Prepared()
+
+  /// Statements that were used before and are not in use; preparing one costs more than running it.
+  private final class Prepared {
+    var statements: [String: OpaquePointer] = [:]
+  }
 
   /// How a database is opened.
   enum Access {
@@ -25,7 +31,10 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     self.path = path
   }
 
-  deinit { sqlite3_close_v2(handle) }
+  deinit {
+    prepared.statements.values.forEach { sqlite3_finalize($0) }
+    sqlite3_close_v2(handle)
+  }
 
   private static func open(_ path: String, _ access: Access) throws -> OpaquePointer {
     var handle: OpaquePointer?
@@ -97,7 +106,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   /// Runs one statement with `values` and hands each row to `body`.
   func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
     let statement = try prepare(sql)
-    defer { sqlite3_finalize(statement) }
+    defer { put(statement, back: sql) }
     try bind(values, to: statement)
     try step(statement, body)
   }
@@ -105,7 +114,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   /// Runs one statement once for each element of `rows`, prepared once.
   func runEach(_ sql: String, _ rows: some Sequence<[Value]>) throws {
     let statement = try prepare(sql)
-    defer { sqlite3_finalize(statement) }
+    defer { put(statement, back: sql) }
     for values in rows {
       try bind(values, to: statement)
       try step(statement) { _ in }
@@ -126,7 +135,17 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
   }
 
+  private func put(_ statement: OpaquePointer, back sql: String) {
+    sqlite3_reset(statement)
+    sqlite3_clear_bindings(statement)
+    // The same statement may have been in use twice, one inside the other's rows.
+    if let other = prepared.statements.updateValue(statement, forKey: sql) {
+      sqlite3_finalize(other)
+    }
+  }
+
   private func prepare(_ sql: String) throws -> OpaquePointer {
+    if let statement = prepared.statements.removeValue(forKey: sql) { return statement }
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
       throw Self.failure(of: handle, path)
@@ -168,16 +187,30 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
 
     func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
 
-    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+    func text(_ column: Int32) -> String {
+      withBytes(column) { String(decoding: $0, as: UTF8.self) }
+    }
 
-    func blob(_ column: Int32) -> [UInt8] { bytes(column) }
+    /// The text, as `known` and in its storage if it is the same.
+    func text(_ column: Int32, sharing known: String) -> String {
+      withBytes(column) {
+        $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)
+      }
+    }
+
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    func blob(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
 
-    private func bytes(_ column: Int32) -> [UInt8] {
-      guard let start = sqlite3_column_blob(statement, column) else { return [] }
+    private func withBytes<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value)
+      -> Value
+    {
+      // The order matters: asking for the bytes may change how many they are.
+      let start = sqlite3_column_blob(statement, column)
       let count = Int(sqlite3_column_bytes(statement, column))
-      return Array(UnsafeRawBufferPointer(start: start, count: count))
+      return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
     }
   }
 }

@@ -12,6 +12,8 @@ package final class SQLiteJournal: Sendable {
   package static let fileName = "journal.sqlite"
 
   private let connection: Mutex<SQLiteConnection>
+  /// Offers that have a row, by what they say; only what is committed.
+  let offerRows = Mutex<[ContentOffer: Int64]>([:])
   private let fileSystem: FileSystem
   private let path: String
 
@@ -30,6 +32,9 @@ package final class SQLiteJournal: Sendable {
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     try opened.keepLogFiles()
     try JournalSchema.migrate(opened, path: path)
+    // Here, because looking for them at every finished transaction would cost more.
+    try opened.execute(
+      "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
     return opened
   }
 
@@ -50,75 +55,13 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
-  private func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+  func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try fileSystem.check(.journal, path)
     try connection.withLock { try $0.transaction(body) }
   }
 
-  private func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
+  func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
     try connection.withLock { try body($0) }
-  }
-}
-
-extension SQLiteJournal: QueueJournal {
-  package func transactions() throws -> [TransactionRecord] {
-    try read { connection in
-      var records: [TransactionRecord] = []
-      try connection.query("SELECT id, record FROM queue_transaction ORDER BY sequence") { row in
-        records.append(try Self.record(from: row.blob(1), id: row.text(0)))
-      }
-      return records
-    }
-  }
-
-  private static func record(from json: [UInt8], id: String) throws -> TransactionRecord {
-    do {
-      return try JSONDecoder().decode(TransactionRecord.self, from: Data(json))
-    } catch {
-      throw ContentError(
-        .journalFailed, "The journal's record of transaction \(id) cannot be read",
-        remedy: "Move the journal away and get the products again", subject: id, cause: "\(error)")
-    }
-  }
-
-  package func commit(_ changes: [JournalChange]) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    try write { connection in
-      for change in changes {
-        switch change {
-        case .save(let record):
-          let json = String(decoding: try encoder.encode(record), as: UTF8.self)
-          try connection.run(
-            "INSERT INTO queue_transaction (id, sequence, record) VALUES (?1, ?2, ?3) "
-              + "ON CONFLICT (id) DO UPDATE SET record = ?3",
-            [.text(record.id), .integer(Int64(record.sequence)), .text(json)])
-        case .finish(let record):
-          try connection.run(
-            "INSERT INTO finished_transaction (id, product, state, finished_at) "
-              + "VALUES (?1, ?2, ?3, unixepoch())",
-            [
-              .text(record.id), .text(record.payment.productIdentifier.rawValue),
-              .integer(Int64(record.state.rawValue)),
-            ])
-          try connection.run("DELETE FROM queue_transaction WHERE id = ?1", [.text(record.id)])
-        }
-      }
-    }
-  }
-
-  /// Transactions that were finished, in no order: id, product and last state.
-  package func finishedTransactions() throws -> [FinishedTransaction] {
-    try read { connection in
-      var finished: [FinishedTransaction] = []
-      try connection.query("SELECT id, product, state FROM finished_transaction") { row in
-        finished.append(
-          FinishedTransaction(
-            id: row.text(0), productIdentifier: try ProductIdentifier(row.text(1)),
-            state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
-      }
-      return finished
-    }
   }
 }
 
@@ -197,6 +140,27 @@ extension SQLiteJournal: InstallJournal {
       return found.sorted {
         ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
       }
+    }
+  }
+
+  package func pins() throws -> Set<ContentKey> {
+    try read { connection in
+      var pins: Set<ContentKey> = []
+      try connection.query("SELECT content, version FROM pin") { row in
+        pins.insert(
+          ContentKey(try ProductIdentifier(row.text(0)), try ContentVersion(row.text(1))))
+      }
+      return pins
+    }
+  }
+
+  package func setPin(_ pinned: Bool, on key: ContentKey) throws {
+    try write {
+      try $0.run(
+        pinned
+          ? "INSERT OR IGNORE INTO pin VALUES (?1, ?2)"
+          : "DELETE FROM pin WHERE content = ?1 AND version = ?2",
+        [.text(key.contentIdentifier.rawValue), .text(key.version.rawValue)])
     }
   }
 

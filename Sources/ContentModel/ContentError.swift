@@ -80,6 +80,9 @@ extension ContentError.Code {
   /// The content is not installed.
   public static let notInstalled = Self(rawValue: 314)
 
+  /// A process uses the content.
+  public static let contentInUse = Self(rawValue: 315)
+
   // Disk space.
   /// The file system has no room for what is to be written.
   public static let diskFull = Self(rawValue: 400)
@@ -131,6 +134,8 @@ extension ContentError.Code {
   public static let notEntitled = Self(rawValue: 701)
   /// This version of the product is published already.
   public static let versionExists = Self(rawValue: 702)
+  /// A content identifier is claimed by more than one product.
+  public static let contentClaimed = Self(rawValue: 703)
 
   // User: what was asked cannot be.
   /// A product identifier breaks its rules.
@@ -147,6 +152,9 @@ extension ContentError.Code {
   public static let usage = Self(rawValue: 805)
   /// Nothing succeeded within the time that was set.
   public static let timedOut = Self(rawValue: 806)
+
+  /// A restore is under way already.
+  public static let restoreUnderWay = Self(rawValue: 807)
 
   // Internal.
   /// The software contradicts itself; the message says where.
@@ -170,7 +178,8 @@ extension ContentError.Code {
   /// Whether the same action can succeed later without anybody changing its input.
   public var isRetryable: Bool {
     switch self {
-    case .storeMissing, .pieceDamaged, .storeLocked, .tooManyFiles, .libraryLocked, .diskFull,
+    case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
+      .libraryLocked, .diskFull,
       .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut:
       true
     default: group == .network

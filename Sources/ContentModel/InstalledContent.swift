@@ -63,6 +63,20 @@ public struct FileIdentity: Hashable, Codable, Sendable {
   }
 }
 
+/// The name of a version of a content.
+public struct ContentKey: Hashable, Codable, Sendable {
+  /// The content's name.
+  public let contentIdentifier: ProductIdentifier
+  /// Its version.
+  public let version: ContentVersion
+
+  /// Creates a key.
+  public init(_ contentIdentifier: ProductIdentifier, _ version: ContentVersion) {
+    self.contentIdentifier = contentIdentifier
+    self.version = version
+  }
+}
+
 /// The durable record of what a library holds; kept by the journal.
 ///
 /// An install is announced before its folder appears and confirmed after `current` names it, so
@@ -79,6 +93,10 @@ public protocol InstallJournal: Sendable {
   func announced() throws -> [InstalledContent]
   /// Confirmed versions, by content and version.
   func installed() throws -> [InstalledContent]
+  /// Versions that are never collected.
+  func pins() throws -> Set<ContentKey>
+  /// Pins a version, or takes its pin away.
+  func setPin(_ pinned: Bool, on key: ContentKey) throws
   /// The files of an announced or installed version, by path.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
 }

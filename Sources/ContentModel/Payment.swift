@@ -8,14 +8,18 @@ public struct Payment: Hashable, Codable, Sendable {
   public var quantity: Int
   /// An opaque name of the buyer's account, at most 256 bytes; nil for the library's own.
   public var applicationUsername: String?
+  /// Whether the built-in seller defers it, as if somebody else had to decide; for tests.
+  public var simulatesAskToBuy: Bool
 
   /// Creates a payment.
   public init(
-    productIdentifier: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil
+    productIdentifier: ProductIdentifier, quantity: Int = 1, applicationUsername: String? = nil,
+    simulatesAskToBuy: Bool = false
   ) {
     self.productIdentifier = productIdentifier
     self.quantity = quantity
     self.applicationUsername = applicationUsername
+    self.simulatesAskToBuy = simulatesAskToBuy
   }
 
   /// What is wrong with the payment, nil when it can be sent.

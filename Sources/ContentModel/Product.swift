@@ -12,7 +12,8 @@ public struct Product: Hashable, Codable, Sendable {
   public let price: String?
   /// ISO 4217; nil when the product is free.
   public let currency: String?
-  /// The newest content packages, one a download; empty for a product without content.
+  /// The newest version of each content package, one a download: the product's own content first,
+  /// then by content identifier; empty for a product without content.
   public let contents: [ContentOffer]
 
   /// Creates a product.
@@ -45,10 +46,12 @@ public struct Product: Hashable, Codable, Sendable {
   /// Whether the product has content to download.
   public var isDownloadable: Bool { !contents.isEmpty }
 
-  /// The size of each download in bytes.
+  /// The size of each download in bytes, in the order of `contents`.
   public var downloadContentLengths: [Int64] { contents.map(\.package.length) }
 
-  /// The version of the content, nil without content; packages of one product share a version.
+  /// The version of the first of `contents`, nil without content.
+  ///
+  /// Contents have versions of their own; those of the others are in `contents`.
   public var downloadContentVersion: ContentVersion? { contents.first?.version }
 }
 

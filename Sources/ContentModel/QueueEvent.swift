@@ -4,8 +4,15 @@ package enum QueueEvent: Hashable, Sendable {
   case launched
   case paymentAdded(transaction: String, Payment)
   /// A purchase from the account's history, or an update of what is installed.
-  case restored(transaction: String, original: Grant, contents: [ContentOffer])
+  case restored(
+    transaction: String, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)
   case purchaseAnswered(transaction: String, PurchaseOutcome)
+  /// A grant that no payment of this queue waits for: an interrupted purchase that was mended, a
+  /// promoted one that was paid elsewhere.
+  case granted(transaction: String, Grant, contents: [ContentOffer])
+  case restoreRequested(account: String?)
+  /// Every purchase of the history was handed in by `restored`, or the rest cannot be had.
+  case restoreEnded(ContentError?)
   case startRequested(downloads: [String])
   case pauseRequested(downloads: [String])
   case resumeRequested(downloads: [String])
@@ -13,6 +20,14 @@ package enum QueueEvent: Hashable, Sendable {
   case finishRequested(transaction: String)
   case workEnded(download: String, WorkResult)
   case activeLimitChanged(Int)
+}
+
+/// Why a purchase comes again.
+package enum RestorePurpose: Hashable, Codable, Sendable {
+  /// Asked for by a restore; a purchase that is still unfinished is passed over.
+  case history
+  /// An update of what is installed; `switching` says whether it becomes current.
+  case update(switching: Bool)
 }
 
 /// How the work on a download ended.
@@ -28,6 +43,8 @@ package enum WorkResult: Hashable, Sendable {
 package enum QueueEffect: Hashable, Sendable {
   /// Ask the seller; the answer comes back as `purchaseAnswered`.
   case purchase(transaction: String, Payment)
+  /// Ask the seller for the account's history; it comes back as `restored` and `restoreEnded`.
+  case restore(account: String?)
   /// Fetch and install; the end comes back as `workEnded`.
   case startWork(DownloadRecord)
   /// Make the work on it end soon.
@@ -38,6 +55,8 @@ package enum QueueEffect: Hashable, Sendable {
   case reportDownloads([String])
   /// These are gone; the records say how they stood at last.
   case reportRemoved([TransactionRecord])
+  /// All of the history was delivered, or it failed; after everything that was delivered before.
+  case reportRestoreEnded(ContentError?)
   /// What was asked cannot be; nothing changed.
   case refuse(ContentError)
 }

@@ -28,57 +28,161 @@ public enum DownloadState: Int, Codable, Sendable, CaseIterable {
   case cancelled = 5
 }
 
-/// A transaction as the journal keeps it.
-package struct TransactionRecord: Hashable, Codable, Sendable {
-  /// The queue's own name for it, unique in a library.
-  package let id: String
-  /// Where it stands in the queue; later ones have larger numbers.
-  package let sequence: Int
-  package let payment: Payment
-  package var state: TransactionState
-  /// What the seller granted; only when purchased or restored.
-  package var grant: Grant?
-  /// The purchase that is restored; only when restored.
-  package var original: Grant?
-  /// Only when failed.
-  package var error: ContentError?
-  package var downloads: [DownloadRecord] = []
+/// A transaction as the journal keeps it; a value that shares its storage until one copy changes.
+///
+/// There may be a hundred thousand of them, and queue, handles and reports each hold them all.
+package struct TransactionRecord: Hashable, Sendable {
+  private var storage: Storage
+
+  // Sendable because it is changed only while one value alone holds it.
+  private final class Storage: @unchecked Sendable {
+    var fields: Fields
+
+    init(_ fields: Fields) { self.fields = fields }
+  }
+
+  private struct Fields: Hashable {
+    let id: String
+    let sequence: Int
+    let payment: Payment
+    var state: TransactionState
+    var grant: Grant?
+    // Most transactions have neither.
+    var original: Shared<Grant>?
+    var error: Shared<ContentError>?
+    var downloads: [DownloadRecord]
+  }
 
   package init(
     id: String, sequence: Int, payment: Payment, state: TransactionState, grant: Grant? = nil,
     original: Grant? = nil, error: ContentError? = nil, downloads: [DownloadRecord] = []
   ) {
-    self.id = id
-    self.sequence = sequence
-    self.payment = payment
-    self.state = state
-    self.grant = grant
-    self.original = original
-    self.error = error
-    self.downloads = downloads
+    storage = Storage(
+      Fields(
+        id: id, sequence: sequence, payment: payment, state: state, grant: grant,
+        original: original.map(Shared.init), error: error.map(Shared.init), downloads: downloads))
+  }
+
+  private mutating func change(_ body: (inout Fields) -> Void) {
+    if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields) }
+    body(&storage.fields)
+  }
+
+  /// The queue's own name for it, unique in a library.
+  package var id: String { storage.fields.id }
+  /// Where it stands in the queue; later ones have larger numbers.
+  package var sequence: Int { storage.fields.sequence }
+  package var payment: Payment { storage.fields.payment }
+
+  package var state: TransactionState {
+    get { storage.fields.state }
+    set { change { $0.state = newValue } }
+  }
+
+  /// What the seller granted; only when purchased or restored.
+  ///
+  /// Without its receipt once the journal has that: see `QueueJournal.receipt(of:)`.
+  package var grant: Grant? {
+    get { storage.fields.grant }
+    set { change { $0.grant = newValue } }
+  }
+
+  /// The purchase that is restored, whose receipt is the grant's; only when restored.
+  package var original: Grant? {
+    get { storage.fields.original?.value }
+    set { change { $0.original = newValue.map(Shared.init) } }
+  }
+
+  /// Only when failed.
+  package var error: ContentError? {
+    get { storage.fields.error?.value }
+    set { change { $0.error = newValue.map(Shared.init) } }
+  }
+
+  package var downloads: [DownloadRecord] {
+    get { storage.fields.downloads }
+    set { change { $0.downloads = newValue } }
+  }
+
+  /// The record as it is kept in memory, its receipt left to the journal.
+  package var withoutReceipt: TransactionRecord {
+    guard grant?.receipt != nil || original?.receipt != nil else { return self }
+    var record = self
+    record.grant = grant?.withoutReceipt
+    record.original = original?.withoutReceipt
+    return record
+  }
+
+  package static func == (left: Self, right: Self) -> Bool {
+    left.storage === right.storage || left.storage.fields == right.storage.fields
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(storage.fields) }
+}
+
+extension Grant {
+  /// The same purchase without its receipt.
+  package var withoutReceipt: Grant {
+    Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
   }
 }
 
+/// A value that many hold, each by a pointer to the same storage.
+package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
+  package let value: Value
+
+  package init(_ value: Value) { self.value = value }
+
+  package static func == (left: Shared, right: Shared) -> Bool {
+    left === right || left.value == right.value
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}
+
 /// A download as the journal keeps it.
-package struct DownloadRecord: Hashable, Codable, Sendable {
-  /// Unique in a library, and its staging folder's name.
+package struct DownloadRecord: Hashable, Sendable {
+  /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
   package let id: String
-  package let offer: ContentOffer
-  package var state: DownloadState = .waiting
+  /// One storage for the thousands of downloads that may have the same offer.
+  package let sharedOffer: Shared<ContentOffer>
+  package var state: DownloadState
   /// Whether it was asked to start; a waiting one that was not stays where it is.
-  package var isRequested = false
-  /// Only when failed.
-  package var error: ContentError?
+  package var isRequested: Bool
+  /// Whether the version stays beside the current one; nil in records of before there was a choice.
+  package var keepsCurrent: Bool?
+  private var sharedError: Shared<ContentError>?
 
   package init(
     id: String, offer: ContentOffer, state: DownloadState = .waiting, isRequested: Bool = false,
     error: ContentError? = nil
   ) {
+    self.init(
+      id: id, sharing: Shared(offer), state: state, isRequested: isRequested, error: error)
+  }
+
+  package init(
+    id: String, sharing offer: Shared<ContentOffer>, state: DownloadState = .waiting,
+    isRequested: Bool = false, error: ContentError? = nil
+  ) {
     self.id = id
-    self.offer = offer
+    sharedOffer = offer
     self.state = state
     self.isRequested = isRequested
-    self.error = error
+    sharedError = error.map(Shared.init)
+  }
+
+  package var offer: ContentOffer { sharedOffer.value }
+
+  /// Only when failed.
+  package var error: ContentError? {
+    get { sharedError?.value }
+    set { sharedError = newValue.map(Shared.init) }
+  }
+
+  /// The transaction that a download of this name belongs to; nil when it is no such name.
+  package static func transaction(ofDownload id: String) -> String? {
+    id.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(id[..<$0]) }
   }
 }
 
@@ -86,14 +190,17 @@ package struct DownloadRecord: Hashable, Codable, Sendable {
 ///
 /// Durable when a call returns; throws `journalFailed` or `diskFull`, and then nothing changed.
 package protocol QueueJournal: Sendable {
-  /// All unfinished transactions, in their order.
+  /// All unfinished transactions, in their order, without their receipts.
   func transactions() throws -> [TransactionRecord]
+  /// The seller's receipt for an unfinished transaction; nil when there is none.
+  func receipt(of transaction: String) throws -> String?
   /// Carries out all changes or none.
   func commit(_ changes: [JournalChange]) throws
 }
 
 /// One change of the queue's durable record.
 package enum JournalChange: Hashable, Sendable {
+  /// A receipt that the record does not carry stays as it was journaled.
   case save(TransactionRecord)
   /// Takes the transaction out and remembers that it was finished, once.
   case finish(TransactionRecord)

@@ -237,6 +237,35 @@ package final class Directory: Sendable {
     try sync()
   }
 
+  // MARK: Use by several processes
+
+  /// Takes a lock on this folder for as long as it is open, or changes the one it has.
+  ///
+  /// Any number may share it, or one holds it alone. False when others' locks are in the way.
+  package func tryLock(alone: Bool) throws -> Bool {
+    try fileSystem.check(.lock, path)
+    while flock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
+      if errno == EWOULDBLOCK { return false }
+      if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
+    }
+    return true
+  }
+
+  /// Notes that the folder is used now, as its time of access; without a right to it nothing happens.
+  package func touch() {
+    var times = [timespec(), timespec()]
+    times[0].tv_nsec = hc_utime_now()
+    times[1].tv_nsec = hc_utime_omit()
+    futimens(descriptor, times)
+  }
+
+  /// What this folder is now, also if its name is another one meanwhile.
+  package func status() throws -> FileStatus {
+    var status = stat()
+    try fileSystem.retrying(.status, path) { fstat(descriptor, &status) }
+    return FileStatus(status)
+  }
+
   /// Sets the extended attribute `name`; false where the file system has none.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {

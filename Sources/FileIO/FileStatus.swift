@@ -32,12 +32,15 @@ package struct FileStatus: Hashable, Sendable {
   /// Permission bits, 0 to 0o7777.
   package let permissions: UInt32
   package let identity: FileIdentity
+  /// Last access, in nanoseconds since 1970; how exact it is depends on how it is mounted.
+  package let accessed: Int64
 
   /// Bytes.
   package var size: Int64 { identity.size }
 
   init(_ status: stat) {
     kind = FileKind(mode: status.st_mode)
+    accessed = Self.nanoseconds(status.st_atim)
     permissions = status.st_mode & 0o7777
     identity = FileIdentity(
       inode: UInt64(status.st_ino), size: Int64(status.st_size),

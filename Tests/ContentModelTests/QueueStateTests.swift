@@ -159,7 +159,9 @@ struct QueueStateTests {
   func restored() throws {
     var queue = QueueState()
     let decision = queue.apply(
-      .restored(transaction: "r", original: try Sample.grant(), contents: [try Sample.offer()]))
+      .restored(
+        transaction: "r", original: try Sample.grant(), contents: [try Sample.offer()],
+        purpose: .history))
     let record = try #require(queue.transaction("r"))
     #expect(record.state == .restored)
     #expect(record.original == (try Sample.grant()))

@@ -73,7 +73,8 @@ enum Sample {
     case 7: return .cancelRequested(downloads: [download])
     case 8: return .finishRequested(transaction: id)
     case 9:
-      return .restored(transaction: "r\(step)", original: try grant(), contents: [try offer()])
+      return .restored(
+        transaction: "r\(step)", original: try grant(), contents: [try offer()], purpose: .history)
     case 10: return .launched
     default:
       let worked = downloads.filter(queue.isWorked).randomElement(using: &random) ?? download

@@ -18,3 +18,7 @@ int hc_sync_file_system(int descriptor);
 
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
+
+// UTIME_NOW and UTIME_OMIT, macros that Swift does not import.
+long hc_utime_now(void);
+long hc_utime_omit(void);

@@ -1,0 +1,231 @@
+package import ContentModel
+import FoundationEssentials
+import Synchronization
+
+/// The queue's records as rows: columns for what every record has, JSON for what few have.
+extension SQLiteJournal: QueueJournal {
+  package func transactions() throws -> [TransactionRecord] {
+    try read { connection in
+      var reader = QueueRowReader()
+      try connection.query("SELECT id, offer FROM queue_offer") { try reader.take(offer: $0) }
+      try connection.query(
+        "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
+          + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
+          + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
+          + "ORDER BY t.sequence, position"
+      ) { try reader.take($0) }
+      return reader.records
+    }
+  }
+
+  package func receipt(of transaction: String) throws -> String? {
+    try read { connection in
+      var receipt: String?
+      try connection.query("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) {
+        receipt = $0.text(0)
+      }
+      return receipt
+    }
+  }
+
+  package func commit(_ changes: [JournalChange]) throws {
+    var writer = QueueRowWriter(offers: offerRows.withLock { $0 })
+    try write { connection in
+      for change in changes {
+        switch change {
+        case .save(let record): try writer.save(record, connection)
+        case .finish(let record): try writer.finish(record, connection)
+        }
+      }
+    }
+    if writer.hasNewOffers { offerRows.withLock { $0 = writer.offers } }
+  }
+
+  /// Transactions that were finished, in no order: id, product and last state.
+  package func finishedTransactions() throws -> [FinishedTransaction] {
+    try read { connection in
+      var finished: [FinishedTransaction] = []
+      try connection.query("SELECT id, product, state FROM finished_transaction") { row in
+        finished.append(
+          FinishedTransaction(
+            id: row.text(0), productIdentifier: try ProductIdentifier(row.text(1)),
+            state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
+      }
+      return finished
+    }
+  }
+}
+
+/// Makes records of rows; what many records have alike is stored once.
+private struct QueueRowReader {
+  private(set) var records: [TransactionRecord] = []
+  private var offers: [Int64: Shared<ContentOffer>] = [:]
+  private var products: [String: ProductIdentifier] = [:]
+  private var accounts: [String: String] = [:]
+  private let decoder = JSONDecoder()
+
+  mutating func take(offer row: SQLiteConnection.Row) throws {
+    offers[row.integer(0)] = Shared(try decode(ContentOffer.self, row, 1, of: "an offer"))
+  }
+
+  /// Takes a transaction with its first download, or the last one's next download.
+  mutating func take(_ row: SQLiteConnection.Row) throws {
+    if let last = records.indices.last, records[last].sequence == Int(row.integer(0)) {
+      records[last].downloads += try downloads(
+        row, of: records[last].id, at: records[last].downloads.count)
+      return
+    }
+    let id = row.text(1)
+    guard let state = TransactionState(rawValue: Int(row.integer(5))) else {
+      throw Self.unreadable(id, "state \(row.integer(5))")
+    }
+    let payment = Payment(
+      productIdentifier: try product(row.text(2)), quantity: Int(row.integer(3)),
+      applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
+    var grant: Grant?
+    if !row.isNull(6) {
+      grant = Grant(
+        transactionIdentifier: row.text(6, sharing: id), date: row.real(7),
+        payment: try optional(Payment.self, row, 8, of: id) ?? payment)
+    }
+    records.append(
+      TransactionRecord(
+        id: id, sequence: Int(row.integer(0)), payment: payment, state: state, grant: grant,
+        original: try optional(Grant.self, row, 9, of: id),
+        error: try optional(ContentError.self, row, 10, of: id),
+        downloads: try downloads(row, of: id, at: 0)))
+  }
+
+  private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
+    -> [DownloadRecord]
+  {
+    guard !row.isNull(11) else { return [] }
+    guard let offer = offers[row.integer(11)],
+      let state = DownloadState(rawValue: Int(row.integer(12)))
+    else { throw Self.unreadable(id, "offer \(row.integer(11)), state \(row.integer(12))") }
+    var download = DownloadRecord(
+      id: "\(id)-\(position + 1)", sharing: offer, state: state,
+      isRequested: row.integer(13) != 0,
+      error: try optional(ContentError.self, row, 15, of: id))
+    download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0
+    return [download]
+  }
+
+  private mutating func product(_ text: String) throws -> ProductIdentifier {
+    if let known = products[text] { return known }
+    let new = try ProductIdentifier(text)
+    products[text] = new
+    return new
+  }
+
+  private mutating func account(_ name: String?) -> String? {
+    guard let name else { return nil }
+    if let known = accounts[name] { return known }
+    accounts[name] = name
+    return name
+  }
+
+  private func optional<Value: Decodable>(
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: String
+  ) throws -> Value? {
+    row.isNull(column) ? nil : try decode(type, row, column, of: "transaction \(id)")
+  }
+
+  private func decode<Value: Decodable>(
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of what: String
+  ) throws -> Value {
+    do {
+      return try decoder.decode(type, from: Data(row.blob(column)))
+    } catch {
+      throw Self.unreadable(what, "\(error)")
+    }
+  }
+
+  private static func unreadable(_ what: String, _ cause: String) -> ContentError {
+    ContentError(
+      .journalFailed, "The journal's record of \(what) cannot be read",
+      remedy: "Move the journal away and get the products again", subject: what, cause: cause)
+  }
+}
+
+/// Writes records as rows.
+private struct QueueRowWriter {
+  /// Offers that have a row, those of this commit included.
+  private(set) var offers: [ContentOffer: Int64]
+  private(set) var hasNewOffers = false
+  private let encoder: JSONEncoder
+
+  init(offers: [ContentOffer: Int64]) {
+    self.offers = offers
+    encoder = JSONEncoder()
+    // The same offer must be the same text, since its row is found by it.
+    encoder.outputFormatting = .sortedKeys
+  }
+
+  mutating func save(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    let grant = record.grant
+    let ownPayment = grant.map { $0.payment == record.payment } ?? true
+    try connection.run(
+      "INSERT INTO queue_transaction VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+        + "ON CONFLICT (id) DO UPDATE SET state = ?6, grant_number = ?7, grant_date = ?8, "
+        + "grant_payment = ?9, original = ?10, error = ?11",
+      [
+        .integer(Int64(record.sequence)), .text(record.id),
+        .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
+        record.payment.applicationUsername.map { .text($0) } ?? .null,
+        .integer(Int64(record.state.rawValue)),
+        grant.map { .text($0.transactionIdentifier) } ?? .null,
+        grant.map { .real($0.date) } ?? .null,
+        ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
+        try json(record.error), .integer(record.payment.simulatesAskToBuy ? 1 : 0),
+      ])
+    if let receipt = grant?.receipt ?? record.original?.receipt {
+      try connection.run(
+        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)", [.text(record.id), .text(receipt)])
+    }
+    for (position, download) in record.downloads.enumerated() {
+      try connection.run(
+        "INSERT OR REPLACE INTO queue_download VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [
+          .integer(Int64(record.sequence)), .integer(Int64(position)),
+          .integer(try row(of: download.offer, connection)),
+          .integer(Int64(download.state.rawValue)), .integer(download.isRequested ? 1 : 0),
+          download.keepsCurrent.map { .integer($0 ? 1 : 0) } ?? .null, try json(download.error),
+        ])
+    }
+  }
+
+  func finish(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      "INSERT INTO finished_transaction (id, product, state, finished_at) "
+        + "VALUES (?1, ?2, ?3, unixepoch())",
+      [
+        .text(record.id), .text(record.payment.productIdentifier.rawValue),
+        .integer(Int64(record.state.rawValue)),
+      ])
+    let sequence = SQLiteConnection.Value.integer(Int64(record.sequence))
+    try connection.run("DELETE FROM queue_transaction WHERE sequence = ?1", [sequence])
+    if !record.downloads.isEmpty {
+      try connection.run("DELETE FROM queue_download WHERE sequence = ?1", [sequence])
+    }
+  }
+
+  private mutating func row(of offer: ContentOffer, _ connection: borrowing SQLiteConnection)
+    throws -> Int64
+  {
+    if let known = offers[offer] { return known }
+    var id: Int64 = 0
+    try connection.query(
+      "INSERT INTO queue_offer (offer) VALUES (?1) "
+        + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
+    ) { id = $0.integer(0) }
+    offers[offer] = id
+    hasNewOffers = true
+    return id
+  }
+
+  private func json(_ value: (some Encodable)?) throws -> SQLiteConnection.Value {
+    guard let value else { return .null }
+    return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+}

@@ -1,0 +1,80 @@
+/// Unfinished transactions by identifier, made for many of them.
+///
+/// A copy shares everything that neither side changes afterwards: the shell keeps the state before
+/// an event until the journal has the state after it, and that must not cost a copy of the whole.
+struct TransactionTable: Hashable, Sendable {
+  /// Small dictionaries; a change copies the one that it is in.
+  private var shards: [[String: TransactionRecord]]
+  private(set) var count = 0
+
+  private static let shardCount = 512
+
+  init() { shards = Array(repeating: [:], count: Self.shardCount) }
+
+  subscript(id: String) -> TransactionRecord? {
+    get { shards[Self.shard(of: id)][id] }
+    set {
+      let old: TransactionRecord?
+      if let newValue {
+        old = shards[Self.shard(of: id)].updateValue(newValue, forKey: id)
+      } else {
+        old = shards[Self.shard(of: id)].removeValue(forKey: id)
+      }
+      count += (newValue == nil ? 0 : 1) - (old == nil ? 0 : 1)
+    }
+  }
+
+  /// All of them, in the queue's order.
+  var ordered: [TransactionRecord] {
+    var records: [(sequence: Int, record: TransactionRecord)] = []
+    records.reserveCapacity(count)
+    for shard in shards {
+      for record in shard.values { records.append((record.sequence, record)) }
+    }
+    records.sort { $0.sequence < $1.sequence }
+    return records.map(\.record)
+  }
+
+  private static func shard(of id: String) -> Int {
+    Int(UInt(bitPattern: id.hashValue) % UInt(shardCount))
+  }
+}
+
+/// Downloads that were asked for and wait for their turn, in the queue's order.
+struct WaitingLine: Hashable, Sendable {
+  struct Place: Hashable, Sendable {
+    /// The transaction's, then the download's within it.
+    let sequence: Int
+    let position: Int
+    let transaction: String
+    let content: ProductIdentifier
+  }
+
+  private(set) var places: [Place] = []
+
+  mutating func insert(_ place: Place) {
+    let index = index(of: place)
+    if index < places.endIndex, places[index] == place { return }
+    places.insert(place, at: index)
+  }
+
+  mutating func remove(_ place: Place) {
+    let index = index(of: place)
+    if index < places.endIndex, places[index] == place { places.remove(at: index) }
+  }
+
+  /// Where `place` is, or belongs.
+  private func index(of place: Place) -> Int {
+    var (low, high) = (places.startIndex, places.endIndex)
+    while low < high {
+      let middle = (low + high) / 2
+      let other = places[middle]
+      if (other.sequence, other.position) < (place.sequence, place.position) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low
+  }
+}
