@@ -8,7 +8,7 @@ package import FileIO
 /// one content is installed by one thread at a time.
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
-  let journal: any InstallJournal
+  package let journal: any InstallJournal
 
   /// The name of the link to the version in use.
   static let currentName = "current"
@@ -49,8 +49,10 @@ package final class ContentLibrary: Sendable {
   ///
   /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
   /// staging as it was. `current` only moves forward: an older version is installed beside it.
+  /// Unless `switching`, it is installed beside the current version, if there is one.
   package func install(
-    _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile]
+    _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
+    switching: Bool = true
   ) throws {
     try staging.syncFileSystem()
     try journal.announce(content, files: files)
@@ -64,12 +66,28 @@ package final class ContentLibrary: Sendable {
       try staging.exchange(name, with: home, version)
     }
     try home.sync()
-    try switchCurrent(of: home, to: content.version)
+    if try switching || Self.current(in: home) == nil {
+      try switchCurrent(of: home, to: content.version)
+    }
     try journal.confirm(content.contentIdentifier, content.version)
+  }
+
+  /// Makes an installed version current if it is newer than the one that is.
+  package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
+    try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
   }
 
   private func switchCurrent(of home: Directory, to version: ContentVersion) throws {
     if let current = try Self.current(in: home), current >= version { return }
+    try pointCurrent(of: home, to: version)
+  }
+
+  /// Makes `current` name `version`, or nothing for nil; one rename, durable when it returns.
+  func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
+    guard let version else {
+      try home.removeFile(Self.currentName)
+      return try home.sync()
+    }
     try home.removeFile(Self.newCurrentName)
     try home.createLink(Self.newCurrentName, to: version.rawValue)
     try home.rename(Self.newCurrentName, to: home, Self.currentName)
@@ -151,7 +169,8 @@ package final class ContentLibrary: Sendable {
       if try isMoved(content, files) {
         let home = try folder.products.directory(content.contentIdentifier.rawValue)
         try home.sync()
-        try switchCurrent(of: home, to: content.version)
+        // Whether it replaces a current version is its download's to say, which goes on.
+        if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
         try journal.confirm(content.contentIdentifier, content.version)
       } else {
         try journal.forget(content.contentIdentifier, content.version)

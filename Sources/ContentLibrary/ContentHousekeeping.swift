@@ -1,0 +1,86 @@
+package import ContentModel
+import FileIO
+
+/// Removing, pinning and collecting; never what a lease holds.
+extension ContentLibrary {
+  /// Removes a version and its folder; durable and old or new at any instant.
+  ///
+  /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
+  /// process holds a lease on it, `notInstalled` when it is not there.
+  package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    guard try isInstalled(content, version) else {
+      throw ContentError(
+        .notInstalled, "\(content) \(version) is not installed",
+        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    }
+    let home = try folder.products.directory(content.rawValue)
+    let doomed = try home.directory(version.rawValue)
+    guard try doomed.tryLock(alone: true) else {
+      throw ContentError(
+        .contentInUse, "\(content) \(version) is in use by another process",
+        remedy: "Remove it once nobody uses it", subject: content.rawValue)
+    }
+    if try currentVersion(of: content) == version {
+      let others = try journal.installed().filter {
+        $0.contentIdentifier == content && $0.version != version
+      }
+      try pointCurrent(of: home, to: others.map(\.version).max())
+    }
+    // Into staging, whose leftovers the next start removes.
+    let name = "removed-\(content)-\(version)"
+    try folder.staging.removeTree(name)
+    try home.rename(version.rawValue, to: folder.staging, name)
+    try home.sync()
+    try journal.forget(content, version)
+    try journal.setPin(false, on: ContentKey(content, version))
+    try folder.staging.removeTree(name)
+  }
+
+  /// Makes an installed version the current one, newer or older than the one that was.
+  package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
+    guard try isInstalled(content, version) else {
+      throw ContentError(
+        .notInstalled, "\(content) \(version) is not installed",
+        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    }
+    try pointCurrent(of: folder.products.directory(content.rawValue), to: version)
+  }
+
+  /// Removes what `policy` lets go; `protecting` names versions that unfinished downloads need.
+  package func collect(
+    _ policy: CollectionPolicy, protecting needed: Set<ContentKey> = []
+  ) throws -> CollectionReport {
+    var report = CollectionReport()
+    let candidates = try candidates(needed)
+    report.bytesLeft = candidates.reduce(0) { $0 + $1.content.size }
+    let plan = policy.plan(candidates)
+    for candidate in plan.surplus { try collect(candidate.content, &report) }
+    for candidate in plan.overQuota {
+      guard let quota = policy.maximumBytes, report.bytesLeft > quota else { break }
+      try collect(candidate.content, &report)
+    }
+    return report
+  }
+
+  private func collect(_ content: InstalledContent, _ report: inout CollectionReport) throws {
+    do {
+      try remove(content.contentIdentifier, content.version)
+      report.removed.append(content)
+      report.bytesLeft -= content.size
+    } catch let error as ContentError where error.code == .contentInUse {
+      report.leased.append(content)
+    }
+  }
+
+  private func candidates(_ needed: Set<ContentKey>) throws -> [CollectionCandidate] {
+    let protected = try journal.pins().union(needed)
+    return try list().map { content, isCurrent in
+      let folder = try folder.products.directory(content.contentIdentifier.rawValue)
+        .status(of: content.version.rawValue)
+      let key = ContentKey(content.contentIdentifier, content.version)
+      return CollectionCandidate(
+        content: content, isCurrent: isCurrent, isProtected: protected.contains(key),
+        lastUse: folder?.accessed ?? 0)
+    }
+  }
+}
