@@ -54,7 +54,8 @@ package struct CatalogueSnapshot: Sendable {
   /// Every product of the store, in order.
   package var identifiers: [ProductIdentifier] { listing.products.keys.sorted() }
 
-  /// Every version of the product's content that the store has, newest first.
+  /// Every version of the product's contents that the store has: its own first, then by content
+  /// identifier; the newest of each first.
   package func offers(of product: ProductIdentifier) -> [ContentOffer] {
     listing.products[product]?.offers ?? []
   }

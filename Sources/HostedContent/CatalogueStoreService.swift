@@ -44,6 +44,7 @@ final class CatalogueStoreService: StoreService {
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
     try await onSerial {
       let product = try self.catalogue.refresh().product(payment.productIdentifier)
+      if payment.simulatesAskToBuy { return .deferred }
       let grant = try self.grants.grant(transaction: transaction) {
         Grant(
           transactionIdentifier: transaction, date: self.clock.now().timeIntervalSince1970,

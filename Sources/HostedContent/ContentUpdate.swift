@@ -26,18 +26,50 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   }
 }
 
+/// A content that the store offers in an older version only than the library has.
+///
+/// It is reported, since a store that goes back deserves a look; nothing is installed by it.
+public struct ContentDowngrade: Hashable, Codable, Sendable {
+  /// The product.
+  public let productIdentifier: ProductIdentifier
+  /// The content.
+  public let contentIdentifier: ProductIdentifier
+  /// The newest version in the library.
+  public let installed: ContentVersion
+  /// The version that the catalogue offers.
+  public let offered: ContentVersion
+}
+
 /// Compares what is offered with what is installed; pure.
-enum UpdateMonitor {
-  /// The updates for `products`, by product and content; what is not installed is no update.
-  static func updates(
-    of products: [Product], installed: [ProductIdentifier: ContentVersion]
-  ) -> [ContentUpdate] {
-    products.sorted { $0.productIdentifier < $1.productIdentifier }.flatMap { product in
-      product.contents.compactMap { offer in
-        guard let version = installed[offer.contentIdentifier], version < offer.version else {
-          return nil
+struct UpdateComparison: Hashable, Sendable {
+  /// Newer versions, by product and content; what is not installed is no update.
+  private(set) var updates: [ContentUpdate] = []
+  /// Older versions, by product and content.
+  private(set) var downgrades: [ContentDowngrade] = []
+
+  /// `current` is what is in use; a newer version beside it needs no update.
+  init(
+    of products: [Product], installed: [InstalledContent],
+    current: [ProductIdentifier: ContentVersion]
+  ) {
+    var newest: [ProductIdentifier: ContentVersion] = [:]
+    for content in installed {
+      let known = newest[content.contentIdentifier] ?? content.version
+      newest[content.contentIdentifier] = max(known, content.version)
+    }
+    for product in products.sorted(by: { $0.productIdentifier < $1.productIdentifier }) {
+      for offer in product.contents {
+        guard let version = newest[offer.contentIdentifier] else { continue }
+        if version < offer.version {
+          let inUse = current[offer.contentIdentifier] ?? version
+          updates.append(ContentUpdate(of: offer, from: inUse))
+        } else if version > offer.version {
+          downgrades.append(
+            ContentDowngrade(
+              productIdentifier: product.productIdentifier,
+              contentIdentifier: offer.contentIdentifier, installed: version,
+              offered: offer.version))
         }
-        return ContentUpdate(of: offer, from: version)
       }
     }
   }

@@ -8,7 +8,7 @@ import Synchronization
 /// observers hear of it. Observers are held weakly and called without a lock.
 final class Delivery: Sendable {
   private let target: DispatchQueue
-  private let productsPath: String
+  private let library: ReportLibrary
   private let state: Mutex<State>
 
   private struct State {
@@ -21,28 +21,44 @@ final class Delivery: Sendable {
         .map { PaymentTransaction(report: $1) }
     }
 
-    /// Progress that waits for the delivery queue, a batch a call.
-    var waitingProgress: [[String: DownloadProgress]] = []
-    /// Whether the last batch may take newer progress: nothing was handed over after it.
-    var takesProgress = false
+    /// What waits for the delivery queue, in its order.
+    var outbox: [Letter] = []
+    /// When the delivery queue will look into it; nil when nobody has asked it to.
+    var expected: DispatchTime?
+    /// When changes of downloads were told last.
+    var lastTold = DispatchTime(uptimeNanoseconds: 1)
     var observers: [WeakObserver] = []
     var hasBeenObserved = false
-    weak var queue: PaymentQueue?
+    weak var delegate: (any PaymentQueueDelegate)?
+    var storefront: Storefront?
+    /// Observers of streams, which nobody else holds; nil once the queue is closed.
+    var streams: [StreamObserver]? = []
+    /// Called when the seller says that content may have changed.
+    var onContentPublished: [@Sendable () -> Void] = []
+  }
+
+  /// Something to be told. Only neighbours of one kind are merged, so that nothing changes places.
+  fileprivate enum Letter {
+    case changes(WaitingReports)
+    case progress([String: DownloadProgress])
+    case call(@Sendable () -> Void)
   }
 
   private struct WeakObserver {
     weak var observer: (any PaymentTransactionObserver)?
   }
 
-  init(on target: DispatchQueue, productsPath: String, transactions: [TransactionRecord]) {
+  init(on target: DispatchQueue, library: ReportLibrary, transactions: [TransactionRecord]) {
     self.target = target
-    self.productsPath = productsPath
-    let reports = transactions.map { ($0.id, TransactionReport($0, productsPath: productsPath)) }
-    state = Mutex(State(reports: Dictionary(reports) { first, _ in first }))
+    self.library = library
+    var reports: [String: TransactionReport] = [:]
+    reports.reserveCapacity(transactions.count)
+    for record in transactions { reports[record.id] = TransactionReport(record, in: library) }
+    state = Mutex(State(reports: reports))
   }
 
   /// Names the queue that observers are told about; once, before anything is delivered.
-  func attach(to queue: PaymentQueue) { state.withLock { $0.queue = queue } }
+  func attach(to queue: PaymentQueue) { library.queue = queue }
 
   /// Handles to the unfinished transactions, as reported last.
   var transactions: [PaymentTransaction] {
@@ -64,7 +80,7 @@ final class Delivery: Sendable {
       defer { state.hasBeenObserved = true }
       return (true, !state.hasBeenObserved)
     }
-    if isNew, !isFirst { target.async { self.tellWhatIsUnfinished(observer) } }
+    if isNew, !isFirst { deliver { self.tellWhatIsUnfinished(observer) } }
     return isFirst
   }
 
@@ -75,9 +91,10 @@ final class Delivery: Sendable {
   }
 
   private func tellWhatIsUnfinished(_ observer: any PaymentTransactionObserver) {
-    let (queue, transactions, stillThere) = state.withLock { state in
+    let queue = library.queue
+    let (transactions, stillThere) = state.withLock { state in
       (
-        state.queue, state.transactions,
+        state.transactions,
         state.observers.contains { $0.observer === observer }
       )
     }
@@ -88,8 +105,8 @@ final class Delivery: Sendable {
   }
 
   private func tell(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
-    let (queue, observers) = state.withLock { ($0.queue, $0.observers.compactMap(\.observer)) }
-    guard let queue else { return }
+    let observers = observers
+    guard let queue = library.queue else { return }
     // One that another observer has just removed is not told any more.
     for observer in observers where isThere(observer) { body(queue, observer) }
   }
@@ -98,12 +115,149 @@ final class Delivery: Sendable {
     state.withLock { $0.observers.contains { $0.observer === observer } }
   }
 
+  /// The observers that are still there.
+  var observers: [any PaymentTransactionObserver] {
+    state.withLock { $0.observers.compactMap(\.observer) }
+  }
+
+  var delegate: (any PaymentQueueDelegate)? {
+    get { state.withLock { $0.delegate } }
+    set { state.withLock { $0.delegate = newValue } }
+  }
+
+  /// The storefront as it was reported last.
+  var storefront: Storefront? { state.withLock { $0.storefront } }
+
+  // MARK: Streams
+
+  /// Holds a stream's observer; false when the queue is closed.
+  func hold(_ stream: StreamObserver) -> Bool {
+    state.withLock { state in
+      state.streams?.append(stream)
+      return state.streams != nil
+    }
+  }
+
+  func letGo(_ stream: StreamObserver) {
+    state.withLock { $0.streams?.removeAll { $0 === stream } }
+  }
+
+  /// Ends all streams, after everything that was reported before.
+  func endStreams() {
+    let streams = state.withLock { state in
+      defer { state.streams = nil }
+      return state.streams ?? []
+    }
+    guard !streams.isEmpty else { return }
+    deliver { streams.forEach { $0.finish() } }
+  }
+
+  // MARK: What the seller says
+
+  /// Reports that a restore finished, or failed.
+  func report(restoreEnded error: ContentError?) {
+    deliver {
+      self.tell { queue, observer in
+        if let error {
+          observer.paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error)
+        } else {
+          observer.paymentQueueRestoreCompletedTransactionsFinished(queue)
+        }
+      }
+    }
+  }
+
+  /// Adds what is called on the delivery queue when the seller says that content may have changed.
+  func onContentPublished(_ body: @escaping @Sendable () -> Void) {
+    state.withLock { $0.onContentPublished.append(body) }
+  }
+
+  func reportContentPublished() {
+    deliver { self.state.withLock { $0.onContentPublished }.forEach { $0() } }
+  }
+
+  func report(revoked products: [ProductIdentifier]) {
+    deliver {
+      self.tell { $1.paymentQueue($0, didRevokeEntitlementsForProductIdentifiers: products) }
+    }
+  }
+
+  /// Notes the storefront; `refuse` gets the purchasing transactions that must not go on in it.
+  func report(
+    storefront: Storefront, isNew: Bool, refuse: @escaping @Sendable (PaymentTransaction) -> Void
+  ) {
+    deliver {
+      let delegate = self.state.withLock { state in
+        state.storefront = storefront
+        return state.delegate
+      }
+      guard isNew else { return }
+      self.tell { queue, observer in observer.paymentQueueDidChangeStorefront(queue) }
+      guard let queue = self.library.queue, let delegate else { return }
+      for transaction in self.transactions where transaction.transactionState == .purchasing {
+        if !delegate.paymentQueue(queue, shouldContinue: transaction, in: storefront) {
+          refuse(transaction)
+        }
+      }
+    }
+  }
+
+  /// Asks the observers whether a promoted payment is added; `add` is called when one says so.
+  func ask(
+    _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
+  ) {
+    deliver {
+      var isWanted = false
+      self.tell { queue, observer in
+        if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
+          isWanted = true
+        }
+      }
+      if isWanted { add() }
+    }
+  }
+
   // MARK: Reports
 
   /// Hands a report over, behind all that were before it.
   private func deliver(_ body: @escaping @Sendable () -> Void) {
-    state.withLock { $0.takesProgress = false }
-    target.async(execute: body)
+    send { _ in (.call(body), .now()) }
+  }
+
+  /// Puts a letter into the outbox and sees to it that somebody looks by its time.
+  ///
+  /// `write` may take the last letter out of the outbox, to merge it into its own.
+  private func send(_ write: (inout State) -> (letter: Letter, time: DispatchTime)) {
+    let time: DispatchTime? = state.withLock { state in
+      let (letter, time) = write(&state)
+      state.outbox.append(letter)
+      if let expected = state.expected, expected <= time { return nil }
+      state.expected = time
+      return time
+    }
+    guard let time else { return }
+    if time <= .now() {
+      target.async { self.empty() }
+    } else {
+      target.asyncAfter(deadline: time) { self.empty() }
+    }
+  }
+
+  /// Tells what is in the outbox; on the delivery queue.
+  private func empty() {
+    let letters = state.withLock { state in
+      state.expected = nil
+      if state.outbox.contains(where: \.isChanges) { state.lastTold = .now() }
+      defer { state.outbox = [] }
+      return state.outbox
+    }
+    for letter in letters {
+      switch letter {
+      case .changes(let reports): tell(reports)
+      case .progress(let progress): tell(progress)
+      case .call(let body): body()
+      }
+    }
   }
 
   /// Reports transactions that were added or changed state.
@@ -115,12 +269,31 @@ final class Delivery: Sendable {
   }
 
   /// Reports the downloads named `ids` of transactions that stand as `records` say.
+  ///
+  /// At once when little happens; when much does, what changed within a few milliseconds shares a
+  /// call, so that a thousand downloads do not make thousands of calls a second.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
-    deliver {
-      let known = records.flatMap { PaymentTransaction(report: self.updated($0)).downloads }
-      let wanted = Set(ids)
-      let downloads = known.filter { wanted.contains($0.id) }
-      if !downloads.isEmpty { self.tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
+    send { state in
+      var reports = WaitingReports()
+      if case .changes(let waiting) = state.outbox.last {
+        reports = waiting
+        state.outbox.removeLast()
+      }
+      reports.add(ids, of: records)
+      return (.changes(reports), max(.now(), state.lastTold + Self.pause))
+    }
+  }
+
+  /// The least time between two calls about changed downloads, unless something else is told.
+  private static let pause = DispatchTimeInterval.milliseconds(20)
+
+  private func tell(_ reports: WaitingReports) {
+    for call in reports.calls {
+      let wanted = Set(call.downloads)
+      let downloads = call.records
+        .flatMap { PaymentTransaction(report: updated($0)).downloads }
+        .filter { wanted.contains($0.id) }
+      if !downloads.isEmpty { tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
     }
   }
 
@@ -129,32 +302,34 @@ final class Delivery: Sendable {
   /// While an observer blocks, newer progress takes the place of what waits, so that nothing piles
   /// up before the reports that follow; it never moves before a report that was handed over.
   func report(progress: [String: DownloadProgress]) {
-    let isMerged = state.withLock { state in
-      if state.takesProgress, let last = state.waitingProgress.popLast() {
-        state.waitingProgress.append(last.merging(progress) { $1 })
-        return true
+    send { state in
+      var merged = progress
+      if case .progress(let waiting) = state.outbox.last {
+        merged = waiting.merging(progress) { $1 }
+        state.outbox.removeLast()
       }
-      state.waitingProgress.append(progress)
-      state.takesProgress = true
-      return false
+      return (.progress(merged), .now())
     }
-    guard !isMerged else { return }
-    target.async {
-      let progress = self.state.withLock { state in
-        let batch = state.waitingProgress.removeFirst()
-        if state.waitingProgress.isEmpty { state.takesProgress = false }
-        return batch
+  }
+
+  private func tell(_ progress: [String: DownloadProgress]) {
+    var moved: [Download] = []
+    for transaction in owners(of: progress.keys) {
+      for download in transaction.downloads {
+        guard let progress = progress[download.id] else { continue }
+        transaction.report.update(progress, of: download.id)
+        if download.state == .active { moved.append(download) }
       }
-      var moved: [Download] = []
-      for transaction in self.transactions {
-        for download in transaction.downloads {
-          guard let progress = progress[download.id] else { continue }
-          transaction.report.update(progress, of: download.id)
-          if download.state == .active { moved.append(download) }
-        }
-      }
-      if !moved.isEmpty { self.tell { $1.paymentQueue($0, updatedDownloads: moved) } }
     }
+    if !moved.isEmpty { tell { $1.paymentQueue($0, updatedDownloads: moved) } }
+  }
+
+  /// The transactions of downloads, in the queue's order; no others are looked at.
+  private func owners(of downloads: some Sequence<String>) -> [PaymentTransaction] {
+    let ids = Set(downloads.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+    let reports = state.withLock { state in ids.compactMap { state.reports[$0] } }
+    return reports.map { ($0.record.sequence, $0) }.sorted { $0.0 < $1.0 }
+      .map { PaymentTransaction(report: $1) }
   }
 
   /// Reports transactions that were finished.
@@ -175,11 +350,17 @@ final class Delivery: Sendable {
   private func updated(_ record: TransactionRecord) -> TransactionReport {
     let report = state.withLock { state in
       if let known = state.reports[record.id] { return known }
-      let new = TransactionReport(record, productsPath: productsPath)
+      let new = TransactionReport(record, in: library)
       state.reports[record.id] = new
       return new
     }
     report.update(record)
     return report
+  }
+}
+
+extension Delivery.Letter {
+  fileprivate var isChanges: Bool {
+    if case .changes = self { true } else { false }
   }
 }

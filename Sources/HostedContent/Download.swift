@@ -47,7 +47,7 @@ public struct Download: Sendable, Identifiable {
   public var contentURL: URL? {
     guard record.state == .finished else { return nil }
     return URL(
-      filePath: "\(report.productsPath)/\(contentIdentifier)/\(contentVersion)",
+      filePath: "\(report.library.productsPath)/\(contentIdentifier)/\(contentVersion)",
       directoryHint: .isDirectory)
   }
 

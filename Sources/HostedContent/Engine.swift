@@ -1,11 +1,13 @@
 import ContentLibrary
 import ContentModel
 import Dispatch
+import Synchronization
 
 /// The shell around the state machine: journals what it decides, then carries it out.
 ///
-/// One event at a time on a serial queue of its own; work runs on other threads and comes back as
-/// events. Observers are told through `Delivery` and can never make the engine wait.
+/// Events are decided one after the other on a serial queue of its own; those that wait together
+/// are journaled together. Work runs on other threads and comes back as events. Observers are told
+/// through `Delivery` and can never make the engine wait.
 // Sendable because every stored variable is touched on `serial` only.
 final class Engine: @unchecked Sendable {
   private let serial = DispatchQueue(label: "hostedcontent.engine")
@@ -14,14 +16,27 @@ final class Engine: @unchecked Sendable {
   private let library: ContentLibrary
   private let journal: any QueueJournal
   private let pipeline: Pipeline
-  private let delivery: Delivery
-  private let seller: Seller
+  let delivery: Delivery
+  let seller: Seller
+  let diagnostics: Diagnostics
 
+  /// Events that wait to be handled, in their order.
+  private let inbox = Mutex(Inbox())
   private var state: QueueState
   private var boards: [String: WorkBoard] = [:]
   private var progress: ProgressReports
   private var ticker: (any DispatchSourceTimer)?
   private var isClosed = false
+  private let closing = Atomic(false)
+
+  private struct Inbox {
+    var events: [QueueEvent] = []
+    /// Whether the serial queue will look into it.
+    var isExpected = false
+  }
+
+  /// Events that are journaled at once at most, so that neither the ticker nor `close` wait long.
+  private static let groupLimit = 256
 
   init(
     state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
@@ -33,17 +48,27 @@ final class Engine: @unchecked Sendable {
     self.pipeline = pipeline
     self.delivery = delivery
     seller = Seller(service)
+    diagnostics = Diagnostics(now: pipeline.clock.now)
     progress = ProgressReports(clock: pipeline.clock)
     seller.onAnswer = { [weak self] in self?.submit($0) }
   }
 
   /// Takes an event from any thread; it is handled soon, in the order of submission.
   func submit(_ event: QueueEvent) {
-    serial.async { self.handle(event) }
+    let isExpected = inbox.withLock { inbox in
+      inbox.events.append(event)
+      defer { inbox.isExpected = true }
+      return inbox.isExpected
+    }
+    if !isExpected { serial.async { self.handleWaiting() } }
   }
+
+  /// Whether the queue is being closed, or is.
+  var isClosing: Bool { closing.load(ordering: .relaxed) }
 
   /// Stops all work, keeps what was fetched, and waits until nothing runs any more.
   func close() {
+    closing.store(true, ordering: .relaxed)
     serial.sync {
       isClosed = true
       boards.values.forEach { $0.stop() }
@@ -51,19 +76,65 @@ final class Engine: @unchecked Sendable {
     runningWork.wait()
     serial.sync { stopTicking() }
     seller.close()
+    diagnostics.close()
   }
 
   // MARK: Deciding
 
+  private func handleWaiting() {
+    let (events, isMore) = inbox.withLock { inbox in
+      let group = Array(inbox.events.prefix(Self.groupLimit))
+      inbox.events.removeFirst(group.count)
+      inbox.isExpected = !inbox.events.isEmpty
+      return (group, inbox.isExpected)
+    }
+    if !isClosed {
+      if events.count == 1 || !handleTogether(events) { events.forEach(handle) }
+    }
+    if isMore { serial.async { self.handleWaiting() } }
+  }
+
+  /// An event, what it led to, and the state that its effects are carried out in.
+  private struct Step {
+    let event: QueueEvent
+    let decision: QueueDecision
+    let state: QueueState
+  }
+
+  /// Journals what `events` lead to in one commit, which costs one sync instead of many, and then
+  /// carries out each one's effects; false when it could not be journaled, and nothing was done.
+  private func handleTogether(_ events: [QueueEvent]) -> Bool {
+    var next = state
+    let steps = events.map { event in
+      let decision = next.apply(event)
+      return Step(event: event, decision: decision, state: next)
+    }
+    let changes = steps.flatMap(\.decision.changes)
+    do {
+      try commit(changes)
+    } catch {
+      // Alone, some of them may be written; each of the others says itself that it was not.
+      return false
+    }
+    for step in steps {
+      if case .workEnded(let id, _) = step.event { endWork(on: id) }
+      state = step.state
+      diagnostics.tell(step.event)
+      step.decision.effects.forEach(perform)
+    }
+    return true
+  }
+
   private func handle(_ event: QueueEvent) {
-    guard !isClosed else { return }
     if case .workEnded(let id, _) = event { endWork(on: id) }
     var next = state
     var decision = next.apply(event)
     do {
-      if !decision.changes.isEmpty { try journal.commit(decision.changes) }
+      try commit(decision.changes)
     } catch {
       let error = ContentError(error, while: "writing the journal")
+      diagnostics.count { $0.journalFailures += 1 }
+      diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
       delivery.report(error: error)
       guard let substitute = Self.substitute(for: event, error) else { return }
       next = state
@@ -74,7 +145,14 @@ final class Engine: @unchecked Sendable {
       if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
     }
     state = next
+    diagnostics.tell(event)
     decision.effects.forEach(perform)
+  }
+
+  private func commit(_ changes: [JournalChange]) throws {
+    guard !changes.isEmpty else { return }
+    try journal.commit(changes)
+    diagnostics.count { $0.journalCommits += 1 }
   }
 
   /// What happens in memory alone when an event could not be journaled; nil when it must not happen.
@@ -85,14 +163,15 @@ final class Engine: @unchecked Sendable {
     switch event {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
       .activeLimitChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
-      .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred):
+      .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred), .restoreRequested,
+      .restoreEnded:
       [event]
     case .paymentAdded(let id, _):
       [event, .purchaseAnswered(transaction: id, .failed(error))]
     case .purchaseAnswered(let id, .purchased):
       [.purchaseAnswered(transaction: id, .failed(error))]
     case .workEnded(let id, .installed): [.workEnded(download: id, .failed(error))]
-    case .restored, .finishRequested: nil
+    case .restored, .granted, .finishRequested: nil
     }
   }
 
@@ -101,14 +180,16 @@ final class Engine: @unchecked Sendable {
   private func perform(_ effect: QueueEffect) {
     switch effect {
     case .purchase(let id, let payment): seller.purchase(payment, transaction: id)
+    case .restore(let account): seller.restore(account: account)
+    case .reportRestoreEnded(let error): delivery.report(restoreEnded: error)
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): boards[id]?.stop()
     case .discardStaging(let id): discardStaging(for: id)
     case .reportTransactions(let ids):
       delivery.report(transactions: ids.compactMap(state.transaction))
     case .reportDownloads(let ids):
-      let wanted = Set(ids)
-      let owners = state.transactions.filter { $0.downloads.contains { wanted.contains($0.id) } }
+      let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+        .compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
       delivery.report(downloads: ids, of: owners)
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
@@ -133,6 +214,7 @@ final class Engine: @unchecked Sendable {
           error.code == .stopped
           ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
       }
+      self?.diagnostics.count { $0.take(result, board) }
       self?.submit(.workEnded(download: download.id, result))
     }
   }
@@ -176,6 +258,19 @@ final class Engine: @unchecked Sendable {
   private func reportProgress(of boards: [String: WorkBoard]) {
     let moved = progress.take(from: boards)
     if !moved.isEmpty { delivery.report(progress: moved) }
+  }
+}
+
+extension QueueStatistics {
+  fileprivate mutating func take(_ result: WorkResult, _ board: WorkBoard) {
+    switch result {
+    case .installed: installs += 1
+    case .failed: failures += 1
+    case .stopped: stops += 1
+    }
+    let bytes = board.archiveBytes
+    bytesFetched += bytes.fetched
+    bytesReused += bytes.reused
   }
 }
 

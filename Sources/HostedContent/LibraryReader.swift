@@ -6,7 +6,7 @@ public import FoundationEssentials
 
 /// A library as it is, read without a lock, also while a queue works on it.
 public struct LibraryReader: Sendable {
-  private let library: ContentLibrary
+  let library: ContentLibrary
   private let journal: SQLiteJournal
 
   /// Opens the library; throws `fileMissing` when there is none, and journal errors.
@@ -45,7 +45,9 @@ public struct LibraryReader: Sendable {
 
   /// The updates that `products` offer for what is installed.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
-    UpdateMonitor.updates(of: products, installed: try library.currentVersions())
+    UpdateComparison(
+      of: products, installed: try journal.installed(), current: try library.currentVersions()
+    ).updates
   }
 
   /// Unfinished transactions as the journal has them, in their order.

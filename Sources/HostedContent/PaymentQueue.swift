@@ -13,10 +13,10 @@ import FoundationEssentials
 /// lead to is reported to the observers. Source: `SKPaymentQueue`.
 public final class PaymentQueue: Sendable {
   private let configuration: Configuration
-  private let library: ContentLibrary
-  private let service: any StoreService
-  private let delivery: Delivery
-  private let engine: Engine
+  let library: ContentLibrary
+  let service: any StoreService
+  let delivery: Delivery
+  let engine: Engine
   private let lock: LibraryLock
 
   /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
@@ -41,7 +41,8 @@ public final class PaymentQueue: Sendable {
       ?? CatalogueStoreService(configuration, libraryFolder: folder.root)
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
-      productsPath: folder.products.path, transactions: transactions)
+      library: ReportLibrary(productsPath: folder.products.path, journal: journal),
+      transactions: transactions)
     engine = Engine(
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
@@ -49,6 +50,7 @@ public final class PaymentQueue: Sendable {
       pipeline: Pipeline(library: library, store: configuration.store, clock: configuration.clock),
       delivery: delivery, service: service)
     delivery.attach(to: self)
+    engine.listen(to: service)
   }
 
   deinit { close() }
@@ -59,6 +61,18 @@ public final class PaymentQueue: Sendable {
   public func close() {
     engine.close()
     lock.release()
+    delivery.endStreams()
+  }
+
+  /// Adds a stream's observer, which is held until the stream ends.
+  func begin(_ stream: StreamObserver) {
+    if delivery.hold(stream) { add(stream) } else { stream.finish() }
+  }
+
+  /// Lets a stream's observer go.
+  func end(_ stream: StreamObserver) {
+    remove(stream)
+    delivery.letGo(stream)
   }
 
   // MARK: Observers
@@ -72,6 +86,21 @@ public final class PaymentQueue: Sendable {
 
   /// Removes an observer; a call that is under way still ends.
   public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
+
+  /// The observers that are still there.
+  public var transactionObservers: [any PaymentTransactionObserver] { delivery.observers }
+
+  /// Who is asked whether a transaction goes on; held weakly.
+  public var delegate: (any PaymentQueueDelegate)? {
+    get { delivery.delegate }
+    set { delivery.delegate = newValue }
+  }
+
+  /// Where the account buys, as the seller said last; nil when it did not say.
+  public var storefront: Storefront? { delivery.storefront }
+
+  /// Whether payments can be added: until the queue is closed.
+  public var canMakePayments: Bool { !engine.isClosing }
 
   // MARK: Transactions
 
@@ -88,6 +117,28 @@ public final class PaymentQueue: Sendable {
     return id
   }
 
+  /// Decides a deferred payment that was added with `simulatesAskToBuy`, as a parent would.
+  ///
+  /// Approved, it is bought now. Throws what buying it throws, and `usage` for any other transaction.
+  public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
+    var payment = transaction.payment
+    let product = payment.productIdentifier
+    guard payment.simulatesAskToBuy, transaction.transactionState == .deferred else {
+      throw ContentError(
+        .usage, "The transaction for \(product) does not wait for a simulated decision",
+        remedy: "Add a payment with simulatesAskToBuy, and wait until it is deferred",
+        subject: transaction.id)
+    }
+    payment.simulatesAskToBuy = false
+    let declined = ContentError(
+      .notEntitled, "The purchase of \(product) was declined", remedy: "Ask again",
+      subject: product.rawValue)
+    let outcome =
+      try isApproved
+      ? await service.purchase(payment, transaction: transaction.id) : .failed(declined)
+    engine.submit(.purchaseAnswered(transaction: transaction.id, outcome))
+  }
+
   /// Takes a transaction out for good; its unfinished downloads are cancelled.
   ///
   /// Finish what is purchased, failed or restored, once it was delivered. A `.purchasing` or
@@ -96,7 +147,17 @@ public final class PaymentQueue: Sendable {
     engine.submit(.finishRequested(transaction: transaction.id))
   }
 
-  private static func newIdentifier() -> String { UUID().uuidString.lowercased() }
+  /// Restores the account's finished purchases: each comes as a new `.restored` transaction with its
+  /// `original` and fresh downloads, which wait to be started.
+  ///
+  /// The end is reported apart from the downloads' ends, by
+  /// `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`; nothing to restore is
+  /// success. A second restore meanwhile is refused with `restoreUnderWay`.
+  public func restoreCompletedTransactions(withApplicationUsername account: String? = nil) {
+    engine.submit(.restoreRequested(account: account))
+  }
+
+  static func newIdentifier() -> String { UUID().uuidString.lowercased() }
 
   // MARK: Downloads
 
@@ -120,6 +181,11 @@ public final class PaymentQueue: Sendable {
     engine.submit(.cancelRequested(downloads: downloads.map(\.id)))
   }
 
+  /// Sets how many downloads are worked on at once, 1 to 32; those that are under way go on.
+  public func setMaximumActiveDownloads(_ limit: Int) {
+    engine.submit(.activeLimitChanged(limit))
+  }
+
   // MARK: Products and updates
 
   /// Looks up products by identifier; texts that are no identifiers come back as invalid.
@@ -136,18 +202,25 @@ public final class PaymentQueue: Sendable {
   ///
   /// Throws when the catalogue is not to be had; products that cannot be described are left out.
   public func updates() async throws -> [ContentUpdate] {
-    UpdateMonitor.updates(
-      of: try await service.allProducts().products, installed: try library.currentVersions())
+    try await compareWithCatalogue().updates
+  }
+
+  /// Compares what is installed with what the store offers now.
+  func compareWithCatalogue() async throws -> UpdateComparison {
+    UpdateComparison(
+      of: try await service.allProducts().products, installed: try library.journal.installed(),
+      current: try library.currentVersions())
   }
 
   /// Adds a restored transaction that carries the download of `update`; start and finish it.
   ///
+  /// Unless `switching`, the version is installed beside the current one, for `use(_:of:)` later.
   /// Returns the transaction's identifier. Throws `notEntitled` when the account was never granted
   /// the product, `productUnknown` when it is no longer offered.
   @discardableResult
-  public func add(_ update: ContentUpdate, applicationUsername: String? = nil) async throws
-    -> String
-  {
+  public func add(
+    _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
+  ) async throws -> String {
     let product = update.productIdentifier
     let grants = try await service.grants(account: applicationUsername)
     guard let original = grants.last(where: { $0.payment.productIdentifier == product }) else {
@@ -159,7 +232,10 @@ public final class PaymentQueue: Sendable {
     let contents = offers.filter { $0.contentIdentifier == update.contentIdentifier }
     guard !contents.isEmpty else { throw ContentError.notOffered(product.rawValue) }
     let id = Self.newIdentifier()
-    engine.submit(.restored(transaction: id, original: original, contents: contents))
+    engine.submit(
+      .restored(
+        transaction: id, original: original, contents: contents,
+        purpose: .update(switching: switching)))
     return id
   }
 

@@ -15,7 +15,7 @@ extension PaymentQueue {
     public var service: (any StoreService)?
     /// Where grants are remembered; nil for `grants.json` in the library.
     public var grantsFile: URL?
-    /// How many downloads are worked on at once, 1 or more.
+    /// How many downloads are worked on at once, 1 to 32.
     public var maximumActiveDownloads = 3
     /// A serial queue on which observers are called; nil for one of the queue's own.
     public var deliveryQueue: DispatchQueue?

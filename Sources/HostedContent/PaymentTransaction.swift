@@ -22,10 +22,22 @@ public struct PaymentTransaction: Sendable, Identifiable {
   public var transactionDate: Date? {
     report.record.grant.map { Date(timeIntervalSince1970: $0.date) }
   }
-  /// The seller's signed receipt (JWS); nil when the seller holds no key.
-  public var transactionReceipt: String? { report.record.grant?.receipt }
+  /// The seller's signed receipt (JWS); nil when the seller holds no key, or it cannot be read.
+  ///
+  /// Read from the library's journal each time, which may block for as long as a commit takes.
+  public var transactionReceipt: String? {
+    report.record.grant.flatMap { $0.receipt ?? report.library.receipt(of: id) }
+  }
   /// The purchase that is restored or updated; only when restored.
-  public var original: Grant? { report.record.original }
+  ///
+  /// Its receipt is read as `transactionReceipt` is.
+  public var original: Grant? {
+    report.record.original.map { original in
+      Grant(
+        transactionIdentifier: original.transactionIdentifier, date: original.date,
+        payment: original.payment, receipt: transactionReceipt)
+    }
+  }
   /// Why it failed; only when failed.
   public var error: ContentError? { report.record.error }
   /// Its downloads; empty for a product without content, and before it is purchased.
@@ -42,38 +54,73 @@ extension PaymentTransaction: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(report)) }
 }
 
-/// What was reported last of a transaction and its downloads; shared by all handles to it.
-final class TransactionReport: Sendable {
-  let id: String
+/// What the handles of one library share.
+final class ReportLibrary: Sendable {
   /// The path of a library's `products` folder, for content URLs.
   let productsPath: String
-  private let state: Mutex<(record: TransactionRecord, progress: [String: DownloadProgress])>
+  private let journal: any QueueJournal
+  private let owner = Mutex(Owner())
 
-  init(_ record: TransactionRecord, productsPath: String) {
-    id = record.id
-    self.productsPath = productsPath
-    state = Mutex((record, [:]))
+  private struct Owner {
+    weak var queue: PaymentQueue?
   }
+
+  init(productsPath: String, journal: any QueueJournal) {
+    self.productsPath = productsPath
+    self.journal = journal
+  }
+
+  /// The queue, while there is one.
+  var queue: PaymentQueue? {
+    get { owner.withLock { $0.queue } }
+    set { owner.withLock { $0.queue = newValue } }
+  }
+
+  /// What cannot be read now may be asked for again; the queue itself does not depend on it.
+  func receipt(of transaction: String) -> String? {
+    do { return try journal.receipt(of: transaction) } catch { return nil }
+  }
+}
+
+/// What was reported last of a transaction and its downloads; shared by all handles to it.
+final class TransactionReport: Sendable {
+  let library: ReportLibrary
+  private let state: Mutex<State>
+
+  private struct State {
+    var record: TransactionRecord
+    /// By the download's identifier; nil while nothing moves, as in most.
+    var progress: [String: DownloadProgress]?
+  }
+
+  init(_ record: TransactionRecord, in library: ReportLibrary) {
+    self.library = library
+    state = Mutex(State(record: record))
+  }
+
+  var id: String { record.id }
 
   var record: TransactionRecord { state.withLock { $0.record } }
 
   func progress(of download: String) -> DownloadProgress? {
-    state.withLock { $0.progress[download] }
+    state.withLock { $0.progress?[download] }
   }
 
   /// Takes what `record` says; an attempt that begins has no progress yet.
   func update(_ record: TransactionRecord) {
     state.withLock { state in
-      let old = Dictionary(state.record.downloads.map { ($0.id, $0.state) }) { first, _ in first }
-      for download in record.downloads
-      where download.state == .active && old[download.id] != .active {
-        state.progress[download.id] = nil
+      if state.progress != nil {
+        let wasActive = Set(state.record.downloads.filter { $0.state == .active }.map(\.id))
+        for download in record.downloads
+        where download.state == .active && !wasActive.contains(download.id) {
+          state.progress?[download.id] = nil
+        }
       }
       state.record = record
     }
   }
 
   func update(_ progress: DownloadProgress, of download: String) {
-    state.withLock { $0.progress[download] = progress }
+    state.withLock { $0.progress = ($0.progress ?? [:]).merging([download: progress]) { $1 } }
   }
 }

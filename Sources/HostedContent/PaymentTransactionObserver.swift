@@ -22,6 +22,27 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   /// Something that was asked of the queue could not be done, such as finishing a `.purchasing`
   /// transaction, or could not be written down. Nothing was lost; the error says what to do.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError)
+
+  /// Every restored transaction was reported. Their downloads wait to be started.
+  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue)
+
+  /// The restore ended early; what was reported before stays.
+  func paymentQueue(
+    _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError)
+
+  /// The user chose a product outside the service. True adds the payment now; false refuses it, and
+  /// the service may add it later. One observer that says true is enough.
+  func paymentQueue(
+    _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
+  ) -> Bool
+
+  /// The account's storefront is another one; prices and products may be, too.
+  func paymentQueueDidChangeStorefront(_ queue: PaymentQueue)
+
+  /// The account lost these products; what is installed stays until the service removes it.
+  func paymentQueue(
+    _ queue: PaymentQueue,
+    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier])
 }
 
 extension PaymentTransactionObserver {
@@ -35,4 +56,39 @@ extension PaymentTransactionObserver {
 
   /// Does nothing.
   public func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {}
+
+  /// Does nothing.
+  public func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue) {}
+
+  /// Does nothing.
+  public func paymentQueue(
+    _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
+  ) {}
+
+  /// Refuses.
+  public func paymentQueue(
+    _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
+  ) -> Bool { false }
+
+  /// Does nothing.
+  public func paymentQueueDidChangeStorefront(_ queue: PaymentQueue) {}
+
+  /// Does nothing.
+  public func paymentQueue(
+    _ queue: PaymentQueue,
+    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
+  ) {}
+}
+
+/// Who is asked while a transaction is under way.
+///
+/// Source: `SKPaymentQueueDelegate`.
+public protocol PaymentQueueDelegate: AnyObject, Sendable {
+  /// The storefront changed while `transaction` was `.purchasing`: whether it goes on there.
+  ///
+  /// False fails it with `notEntitled`. Called on the delivery queue; true when there is no delegate.
+  func paymentQueue(
+    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
+    in storefront: Storefront
+  ) -> Bool
 }

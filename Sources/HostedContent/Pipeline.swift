@@ -20,8 +20,12 @@ struct Pipeline: Sendable {
   /// and verified then stays in staging.
   func run(_ download: DownloadRecord, board: WorkBoard) throws {
     let offer = download.offer
+    // Whatever a seller says, one product's content never gets into another one's folder.
+    try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
+    let switching = download.keepsCurrent != true
     if try library.isInstalled(offer.contentIdentifier, offer.version) {
+      if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
       return try library.discardStaging(for: download.id)
     }
 
@@ -34,8 +38,8 @@ struct Pipeline: Sendable {
     let missing = offer.package.length - spool.verifiedBytes
     try staging.removeTree(Self.unpackedName)
     try library.requireSpace(missing + index.installedSize, for: offer.productIdentifier)
-    board.begin(total: missing + index.installedSize)
-    try spool.fetchMissing(from: source, progress: board.advance)
+    board.begin(total: missing + index.installedSize, reused: spool.verifiedBytes)
+    try spool.fetchMissing(from: source, progress: board.fetch)
 
     // Package: verified bytes become files in staging; plist and files must be as promised.
     let unpacked = try staging.createDirectory(Self.unpackedName, exclusive: true)
@@ -50,7 +54,8 @@ struct Pipeline: Sendable {
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
       Self.unpackedName, of: staging,
-      as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files)
+      as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
+      switching: switching)
     try library.discardStaging(for: download.id)
   }
 }
@@ -73,10 +78,29 @@ extension PackageIndex {
   }
 }
 
+extension ContentLibrary {
+  /// Throws `contentClaimed` when versions of `content` are installed for another product.
+  ///
+  /// Downloads of one content take turns, so that nobody else can install it meanwhile.
+  fileprivate func checkOwner(
+    of content: ProductIdentifier, is product: ProductIdentifier
+  ) throws {
+    let installed = try journal.installed().first {
+      $0.contentIdentifier == content && $0.productIdentifier != product
+    }
+    guard let owner = installed?.productIdentifier else { return }
+    throw ContentError(
+      .contentClaimed, "The content \(content) of \(product) is installed as one of \(owner)",
+      remedy: "Remove it with hostedcontent remove if \(product) is to have it now",
+      subject: product.rawValue)
+  }
+}
+
 extension UnpackPromise {
   init(_ offer: ContentOffer, _ index: PackageIndex) {
     self.init(
-      productIdentifier: offer.productIdentifier, version: offer.version, entries: index.files)
+      productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,
+      version: offer.version, entries: index.files)
   }
 }
 

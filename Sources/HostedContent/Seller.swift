@@ -1,54 +1,95 @@
 import ContentModel
 import Synchronization
 
-/// Asks the store service, one payment after the other in the order they came.
+/// Asks the store service, one order after the other as they came, and listens to its events.
 final class Seller: Sendable {
   private let service: any StoreService
   private let orders: AsyncStream<Order>.Continuation
-  private let answer = Mutex<(@Sendable (QueueEvent) -> Void)?>(nil)
+  private let state = Mutex(State())
 
-  private struct Order: Sendable {
-    let transaction: String
-    let payment: Payment
+  private struct State {
+    var onAnswer: (@Sendable (QueueEvent) -> Void)?
+    var tasks: [Task<Void, Never>] = []
+  }
+
+  private enum Order: Sendable {
+    case purchase(Payment, transaction: String)
+    case restore(account: String?)
   }
 
   init(_ service: any StoreService) {
     self.service = service
     let (stream, continuation) = AsyncStream.makeStream(of: Order.self)
     orders = continuation
-    Task { [weak self] in
+    let task = Task { [weak self] in
       for await order in stream { await self?.carryOut(order) }
     }
+    state.withLock { $0.tasks.append(task) }
   }
 
-  deinit { orders.finish() }
+  deinit { close() }
 
-  /// Where answers go; set before the first purchase.
+  /// Where answers go; set before the first order.
   var onAnswer: (@Sendable (QueueEvent) -> Void)? {
-    get { answer.withLock { $0 } }
-    set { answer.withLock { $0 = newValue } }
+    get { state.withLock { $0.onAnswer } }
+    set { state.withLock { $0.onAnswer = newValue } }
   }
 
   func purchase(_ payment: Payment, transaction: String) {
-    orders.yield(Order(transaction: transaction, payment: payment))
+    orders.yield(.purchase(payment, transaction: transaction))
+  }
+
+  func restore(account: String?) { orders.yield(.restore(account: account)) }
+
+  /// Hands the service's events to `body` until the seller is closed.
+  func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
+    let events = service.events()
+    let task = Task { for await event in events { await body(event) } }
+    state.withLock { $0.tasks.append(task) }
   }
 
   /// Takes no more; a purchase that is under way is asked again at the next launch.
   func close() {
-    onAnswer = nil
     orders.finish()
+    let tasks = state.withLock { state in
+      state.onAnswer = nil
+      defer { state.tasks = [] }
+      return state.tasks
+    }
+    tasks.forEach { $0.cancel() }
   }
 
   private func carryOut(_ order: Order) async {
     // A closed stream still hands out what was in it; nobody waits for the answers any more.
     guard onAnswer != nil else { return }
+    switch order {
+    case .purchase(let payment, let transaction): await sell(payment, transaction)
+    case .restore(let account): await restore(account)
+    }
+  }
+
+  private func sell(_ payment: Payment, _ transaction: String) async {
     let outcome: PurchaseOutcome
     do {
-      outcome = try await service.purchase(order.payment, transaction: order.transaction)
+      outcome = try await service.purchase(payment, transaction: transaction)
     } catch {
-      let product = order.payment.productIdentifier.rawValue
+      let product = payment.productIdentifier.rawValue
       outcome = .failed(ContentError(error, while: "buying \(product)").about(product))
     }
-    onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
+    onAnswer?(.purchaseAnswered(transaction: transaction, outcome))
+  }
+
+  private func restore(_ account: String?) async {
+    do {
+      for try await purchase in service.restore(account: account) {
+        onAnswer?(
+          .restored(
+            transaction: PaymentQueue.newIdentifier(), original: purchase.original,
+            contents: purchase.contents, purpose: .history))
+      }
+      onAnswer?(.restoreEnded(nil))
+    } catch {
+      onAnswer?(.restoreEnded(ContentError(error, while: "restoring purchases")))
+    }
   }
 }

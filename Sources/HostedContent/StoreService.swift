@@ -17,6 +17,59 @@ public protocol StoreService: Sendable {
 
   /// What an account was granted, oldest first; nil is the library's own account.
   func grants(account: String?) async throws -> [Grant]
+
+  /// The account's finished non-consumable purchases, as they are found; what is yielded before an
+  /// error is delivered all the same.
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error>
+
+  /// What happens on the seller's side from now on; each queue asks once.
+  func events() -> AsyncStream<StoreEvent>
+
+  /// Where the library's account buys; nil when the seller does not say.
+  func storefront() async -> Storefront?
+}
+
+extension StoreService {
+  /// Restores what `grants` says, one purchase a product, with its products' present content.
+  public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      let task = Task {
+        do {
+          try await restore(account: account) { continuation.yield($0) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func restore(account: String?, _ found: (RestoredPurchase) -> Void) async throws {
+    let grants = try await grants(account: account)
+    // Buying an owned product again is no second purchase: the first one is the original.
+    var originals: [Grant] = []
+    var seen: Set<ProductIdentifier> = []
+    for grant in grants where seen.insert(grant.payment.productIdentifier).inserted {
+      originals.append(grant)
+    }
+    let response = try await products(seen)
+    let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
+    for original in originals {
+      guard let product = offered[original.payment.productIdentifier],
+        product.type == .nonConsumable || product.type == .autoRenewable
+      else { continue }
+      found(RestoredPurchase(original: original, contents: product.contents))
+    }
+    // Those that could be restored were; the first that could not is the restore's error.
+    if let failure = response.failures.first { throw failure }
+  }
+
+  /// Nothing happens on the seller's side.
+  public func events() -> AsyncStream<StoreEvent> { AsyncStream { $0.finish() } }
+
+  /// The seller does not say.
+  public func storefront() async -> Storefront? { nil }
 }
 
 /// The answer to a look-up.

@@ -10,12 +10,28 @@ final class WorkBoard: Sendable {
   private struct State {
     var total: Int64 = 0
     var done: Int64 = 0
+    var fetched: Int64 = 0
+    var reused: Int64 = 0
     var isStopped = false
   }
 
-  /// Says how much there is to move and write, in bytes.
-  func begin(total: Int64) {
-    state.withLock { $0.total = total }
+  /// Says how much there is to move and write, and what is there from before, in bytes.
+  func begin(total: Int64, reused: Int64) {
+    state.withLock { state in
+      state.total = total
+      state.reused = reused
+    }
+  }
+
+  /// Says that `bytes` more were fetched and verified; throws `stopped` when the work must end.
+  func fetch(_ bytes: Int64) throws {
+    state.withLock { $0.fetched += bytes }
+    try advance(bytes)
+  }
+
+  /// Bytes of the archive that were fetched, and that were there from before.
+  var archiveBytes: (fetched: Int64, reused: Int64) {
+    state.withLock { ($0.fetched, $0.reused) }
   }
 
   /// Says that `bytes` more were moved or written; throws `stopped` when the work must end.

@@ -2,6 +2,7 @@ import ContentModel
 import ContentPackage
 import ContentStore
 import ContentTrust
+import Digests
 import FileIO
 import FoundationEssentials
 import HostedContent
@@ -121,6 +122,78 @@ import Testing
     #expect(throws: ContentError.self) { try catalogue.refresh() }
     #expect(try catalogue.cached()?.identifiers.map(\.rawValue) == ["book"])
   }
+}
+
+/// Catalogues that no publisher of ours writes, as a broken or hostile one would sign them.
+@Suite struct ClaimedContentTests {
+  /// The targets of some contents, `product: [content]`, each in one version.
+  private func listing(_ products: [String: [String]], at place: String? = nil) throws
+    -> StoreListing
+  {
+    var files: [String: TargetFile] = [:]
+    for (text, contents) in products {
+      let product = try ProductIdentifier(text)
+      let empty = try Digest(of: [UInt8]())
+      files[StoreTargetName.record(product)] = TargetFile(length: 0, digest: empty)
+      for content in try contents.map({ try ProductIdentifier($0) }) {
+        let version = try ContentVersion("1")
+        let custom = ContentCustom(
+          productIdentifier: product, contentIdentifier: content, version: version,
+          installedSize: 1)
+        files[custom.index] = TargetFile(length: 0, digest: empty)
+        let name = place ?? StoreTargetName.package(product, content, version)
+        files[name] = TargetFile(length: 0, digest: empty, custom: custom.json)
+      }
+    }
+    let key = try SigningKey.generate()
+    let date = Date(timeIntervalSince1970: 1_900_000_000)
+    let root = try RootRole(
+      version: 1, expires: date,
+      keys: Dictionary(uniqueKeysWithValues: RoleName.allCases.map { ($0, key.publicKey) }))
+    return StoreListing(
+      TrustedTargets(
+        TargetsRole(version: 1, expires: date, targets: files), root: root, fetcher: NoFetcher()))
+  }
+
+  private func refused(_ listing: StoreListing) -> [String] {
+    listing.products.filter { $0.value.error != nil }.map(\.key.rawValue).sorted()
+  }
+
+  @Test func `a product's own content comes first, then the others by identifier`() throws {
+    let listing = try listing(["m": ["z", "m", "a"]])
+    let offers = try #require(listing.products[ProductIdentifier("m")]).newestOffers
+    #expect(offers.map(\.contentIdentifier.rawValue) == ["m", "a", "z"])
+    #expect(refused(listing).isEmpty)
+  }
+
+  @Test func `a product that claims another one's content is refused, and the others go on`()
+    throws
+  {
+    #expect(try refused(listing(["a": ["a"], "b": ["a", "b"], "c": ["c"]])) == ["b"])
+    #expect(try refused(listing(["a": [], "b": ["a"], "c": []])) == ["b"])
+    let error = try listing(["a": ["a"], "b": ["a"]]).products[ProductIdentifier("b")]?.error
+    #expect(error?.code == .contentClaimed)
+    #expect(error?.subject == "b")
+  }
+
+  @Test func `of a content that two products claim and neither is called, neither gets it`() throws
+  {
+    #expect(try refused(listing(["a": ["a", "x"], "b": ["x"], "c": ["c", "y"]])) == ["a", "b"])
+  }
+
+  @Test(arguments: ["a/1/content.pkg", "a/1/b.audio/content.pkg", "a/2/a.audio/content.pkg"])
+  func `a content that does not lie where its name says is refused`(place: String) throws {
+    #expect(try refused(listing(["a": ["a.audio"]], at: place)) == ["a"])
+  }
+
+  @Test func `a content that is called as files of the store are is refused`() throws {
+    #expect(try refused(listing(["a": ["a", "x.content.pkg"], "b": ["b"]])) == ["a"])
+  }
+}
+
+/// Nothing is fetched for a listing.
+private struct NoFetcher: MetadataFetcher {
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? { nil }
 }
 
 /// A store in a folder that counts what is fetched.

@@ -295,6 +295,67 @@ struct PaymentQueueTests {
     queue.close()
   }
 
+  @Test("An observer may leave and come again inside a callback; it is told what is unfinished")
+  func readded() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = ReturningObserver()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.second.wait { $0.transactionStates.values.contains { $0.contains(.purchased) } }
+    #expect(queue.transactionObservers.count == 2)
+    queue.close()
+  }
+
+  @Test("Observers are called on the delivery queue that the service chose")
+  func deliveryQueue() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let key = DispatchSpecificKey<String>()
+    let chosen = DispatchQueue(label: "chosen")
+    chosen.setSpecific(key: key, value: "chosen")
+    let places = Mutex<Set<String>>([])
+    let queue = try fixture.queue { $0.deliveryQueue = chosen }
+    let delivering = RecordingObserver.delivering()
+    let watcher = RecordingObserver(
+      onTransactions: { _, _ in
+        _ = places.withLock { $0.insert(DispatchQueue.getSpecific(key: key) ?? "elsewhere") }
+      },
+      onDownloads: { _, _ in
+        _ = places.withLock { $0.insert(DispatchQueue.getSpecific(key: key) ?? "elsewhere") }
+      })
+    queue.add(watcher)
+    queue.add(delivering)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await delivering.wait { $0.removed.count == 1 }
+    #expect(places.withLock { $0 } == ["chosen"])
+    queue.close()
+  }
+
+  @Test("More downloads are worked on at once when the limit is raised while they run")
+  func activeLimit() async throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    let gate = Gate()
+    let queue = try fixture.queue {
+      $0.maximumActiveDownloads = 1
+      $0.fileSystem = gate.fileSystem(closedAt: "/package")
+    }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    for name in ["a", "b"] { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    await observer.wait { log in
+      log.downloads.count == 2 && log.downloads.values.contains { $0.state == .active }
+    }
+    await gate.waitUntilReached()
+    #expect(queue.transactions.flatMap(\.downloads).filter { $0.state == .active }.count == 1)
+    queue.setMaximumActiveDownloads(2)
+    await gate.waitUntilReached()
+    gate.open()
+    await observer.wait { $0.removed.count == 2 }
+  }
+
   @Test("Products are looked up by delegate, with invalid identifiers named")
   func productsRequest() async throws {
     let fixture = try StoreFixture()
@@ -355,5 +416,24 @@ final class RequestDelegate: ProductsRequestDelegate {
 
   func request(_ request: ProductsRequest, didFailWithError error: ContentError) {
     continuation.yield(nil)
+  }
+}
+
+/// Removes itself and adds another in its place, inside its first call; then comes back.
+final class ReturningObserver: PaymentTransactionObserver {
+  let second = RecordingObserver()
+  private let calls = Mutex(0)
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    let isFirst = calls.withLock { calls in
+      calls += 1
+      return calls == 1
+    }
+    guard isFirst else { return }
+    queue.remove(self)
+    queue.add(second)
+    queue.add(self)
   }
 }

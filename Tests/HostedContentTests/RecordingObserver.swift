@@ -14,6 +14,11 @@ final class RecordingObserver: PaymentTransactionObserver {
     var removed: [String] = []
     var errors: [ContentError] = []
     var calls: [String] = []
+    /// How restores ended; nil for success.
+    var restoreEnds: [ContentError?] = []
+    var revoked: [ProductIdentifier] = []
+    var promoted: [ProductIdentifier] = []
+    var storefronts: [String?] = []
 
     func download(of product: String) -> Download? {
       downloads.values.first { $0.contentIdentifier.rawValue == product }
@@ -33,10 +38,14 @@ final class RecordingObserver: PaymentTransactionObserver {
   private let onTransactions: @Sendable (PaymentQueue, [PaymentTransaction]) -> Void
   private let onDownloads: @Sendable (PaymentQueue, [Download]) -> Void
 
+  private let wantsPromoted: Bool
+
   init(
+    wantsPromoted: Bool = false,
     onTransactions: @escaping @Sendable (PaymentQueue, [PaymentTransaction]) -> Void = { _, _ in },
     onDownloads: @escaping @Sendable (PaymentQueue, [Download]) -> Void = { _, _ in }
   ) {
+    self.wantsPromoted = wantsPromoted
     self.onTransactions = onTransactions
     self.onDownloads = onDownloads
   }
@@ -129,5 +138,40 @@ final class RecordingObserver: PaymentTransactionObserver {
 
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
     record { $0.errors.append(error) }
+  }
+
+  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue) {
+    record { log in
+      log.calls.append("restoreFinished")
+      log.restoreEnds.append(nil)
+    }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
+  ) {
+    record { log in
+      log.calls.append("restoreFailed")
+      log.restoreEnds.append(error)
+    }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
+  ) -> Bool {
+    record { $0.promoted.append(product.productIdentifier) }
+    return wantsPromoted
+  }
+
+  func paymentQueueDidChangeStorefront(_ queue: PaymentQueue) {
+    let storefront = queue.storefront?.countryCode
+    record { $0.storefronts.append(storefront) }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue,
+    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
+  ) {
+    record { $0.revoked += productIdentifiers }
   }
 }

@@ -32,9 +32,11 @@ final class StoreFixture: Sendable {
   }
 
   /// Builds a package of `files` and returns its path.
-  func makePackage(_ name: String, _ version: String, files: [String: [UInt8]]? = nil) throws
-    -> String
-  {
+  ///
+  /// `name` is a content of `product`, and without that a product.
+  func makePackage(
+    _ name: String, _ version: String, of product: String? = nil, files: [String: [UInt8]]? = nil
+  ) throws -> String {
     let files = files ?? Self.files(name, version)
     let source = folder.path("sources/\(name)-\(version)")
     for (path, bytes) in files {
@@ -46,13 +48,16 @@ final class StoreFixture: Sendable {
     let output = "\(name)-\(version).pkg"
     _ = try buildPackage(
       folder: FileSystem.real.directory(at: source), output: folder.opened(), outputName: output,
-      productIdentifier: ProductIdentifier(name), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(product ?? name),
+      contentIdentifier: ProductIdentifier(name), version: ContentVersion(version))
     return folder.path(output)
   }
 
-  /// Builds and publishes a version of a product.
-  func publish(_ name: String, _ version: String, files: [String: [UInt8]]? = nil) throws {
-    try store.publish([makePackage(name, version, files: files)])
+  /// Builds and publishes a version of a product, or of another content of `product`.
+  func publish(
+    _ name: String, _ version: String, of product: String? = nil, files: [String: [UInt8]]? = nil
+  ) throws {
+    try store.publish([makePackage(name, version, of: product, files: files)])
   }
 
   func configuration(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws

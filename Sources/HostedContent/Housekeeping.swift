@@ -1,0 +1,86 @@
+import ContentLibrary
+public import ContentModel
+public import FoundationEssentials
+
+/// The promise that a version's folder stays until the lease ends; holds across processes.
+public final class Lease: Sendable {
+  private let lease: ContentLease
+
+  init(_ lease: ContentLease) { self.lease = lease }
+
+  /// The version that is held.
+  public var version: ContentVersion { lease.version }
+
+  /// Its folder, with ContentInfo.plist and Contents; valid for as long as the lease is kept.
+  public var url: URL { URL(filePath: lease.path, directoryHint: .isDirectory) }
+}
+
+extension LibraryReader {
+  /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
+  public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
+  {
+    Lease(try library.lease(content, version))
+  }
+
+  /// Versions that are never collected.
+  public func pins() throws -> Set<ContentKey> { try library.journal.pins() }
+}
+
+/// Installed versions: held, made current, pinned, removed. Each blocks, from any thread.
+extension PaymentQueue {
+  /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
+  public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
+  {
+    Lease(try library.lease(content, version))
+  }
+
+  /// Makes an installed version the current one, also an older one; throws `notInstalled`.
+  public func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
+    try library.use(version, of: content)
+  }
+
+  /// Pins a version, which is then never collected, or takes its pin away.
+  public func setPin(_ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion)
+    throws
+  {
+    guard try !isPinned || library.isInstalled(content, version) else {
+      throw ContentError(
+        .notInstalled, "\(content) \(version) is not installed",
+        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    }
+    try library.journal.setPin(isPinned, on: ContentKey(content, version))
+  }
+
+  /// Removes a version; `current` then names the newest that is left.
+  ///
+  /// Throws `notInstalled`, or `contentInUse` while a lease or an unfinished transaction needs it.
+  public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    guard !neededByTransactions().contains(ContentKey(content, version)) else {
+      throw ContentError(
+        .contentInUse, "An unfinished transaction needs \(content) \(version)",
+        remedy: "Finish the transaction first", subject: content.rawValue)
+    }
+    try library.remove(content, version)
+  }
+
+  /// Removes what `policy` lets go; never what is pinned, leased or needed by a transaction.
+  public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
+    try library.collect(policy, protecting: neededByTransactions())
+  }
+
+  /// Installed contents that the catalogue does not offer any more; they are not removed by that.
+  public func obsoleteContents() async throws -> [InstalledContent] {
+    let offered = try await service.allProducts()
+    // A product that cannot be described is still offered.
+    if let failure = offered.failures.first { throw failure }
+    let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
+    return try library.journal.installed().filter { !names.contains($0.contentIdentifier) }
+  }
+
+  /// What a `contentURL` was given out for, or will be soon.
+  private func neededByTransactions() -> Set<ContentKey> {
+    Set(
+      transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
+        .map { ContentKey($0.contentIdentifier, $0.contentVersion) })
+  }
+}

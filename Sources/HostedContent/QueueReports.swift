@@ -1,0 +1,110 @@
+public import ContentModel
+public import FoundationEssentials
+import Synchronization
+
+/// What observers are told, as a value.
+public enum QueueReport: Sendable {
+  /// Transactions were added or changed state; with a new stream all that are unfinished.
+  case transactions([PaymentTransaction])
+  /// Downloads changed state or moved on.
+  case downloads([DownloadUpdate])
+  /// Transactions are gone because they were finished.
+  case removed([PaymentTransaction])
+  /// Something that was asked of the queue could not be done.
+  case failure(ContentError)
+  /// A restore ended; nil when it succeeded.
+  case restoreEnded(ContentError?)
+}
+
+/// How a download stood when it was reported; unlike `Download` it does not change.
+public struct DownloadUpdate: Hashable, Sendable {
+  /// The download.
+  public let download: Download
+  /// Where it stood.
+  public let state: DownloadState
+  /// The part that was done, 0 to 1.
+  public let progress: Double
+  /// Seconds until it is done; `Download.unknownTimeRemaining` while that is unknown.
+  public let timeRemaining: Double
+  /// The version's folder; only when finished.
+  public let contentURL: URL?
+  /// Why it failed; only when failed.
+  public let error: ContentError?
+
+  init(_ download: Download) {
+    self.download = download
+    state = download.state
+    progress = download.progress
+    timeRemaining = download.timeRemaining
+    contentURL = download.contentURL
+    error = download.error
+  }
+}
+
+extension PaymentQueue {
+  /// Everything that is reported from now on, beginning with what is unfinished.
+  ///
+  /// A stream is an observer like any other: the first one starts the queue. It ends when its task
+  /// is cancelled or the queue is closed. Reports that nobody takes are kept.
+  public var reports: AsyncStream<QueueReport> {
+    AsyncStream { continuation in
+      let observer = StreamObserver(continuation)
+      continuation.onTermination = { [weak self] _ in self?.end(observer) }
+      begin(observer)
+    }
+  }
+
+  /// The first thing that `transform` finds in the reports.
+  ///
+  /// `begin` is called once the reports are observed. Throws `CancellationError` when there are no
+  /// more.
+  func first<Value>(
+    begin: () -> Void = {}, _ transform: (QueueReport) throws -> Value?
+  ) async throws -> Value {
+    let reports = reports
+    begin()
+    for await report in reports {
+      if let value = try transform(report) { return value }
+    }
+    throw CancellationError()
+  }
+}
+
+/// Turns an observer's calls into a stream's elements.
+final class StreamObserver: PaymentTransactionObserver {
+  private let continuation: AsyncStream<QueueReport>.Continuation
+
+  init(_ continuation: AsyncStream<QueueReport>.Continuation) { self.continuation = continuation }
+
+  func finish() { continuation.finish() }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    continuation.yield(.transactions(transactions))
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) {
+    continuation.yield(.removed(transactions))
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    continuation.yield(.downloads(downloads.map(DownloadUpdate.init)))
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
+    continuation.yield(.failure(error))
+  }
+
+  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue) {
+    continuation.yield(.restoreEnded(nil))
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
+  ) {
+    continuation.yield(.restoreEnded(error))
+  }
+}

@@ -1,0 +1,45 @@
+import ContentModel
+
+/// What the seller says without being asked, as events of the queue or as reports.
+extension Engine {
+  /// Takes what happens on the seller's side as events, for as long as the engine runs.
+  func listen(to service: any StoreService) {
+    seller.listen { [weak self, weak delivery] event in
+      guard let self, let delivery else { return }
+      switch event {
+      case .answered(let transaction, let outcome):
+        self.submit(.purchaseAnswered(transaction: transaction, outcome))
+      case .granted(let grant, let contents):
+        self.submit(
+          .granted(transaction: PaymentQueue.newIdentifier(), grant, contents: contents))
+      case .revoked(let products): delivery.report(revoked: products)
+      case .storefrontChanged(let storefront): self.report(storefront, isNew: true)
+      case .promoted(let payment): await self.ask(payment, service)
+      case .contentPublished: delivery.reportContentPublished()
+      }
+    }
+    Task { [weak self] in
+      if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
+    }
+  }
+
+  private func report(_ storefront: Storefront, isNew: Bool) {
+    delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
+      let product = transaction.payment.productIdentifier
+      let error = ContentError(
+        .notEntitled, "\(product) is not bought in the storefront \(storefront.countryCode)",
+        remedy: "Buy it again there", subject: product.rawValue)
+      self?.submit(.purchaseAnswered(transaction: transaction.id, .failed(error)))
+    }
+  }
+
+  private func ask(_ payment: Payment, _ service: any StoreService) async {
+    let product = try? await service.products([payment.productIdentifier]).products.first
+    guard let product else {
+      return delivery.report(error: .notOffered(payment.productIdentifier.rawValue))
+    }
+    delivery.ask(payment, for: product) { [weak self] in
+      self?.submit(.paymentAdded(transaction: PaymentQueue.newIdentifier(), payment))
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import ContentModel
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Without an observer of one's own", .timeLimit(.minutes(1)))
+struct AsyncTests {
+  @Test("Deliver buys, installs and finishes, and returns the folders")
+  func deliver() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let folders = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    let file = try #require(folders.first).appending(path: "Contents/text.txt")
+    #expect(try String(contentsOf: file, encoding: .utf8) == "The text of a 1.0\n")
+    #expect(queue.transactions.isEmpty)
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.updates().first)
+    #expect(try await queue.deliver(update).count == 1)
+    try fixture.expectInstalled("a", "1.1")
+  }
+
+  @Test("A purchase that fails throws its error and is finished")
+  func failure() async throws {
+    let fixture = try StoreFixture()
+    let queue = try fixture.queue()
+    let error = await #expect(throws: ContentError.self) {
+      try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("nothing")))
+    }
+    #expect(error?.code == .productUnknown)
+  }
+
+  @Test("A failed download throws its error, stays open, and can be installed again")
+  func failedDownload() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let away = fixture.folder.path("away")
+    let archives = "\(fixture.storePath)/targets/a/1.0"
+    try FileManager.default.moveItem(atPath: archives, toPath: away)
+    let queue = try fixture.queue()
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    for _ in 0..<2 {
+      let error = await #expect(throws: ContentError.self) {
+        try await queue.install(transaction)
+      }
+      #expect(error?.code == .storeMissing)
+    }
+    #expect(queue.transactions == [transaction])
+    try FileManager.default.moveItem(atPath: away, toPath: archives)
+    #expect(try await queue.install(transaction).count == 1)
+    try await queue.finish(transaction)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A download's updates begin with how it stands and end when it is finished")
+  func downloadUpdates() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let download = try #require(transaction.downloads.first)
+    let updates = download.updates
+    queue.start([download])
+    var states: [DownloadState] = []
+    for await update in updates where states.last != update.state {
+      states.append(update.state)
+      #expect((update.contentURL != nil) == (update.state == .finished))
+    }
+    #expect(states == [.waiting, .active, .finished])
+  }
+
+  @Test("A cancelled task cancels the download that it started")
+  func cancellation() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let gate = Gate()
+    let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/package") }
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let reports = queue.reports
+    let task = Task { try await queue.install(transaction) }
+    await gate.waitUntilReached()
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    gate.open()
+    for await report in reports {
+      if case .downloads(let updates) = report, updates.contains(where: { $0.state == .cancelled })
+      {
+        break
+      }
+    }
+    #expect(transaction.downloads.map(\.state) == [.cancelled])
+    #expect(queue.transactions == [transaction])
+  }
+
+  @Test("Restore returns the transactions, and closing the queue ends every stream")
+  func restore() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    let restored = try await queue.restore()
+    #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a"])
+    #expect(try await queue.install(try #require(restored.first)).count == 1)
+    let reports = queue.reports
+    queue.close()
+    for await _ in reports {}
+    for await _ in queue.reports {}
+    await #expect(throws: CancellationError.self) { try await queue.restore() }
+  }
+}

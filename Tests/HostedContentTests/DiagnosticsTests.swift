@@ -1,0 +1,66 @@
+import ContentModel
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Diagnostics", .timeLimit(.minutes(1)))
+struct DiagnosticsTests {
+  @Test("Events have constant names, and neither accounts nor receipts are in them")
+  func events() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let events = queue.diagnostics
+    let account = "hash-of-ann"
+    _ = try await queue.deliver(
+      Payment(productIdentifier: try ProductIdentifier("a"), applicationUsername: account))
+    await #expect(throws: ContentError.self) {
+      try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("nothing")))
+    }
+    queue.close()
+    var names: [String] = []
+    for await event in events {
+      names.append(event.name)
+      #expect(!event.details.values.contains { $0.contains(account) })
+    }
+    #expect(
+      Set([
+        "queue launched", "payment added", "purchase made", "start requested",
+        "download installed", "finish requested", "purchase failed",
+      ]).isSubset(of: names))
+    for await _ in queue.diagnostics { Issue.record("A closed queue tells nothing") }
+  }
+
+  @Test("Statistics count installs, failures, bytes and commits; what was fetched before is reused")
+  func statistics() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let gate = Gate()
+    // Unpacking fails once, after everything was fetched.
+    let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let length = try #require(transaction.downloads.first).expectedContentLength
+    queue.start(transaction.downloads)
+    await gate.waitUntilReached()
+    queue.pause(transaction.downloads)
+    let reports = queue.reports
+    gate.open()
+    for await report in reports {
+      if case .downloads(let updates) = report, updates.contains(where: { $0.state == .paused }) {
+        break
+      }
+    }
+    _ = try await queue.install(transaction)
+    try await queue.finish(transaction)
+    let statistics = queue.statistics
+    #expect(statistics.installs == 1)
+    #expect(statistics.stops <= 1)
+    #expect(statistics.bytesFetched == length)
+    #expect(statistics.bytesReused == (statistics.stops == 1 ? length : 0))
+    #expect(statistics.journalCommits >= 4)
+    #expect(statistics.journalFailures == 0)
+    queue.close()
+  }
+}

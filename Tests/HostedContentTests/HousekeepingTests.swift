@@ -1,0 +1,134 @@
+import ContentModel
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Housekeeping", .timeLimit(.minutes(1)))
+struct HousekeepingTests {
+  private let fixture: StoreFixture
+  private let queue: PaymentQueue
+  private let a: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    queue = try fixture.queue()
+    a = try ProductIdentifier("a")
+  }
+
+  /// Installs these versions of product `name`, one after the other.
+  private func install(_ name: String, _ versions: [String]) async throws {
+    let identifier = try ProductIdentifier(name)
+    for version in versions {
+      try fixture.publish(name, version)
+      if let update = try await queue.updates().first(where: { $0.productIdentifier == identifier })
+      {
+        _ = try await queue.deliver(update)
+      } else {
+        _ = try await queue.deliver(Payment(productIdentifier: identifier))
+      }
+    }
+  }
+
+  private func installed() throws -> [String] {
+    try fixture.reader().contents().map {
+      "\($0.content.contentIdentifier) \($0.content.version)\($0.isCurrent ? " current" : "")"
+    }
+  }
+
+  @Test("Removing the current version makes the newest other one current")
+  func remove() async throws {
+    try await install("a", ["1.0", "1.1", "1.2"])
+    try queue.remove(a, ContentVersion("1.2"))
+    #expect(try installed() == ["a 1.0", "a 1.1 current"])
+    try queue.remove(a, ContentVersion("1.0"))
+    try queue.remove(a, ContentVersion("1.1"))
+    #expect(try installed() == [])
+    #expect(try queue.installedVersion(of: a) == nil)
+    let error = #expect(throws: ContentError.self) {
+      try queue.remove(a, try ContentVersion("1.1"))
+    }
+    #expect(error?.code == .notInstalled)
+    #expect(try fixture.staged().isEmpty)
+    // What was removed can be had again.
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    try fixture.expectInstalled("a", "1.2")
+  }
+
+  @Test("A lease keeps a version, also against another process's engine, until it is let go")
+  func lease() async throws {
+    try await install("a", ["1.0", "1.1"])
+    do {
+      let lease = try fixture.reader().lease(a, try ContentVersion("1.0"))
+      let error = #expect(throws: ContentError.self) {
+        try queue.remove(a, try ContentVersion("1.0"))
+      }
+      #expect(error?.code == .contentInUse)
+      let report = try queue.collect()
+      #expect(report.removed.isEmpty)
+      #expect(report.leased.map(\.version.rawValue) == ["1.0"])
+      #expect(FileManager.default.fileExists(atPath: lease.url.appending(path: "Contents").path()))
+    }
+    #expect(try queue.collect().removed.map(\.version.rawValue) == ["1.0"])
+    #expect(try installed() == ["a 1.1 current"])
+    #expect(try fixture.reader().lease(a).version.rawValue == "1.1")
+  }
+
+  @Test("Collecting keeps the newest versions, pins, and what an unfinished transaction needs")
+  func collect() async throws {
+    try await install("a", ["1.0", "1.1", "1.2", "1.3"])
+    try queue.setPin(true, on: a, ContentVersion("1.0"))
+    #expect(try fixture.reader().pins() == [ContentKey(a, try ContentVersion("1.0"))])
+    let report = try queue.collect(CollectionPolicy(keptVersions: 2))
+    #expect(report.removed.map(\.version.rawValue) == ["1.1"])
+    #expect(report.bytesFreed > 0)
+    #expect(try installed() == ["a 1.0", "a 1.2", "a 1.3 current"])
+    try queue.setPin(false, on: a, ContentVersion("1.0"))
+    #expect(try queue.collect().removed.map(\.version.rawValue).sorted() == ["1.0", "1.2"])
+    // Bought again and not finished: its contentURL was given out.
+    let transaction = try await queue.purchase(Payment(productIdentifier: a))
+    _ = try await queue.install(transaction)
+    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
+    #expect(throws: ContentError.self) { try queue.remove(a, try ContentVersion("1.3")) }
+    try await queue.finish(transaction)
+    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).bytesLeft == 0)
+  }
+
+  @Test("A quota removes the least recently used first")
+  func quota() async throws {
+    for name in ["a", "b", "c"] { try await install(name, ["1.0"]) }
+    let size = try #require(try fixture.reader().contents().first).content.size
+    // b is used after the others; the times are far enough apart for any file system.
+    for (age, name) in ["a", "c", "b"].enumerated() {
+      let path = "\(fixture.libraryPath)/products/\(name)/1.0"
+      var times = [
+        timeval(tv_sec: 1000 + age * 1000, tv_usec: 0), timeval(tv_sec: 500, tv_usec: 0),
+      ]
+      #expect(utimes(path, &times) == 0)
+    }
+    let report = try queue.collect(CollectionPolicy(maximumBytes: size + size / 2))
+    #expect(report.removed.map(\.contentIdentifier.rawValue) == ["a", "c"])
+    #expect(try installed() == ["b 1.0 current"])
+  }
+
+  @Test("An older version can be used again, and is not taken for outdated")
+  func rollBack() async throws {
+    try await install("a", ["1.0", "1.1"])
+    try queue.use(ContentVersion("1.0"), of: a)
+    #expect(try installed() == ["a 1.0 current", "a 1.1"])
+    #expect(try await queue.updates().isEmpty)
+    try queue.use(ContentVersion("1.1"), of: a)
+    #expect(try installed() == ["a 1.0", "a 1.1 current"])
+    #expect(throws: ContentError.self) { try queue.use(try ContentVersion("7"), of: a) }
+  }
+
+  @Test("Contents that the catalogue dropped are named and stay")
+  func obsolete() async throws {
+    try await install("a", ["1.0"])
+    #expect(try await queue.obsoleteContents().isEmpty)
+    queue.close()
+    let other = try fixture.queue { $0.service = ScriptedService() }
+    #expect(try await other.obsoleteContents().map(\.contentIdentifier.rawValue) == ["a"])
+    try fixture.expectInstalled("a", "1.0")
+  }
+}

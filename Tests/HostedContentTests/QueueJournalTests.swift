@@ -1,0 +1,260 @@
+@testable import ContentJournal
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// The queue's rows in the journal, and commits of several events at once.
+@Suite("The queue's journal", .timeLimit(.minutes(1)))
+struct QueueJournalTests {
+  private static let error = ContentError(.fileFailed, "It failed", remedy: "Try again")
+
+  private static func offer(_ product: String) throws -> ContentOffer {
+    let digest = try #require(Digest(bytes: [UInt8](repeating: 7, count: 32)))
+    let file = SignedFile(path: "targets/\(product)", length: 10, digest: digest)
+    return ContentOffer(
+      productIdentifier: try ProductIdentifier(product),
+      contentIdentifier: try ProductIdentifier(product), version: try ContentVersion("1.0"),
+      installedSize: 20, package: file, index: file)
+  }
+
+  /// Records in which every field says something in at least one.
+  private static func records() throws -> [TransactionRecord] {
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let other = Payment(
+      productIdentifier: try ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
+    var failed = DownloadRecord(
+      id: "r-2", offer: try offer("b"), state: .failed, error: error)
+    failed.keepsCurrent = true
+    return [
+      TransactionRecord(id: "p", sequence: 1, payment: other, state: .purchasing),
+      TransactionRecord(id: "f", sequence: 2, payment: payment, state: .failed, error: error),
+      TransactionRecord(
+        id: "o", sequence: 3, payment: payment, state: .purchased,
+        grant: Grant(transactionIdentifier: "o", date: 1.5, payment: payment),
+        downloads: [DownloadRecord(id: "o-1", offer: try offer("a"))]),
+      TransactionRecord(
+        id: "r", sequence: 7, payment: payment, state: .restored,
+        grant: Grant(transactionIdentifier: "r", date: 2, payment: other, receipt: "signed"),
+        original: Grant(transactionIdentifier: "9", date: 2, payment: other, receipt: "signed"),
+        downloads: [
+          DownloadRecord(id: "r-1", offer: try offer("a"), isRequested: true), failed,
+        ]),
+    ]
+  }
+
+  private static func journal(_ folder: TemporaryFolder) throws -> SQLiteJournal {
+    try SQLiteJournal(in: FileSystem.real.directory(at: folder.path("library"), creating: true))
+  }
+
+  @Test("Records come back as they were saved, in their order, their receipts when asked for")
+  func roundTrip() throws {
+    let folder = try TemporaryFolder()
+    let records = try Self.records()
+    try Self.journal(folder).commit(records.reversed().map { .save($0) })
+    let journal = try Self.journal(folder)
+    #expect(try journal.transactions() == records.map(\.withoutReceipt))
+    #expect(try journal.receipt(of: "r") == "signed")
+    #expect(try journal.receipt(of: "o") == nil)
+    // Saved again without it, the receipt stays; finished, it stays readable.
+    var restored = try #require(try journal.transactions().last)
+    restored.downloads[0].state = .finished
+    try journal.commit([.save(restored)])
+    #expect(try journal.transactions().last == restored)
+    try journal.commit([.finish(restored)])
+    #expect(try journal.transactions().map(\.id) == ["p", "f", "o"])
+    #expect(try journal.receipt(of: "r") == "signed")
+  }
+
+  @Test("An offer that many downloads share has one row, and one storage when it is read")
+  func sharedOffers() throws {
+    let folder = try TemporaryFolder()
+    var records = try Self.records()
+    try Self.journal(folder).commit(records.map { .save($0) })
+    let journal = try Self.journal(folder)
+    records = try journal.transactions()
+    #expect(records[2].downloads[0].sharedOffer === records[3].downloads[0].sharedOffer)
+    try journal.commit([.finish(records[3])])
+    // The next start removes what no download needs.
+    let next = try Self.journal(folder)
+    var rows = 0
+    try next.read { try $0.query("SELECT count(*) FROM queue_offer") { rows = Int($0.integer(0)) } }
+    #expect(rows == 1)
+  }
+
+  @Test("A commit that fails leaves nothing, and what it would have shared is saved later")
+  func failedCommit() throws {
+    let folder = try TemporaryFolder()
+    let journal = try Self.journal(folder)
+    let record = try Self.records()[2]
+    try journal.commit([.finish(Self.records()[0])])
+    #expect(throws: ContentError.self) {
+      try journal.commit([.save(record), .finish(Self.records()[0])])
+    }
+    #expect(try journal.transactions().isEmpty)
+    try journal.commit([.save(record)])
+    #expect(try Self.journal(folder).transactions() == [record])
+  }
+
+  @Test("A journal of an older schema is migrated and keeps its records")
+  func migration() throws {
+    let folder = try TemporaryFolder()
+    let records = try Self.records()
+    do {
+      let journal = try Self.journal(folder)
+      try journal.commit(records.map { .save($0) })
+      try journal.write { try $0.execute("DROP TABLE pin; PRAGMA user_version = 1") }
+    }
+    let journal = try Self.journal(folder)
+    #expect(try journal.transactions() == records.map(\.withoutReceipt))
+    let key = ContentKey(try ProductIdentifier("a"), try ContentVersion("1.0"))
+    try journal.setPin(true, on: key)
+    #expect(try journal.pins() == [key])
+  }
+
+  @Test("A receipt is readable in callbacks, after a restart, and once the transaction is finished")
+  func receipts() async throws {
+    let fixture = try StoreFixture()
+    let service = ReceiptService()
+    let read = Mutex([String?]())
+    do {
+      let queue = try fixture.queue { $0.service = service }
+      defer { queue.close() }
+      let observer = RecordingObserver(onTransactions: { _, transactions in
+        for transaction in transactions where transaction.transactionState == .purchased {
+          read.withLock { $0.append(transaction.transactionReceipt) }
+        }
+      })
+      queue.add(observer)
+      queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+      await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
+      withExtendedLifetime(queue) {}
+    }
+    #expect(read.withLock { $0 } == ["signed a"])
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { !$0.transactions.isEmpty }
+    let transaction = try #require(observer.log.transaction(of: "a"))
+    #expect(transaction.transactionReceipt == "signed a")
+    queue.finishTransaction(transaction)
+    await observer.wait { !$0.removed.isEmpty }
+    #expect(transaction.transactionReceipt == "signed a")
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.transactions.count == 2 }
+    let restored = try #require(queue.transactions.first)
+    #expect(restored.original?.receipt == "signed a")
+  }
+
+  @Test("Payments that wait together are journaled together, and each is reported in its order")
+  func together() async throws {
+    let fixture = try StoreFixture()
+    let gate = JournalGate()
+    let queue = try fixture.queue {
+      $0.fileSystem = gate.fileSystem
+      $0.service = ReceiptService()
+    }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    gate.close()
+    let ids = try (0..<100).map {
+      queue.add(Payment(productIdentifier: try ProductIdentifier("p\($0)")))
+    }
+    gate.waitForCommit()
+    gate.open()
+    await observer.wait { $0.removed.count == 100 }
+    #expect(gate.commits < 150, "\(gate.commits) commits of 300 events")
+    for id in ids {
+      #expect(observer.log.transactionStates[id] == [.purchasing, .purchased])
+    }
+    #expect(observer.log.errors.isEmpty)
+  }
+
+  @Test("When a common commit fails, each payment is journaled or fails by itself")
+  func togetherFailing() async throws {
+    let fixture = try StoreFixture()
+    let gate = JournalGate()
+    let queue = try fixture.queue {
+      $0.fileSystem = gate.fileSystem
+      $0.service = ReceiptService()
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    gate.close()
+    var ids = [queue.add(Payment(productIdentifier: try ProductIdentifier("p0")))]
+    gate.waitForCommit()
+    for number in 1..<10 {
+      ids.append(queue.add(Payment(productIdentifier: try ProductIdentifier("p\(number)"))))
+    }
+    // The first alone, then the other nine together, then one after the other.
+    gate.open(failing: [2, 4])
+    let all = ids
+    await observer.wait { log in
+      all.allSatisfy { [.purchased, .failed].contains(log.transactionStates[$0]?.last) }
+    }
+    let expected = ids[2]
+    let failed = ids.filter { observer.log.transactionStates[$0]?.last == .failed }
+    #expect(failed == [expected])
+    #expect(observer.log.errors.count == 1)
+    #expect(observer.log.transactions[expected]?.error?.code == .diskFull)
+    queue.close()
+    // Durable is what was reported, and only that.
+    let kept = try fixture.reader().transactions().map(\.id)
+    #expect(kept == ids.filter { $0 != expected })
+  }
+}
+
+/// Sells everything at once, without content, and signs it.
+private final class ReceiptService: StoreService {
+  private let sold = Mutex([Grant]())
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(
+      products: identifiers.map {
+        Product(
+          productIdentifier: $0, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+          contents: [])
+      })
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    let grant = Grant(
+      transactionIdentifier: transaction, date: 0, payment: payment,
+      receipt: "signed \(payment.productIdentifier)")
+    sold.withLock { $0.append(grant) }
+    return .purchased(grant, contents: [])
+  }
+  func grants(account: String?) async throws -> [Grant] { sold.withLock { $0 } }
+}
+
+/// Holds the first commit after it was closed, so that what follows waits together; counts commits.
+private final class JournalGate: Sendable {
+  private let state = Mutex((isClosed: false, commits: 0, failing: Set<Int>()))
+
+  var commits: Int { state.withLock { $0.commits } }
+
+  func close() { state.withLock { $0 = (true, 0, []) } }
+
+  /// Returns once the engine stands at the gate.
+  func waitForCommit() { while commits == 0 { usleep(1_000) } }
+
+  /// Lets commits go on; those with these numbers, counted from 1 since it was closed, fail.
+  func open(failing numbers: Set<Int> = []) {
+    state.withLock { ($0.isClosed, $0.failing) = (false, numbers) }
+  }
+
+  var fileSystem: FileSystem {
+    FileSystem { [self] operation, _ in
+      guard operation == .journal else { return }
+      let number = state.withLock { state in
+        state.commits += 1
+        return state.commits
+      }
+      while state.withLock({ $0.isClosed }) { usleep(1_000) }
+      if state.withLock({ $0.failing.contains(number) }) { throw FaultPlan.diskFull }
+    }
+  }
+}

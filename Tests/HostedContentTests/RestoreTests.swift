@@ -1,0 +1,139 @@
+import ContentModel
+import ContentStore
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("Restoring purchases", .timeLimit(.minutes(1)))
+struct RestoreTests {
+  private func identifier(_ text: String) throws -> ProductIdentifier {
+    try ProductIdentifier(text)
+  }
+
+  /// Buys `products` in the fixture's library with a grants file that may be shared.
+  private func buy(_ products: [String], _ fixture: StoreFixture, account: String? = nil)
+    async throws
+  {
+    let queue = try fixture.queue {
+      $0.grantsFile = URL(filePath: fixture.folder.path("grants.json"))
+    }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    for product in products {
+      queue.add(
+        Payment(productIdentifier: try identifier(product), applicationUsername: account))
+    }
+    await observer.wait { $0.removed.count == products.count }
+    queue.close()
+  }
+
+  private func second(_ fixture: StoreFixture) throws -> PaymentQueue {
+    try fixture.queue {
+      $0.library = URL(filePath: fixture.folder.path("second"))
+      $0.grantsFile = URL(filePath: fixture.folder.path("grants.json"))
+    }
+  }
+
+  @Test("On a second library each purchase comes once more, and its download only when asked for")
+  func secondLibrary() async throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    try await buy(["a", "b", "a"], fixture)
+    let queue = try second(fixture)
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    let log = observer.log
+    #expect(log.restoreEnds == [nil])
+    #expect(log.transactions.count == 2)
+    #expect(log.transactions.values.allSatisfy { $0.transactionState == .restored })
+    #expect(log.transactions.values.allSatisfy { $0.original?.transactionIdentifier != nil })
+    #expect(Set(log.transactions.values.map { $0.transactionIdentifier }).count == 2)
+    #expect(log.downloads.values.map(\.state) == [.waiting, .waiting])
+    // One is chosen, the other finished without a download.
+    let a = try #require(log.transaction(of: "a"))
+    let b = try #require(log.transaction(of: "b"))
+    queue.start(a.downloads)
+    queue.finishTransaction(b)
+    await observer.wait { $0.removed == [b.id] && $0.download(of: "a")?.state == .finished }
+    let file = try #require(a.downloads.first?.contentURL).appending(path: "Contents/text.txt")
+    #expect(try String(contentsOf: file, encoding: .utf8) == "The text of a 1.0\n")
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder.path("second/products/b")))
+    queue.close()
+  }
+
+  @Test("Each account has its own history, and nothing to restore is success")
+  func accounts() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try await buy(["a"], fixture, account: "ann")
+    let queue = try second(fixture)
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.transactions.isEmpty)
+    queue.restoreCompletedTransactions(withApplicationUsername: "ann")
+    await observer.wait { $0.restoreEnds.count == 2 }
+    #expect(observer.log.transactions.count == 1)
+    #expect(observer.log.restoreEnds == [nil, nil])
+  }
+
+  @Test(
+    "Restoring again makes new transactions; consumables and unfinished purchases are not restored")
+  func again() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    try fixture.store.add(identifier("coins"), details: ProductDetails(type: .consumable))
+    try await buy(["a", "coins"], fixture)
+    let queue = try second(fixture)
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let open = queue.add(Payment(productIdentifier: try identifier("a")))
+    await observer.wait { $0.transactionStates[open]?.last == .purchased }
+    for _ in 0..<2 {
+      let ends = observer.log.restoreEnds.count
+      queue.restoreCompletedTransactions()
+      await observer.wait { $0.restoreEnds.count == ends + 1 }
+    }
+    let restored = observer.log.transactions.values.filter { $0.transactionState == .restored }
+    #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a", "a"])
+  }
+
+  @Test("What was found before an error is delivered, and the error comes last")
+  func partial() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    for number in 1...3 { _ = service.grant(try identifier("p\(number)"), "g\(number)") }
+    service.failRestore(after: 2, ContentError(.storeMissing, "Gone", remedy: "Wait"))
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.transactions.count == 2)
+    #expect(observer.log.restoreEnds.first??.code == .storeMissing)
+    #expect(observer.log.calls.last == "restoreFailed")
+    // A failed restore keeps nothing busy.
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 2 }
+  }
+
+  @Test("A second restore meanwhile is refused, and the first one ends")
+  func concurrent() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    _ = service.grant(try identifier("p"), "g")
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    // Submitted as one burst, the second comes before the first can have been answered.
+    for _ in 0..<20 { queue.restoreCompletedTransactions() }
+    await observer.wait { $0.restoreEnds.count + $0.errors.count == 20 }
+    #expect(observer.log.errors.allSatisfy { $0.code == .restoreUnderWay })
+    #expect(!observer.log.errors.isEmpty)
+    #expect(observer.log.restoreEnds.allSatisfy { $0 == nil })
+  }
+}

@@ -1,0 +1,93 @@
+import ContentModel
+import HostedContent
+import Synchronization
+
+/// A seller whose answers and events a test decides, over the contents of a store.
+final class ScriptedService: StoreService {
+  private let state = Mutex(State())
+  private let eventStream: AsyncStream<StoreEvent>
+  private let sender: AsyncStream<StoreEvent>.Continuation
+
+  private struct State {
+    var products: [ProductIdentifier: Product] = [:]
+    var outcomes: [ProductIdentifier: PurchaseOutcome] = [:]
+    var grants: [Grant] = []
+    /// After how many purchases a restore fails, and with what.
+    var restoreFailure: (after: Int, error: ContentError)?
+    var purchases: [String] = []
+  }
+
+  init(_ products: [Product] = []) {
+    (eventStream, sender) = AsyncStream.makeStream()
+    state.withLock { state in
+      for product in products { state.products[product.productIdentifier] = product }
+    }
+  }
+
+  func send(_ event: StoreEvent) { sender.yield(event) }
+
+  func answer(_ product: ProductIdentifier, _ outcome: PurchaseOutcome) {
+    state.withLock { $0.outcomes[product] = outcome }
+  }
+
+  func grant(_ product: ProductIdentifier, _ id: String, account: String? = nil) -> Grant {
+    let grant = Grant(
+      transactionIdentifier: id, date: 1,
+      payment: Payment(productIdentifier: product, applicationUsername: account))
+    state.withLock { $0.grants.append(grant) }
+    return grant
+  }
+
+  func failRestore(after count: Int, _ error: ContentError) {
+    state.withLock { $0.restoreFailure = (count, error) }
+  }
+
+  var purchases: [String] { state.withLock { $0.purchases } }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    let known = state.withLock { $0.products }
+    return ProductsResponse(
+      products: identifiers.compactMap { known[$0] },
+      invalidProductIdentifiers: identifiers.filter { known[$0] == nil }.map(\.rawValue))
+  }
+
+  func allProducts() async throws -> ProductsResponse {
+    ProductsResponse(products: state.withLock { Array($0.products.values) })
+  }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    let (outcome, product) = state.withLock { state in
+      state.purchases.append(transaction)
+      return (state.outcomes[payment.productIdentifier], state.products[payment.productIdentifier])
+    }
+    if let outcome { return outcome }
+    let grant = Grant(transactionIdentifier: transaction, date: 1, payment: payment)
+    state.withLock { $0.grants.append(grant) }
+    return .purchased(grant, contents: product?.contents ?? [])
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    state.withLock { $0.grants }.filter { $0.payment.applicationUsername == account }
+  }
+
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      let (grants, products, failure) = state.withLock {
+        ($0.grants, $0.products, $0.restoreFailure)
+      }
+      for (number, grant) in grants.enumerated() where grant.payment.applicationUsername == account
+      {
+        if let failure, number >= failure.after {
+          return continuation.finish(throwing: failure.error)
+        }
+        let contents = products[grant.payment.productIdentifier]?.contents ?? []
+        continuation.yield(RestoredPurchase(original: grant, contents: contents))
+      }
+      continuation.finish()
+    }
+  }
+
+  func events() -> AsyncStream<StoreEvent> { eventStream }
+
+  func storefront() async -> Storefront? { Storefront(countryCode: "FIN", identifier: "1") }
+}

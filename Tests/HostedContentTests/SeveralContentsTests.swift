@@ -1,0 +1,234 @@
+import ContentModel
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// A product with two contents, the course itself and its audio, end to end.
+@Suite("A product of several contents", .timeLimit(.minutes(2)))
+struct SeveralContentsTests {
+  private static let course = "com.example.course"
+  private static let audio = "com.example.course.audio"
+
+  private func published() throws -> StoreFixture {
+    let fixture = try StoreFixture()
+    try fixture.publish(Self.audio, "2.0", of: Self.course)
+    try fixture.publish(Self.course, "1.0")
+    return fixture
+  }
+
+  private func payment() throws -> Payment {
+    Payment(productIdentifier: try ProductIdentifier(Self.course))
+  }
+
+  /// Buys and installs all of it.
+  private func buy(_ queue: PaymentQueue, _ observer: RecordingObserver) async throws {
+    queue.add(observer)
+    let id = queue.add(try payment())
+    await observer.wait { $0.removed == [id] }
+  }
+
+  /// An observer that starts everything and finishes nothing.
+  private func starting() -> RecordingObserver {
+    RecordingObserver(onTransactions: { queue, transactions in
+      queue.start(transactions.flatMap(\.downloads).filter { $0.state == .waiting })
+    })
+  }
+
+  /// Moves the audio's archive away, so that its download fails; the block puts it back.
+  private func hideAudio(_ fixture: StoreFixture) throws -> () throws -> Void {
+    let folder = "\(fixture.storePath)/targets/\(Self.course)/2.0/\(Self.audio)"
+    try FileManager.default.moveItem(atPath: folder, toPath: fixture.folder.path("away"))
+    return { try FileManager.default.moveItem(atPath: fixture.folder.path("away"), toPath: folder) }
+  }
+
+  @Test("One payment brings a download for each content, the product's own first")
+  func wholeWay() async throws {
+    let fixture = try published()
+    let queue = try fixture.queue()
+    let product = try #require(try await queue.products([Self.course]).products.first)
+    #expect(product.contents.map(\.contentIdentifier.rawValue) == [Self.course, Self.audio])
+    #expect(product.contents.map(\.version.rawValue) == ["1.0", "2.0"])
+    #expect(product.downloadContentVersion?.rawValue == "1.0")
+    #expect(product.downloadContentLengths == product.contents.map(\.package.length))
+    let observer = RecordingObserver.delivering()
+    try await buy(queue, observer)
+    let downloads = try #require(observer.log.transaction(of: Self.course)).downloads
+    #expect(downloads.map(\.contentIdentifier.rawValue) == [Self.course, Self.audio])
+    #expect(downloads.map(\.contentVersion.rawValue) == ["1.0", "2.0"])
+    #expect(downloads.allSatisfy { $0.state == .finished && $0.contentURL != nil })
+    try fixture.expectInstalled(Self.course, "1.0")
+    try fixture.expectInstalled(Self.audio, "2.0")
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("One download fails, the other finishes; the open transaction is completed by a new start")
+  func oneFails() async throws {
+    let fixture = try published()
+    let putBack = try hideAudio(fixture)
+    let queue = try fixture.queue()
+    let observer = starting()
+    queue.add(observer)
+    let id = queue.add(try payment())
+    await observer.wait {
+      $0.download(of: Self.course)?.state == .finished
+        && $0.download(of: Self.audio)?.state == .failed
+    }
+    let failed = try #require(observer.log.download(of: Self.audio))
+    #expect(failed.error?.code == .storeMissing)
+    #expect(queue.transactions.map(\.id) == [id])
+    try fixture.expectInstalled(Self.course, "1.0")
+    #expect(try queue.installedVersion(of: ProductIdentifier(Self.audio)) == nil)
+
+    try putBack()
+    queue.start([failed])
+    await observer.wait { $0.download(of: Self.audio)?.state == .finished }
+    #expect(queue.transactions.map(\.id) == [id])
+    let whole = try #require(observer.log.download(of: Self.course))
+    #expect(observer.log.downloadStates[whole.id] == [.waiting, .active, .finished])
+    queue.finishTransaction(failed.transaction)
+    await observer.wait { $0.removed == [id] }
+    try fixture.expectInstalled(Self.audio, "2.0")
+  }
+
+  @Test("Finishing early cancels the unfinished download only; what is installed stays")
+  func finishEarly() async throws {
+    let fixture = try published()
+    let queue = try fixture.queue()
+    let observer = RecordingObserver(
+      onTransactions: { queue, transactions in
+        queue.start(
+          transactions.flatMap(\.downloads).filter {
+            $0.contentIdentifier.rawValue == Self.course && $0.state == .waiting
+          })
+      },
+      onDownloads: { queue, downloads in
+        for download in downloads where download.state == .finished {
+          queue.finishTransaction(download.transaction)
+        }
+      })
+    queue.add(observer)
+    let id = queue.add(try payment())
+    await observer.wait { $0.removed == [id] }
+    #expect(observer.log.download(of: Self.course)?.state == .finished)
+    #expect(observer.log.download(of: Self.audio)?.state == .cancelled)
+    #expect(queue.transactions.isEmpty)
+    queue.close()
+    try fixture.expectInstalled(Self.course, "1.0")
+    #expect(
+      try fixture.reader().contents().map(\.content.contentIdentifier.rawValue) == [Self.course])
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("An update carries the outdated content only, and the other stays as it is")
+  func updateOfOne() async throws {
+    let fixture = try published()
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    try await buy(queue, observer)
+    #expect(try await queue.updates().isEmpty)
+    try fixture.publish(Self.audio, "2.1", of: Self.course)
+    let updates = try await queue.updates()
+    #expect(updates.map(\.contentIdentifier.rawValue) == [Self.audio])
+    #expect(updates.map(\.productIdentifier.rawValue) == [Self.course])
+    #expect(updates.map(\.installed.rawValue) == ["2.0"])
+    #expect(updates.map(\.offered.rawValue) == ["2.1"])
+    let id = try await queue.add(try #require(updates.first))
+    await observer.wait { $0.removed.contains(id) }
+    let downloads = try #require(observer.log.transactions[id]).downloads
+    #expect(downloads.map(\.contentIdentifier.rawValue) == [Self.audio])
+    try fixture.expectInstalled(Self.audio, "2.1")
+    try fixture.expectInstalled(Self.audio, "2.0", isCurrent: false)
+    try fixture.expectInstalled(Self.course, "1.0")
+    #expect(try await queue.updates().isEmpty)
+  }
+
+  @Test("A content that was never installed is no update of its product")
+  func newContent() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish(Self.course, "1.0")
+    let queue = try fixture.queue()
+    try await buy(queue, .delivering())
+    try fixture.publish(Self.audio, "1.0", of: Self.course)
+    #expect(try await queue.updates().isEmpty)
+  }
+
+  @Test("A restore brings fresh downloads of every content, also to another library")
+  func restore() async throws {
+    let fixture = try published()
+    let grants = URL(filePath: fixture.folder.path("grants.json"))
+    do {
+      let queue = try fixture.queue {
+        $0.library = URL(filePath: fixture.folder.path("first"))
+        $0.grantsFile = grants
+      }
+      try await buy(queue, .delivering())
+      queue.close()
+    }
+    let queue = try fixture.queue { $0.grantsFile = grants }
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.removed.count == 1 }
+    let transaction = try #require(observer.log.transaction(of: Self.course))
+    #expect(transaction.transactionState == .restored)
+    #expect(transaction.original != nil)
+    #expect(
+      transaction.downloads.map(\.contentIdentifier.rawValue) == [Self.course, Self.audio])
+    try fixture.expectInstalled(Self.course, "1.0")
+    try fixture.expectInstalled(Self.audio, "2.0")
+  }
+
+  @Test("A seller that gives one product's content to another one's buyers overwrites nothing")
+  func foreignContent() async throws {
+    let fixture = try published()
+    let queue = try fixture.queue()
+    try await buy(queue, .delivering())
+    queue.close()
+
+    // A second store sells the audio's identifier as a content of a product of its own.
+    let other = try StoreFixture()
+    try other.publish("com.example.intruder", "1.0")
+    try other.publish(Self.audio, "9.0", of: "com.example.intruder")
+    let location = try StoreLocation(other.storePath)
+    let intruded = try fixture.queue {
+      $0.store = location
+      $0.service = LocationService(location: location)
+    }
+    let observer = starting()
+    intruded.add(observer)
+    intruded.add(Payment(productIdentifier: try ProductIdentifier("com.example.intruder")))
+    await observer.wait {
+      $0.download(of: Self.audio)?.state == .failed
+        && $0.download(of: "com.example.intruder")?.state == .finished
+    }
+    let error = try #require(observer.log.download(of: Self.audio)?.error)
+    #expect(error.code == .contentClaimed)
+    #expect(error.message.contains(Self.course))
+    intruded.close()
+    try fixture.expectInstalled(Self.audio, "2.0")
+    try fixture.expectInstalled("com.example.intruder", "1.0")
+  }
+}
+
+/// A seller that grants everything that a store offers.
+private struct LocationService: StoreService {
+  let location: StoreLocation
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
+  }
+
+  func allProducts() async throws -> ProductsResponse {
+    try location.products(nil, trustedRoot: nil)
+  }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    let product = try await products([payment.productIdentifier]).products.first
+    let grant = Grant(transactionIdentifier: transaction, date: 0, payment: payment)
+    return .purchased(grant, contents: product?.contents ?? [])
+  }
+
+  func grants(account: String?) async throws -> [Grant] { [] }
+}

@@ -1,0 +1,186 @@
+import ContentModel
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("What happens on the seller's side", .timeLimit(.minutes(1)))
+struct StoreEventTests {
+  private let fixture: StoreFixture
+  private let service: ScriptedService
+  private let product: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    product = try ProductIdentifier("a")
+    let offered = Product(
+      productIdentifier: product, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+      contents: [])
+    service = ScriptedService([offered])
+  }
+
+  private func queue() throws -> PaymentQueue { try fixture.queue { $0.service = service } }
+
+  private func grant(_ id: String) -> Grant {
+    Grant(transactionIdentifier: id, date: 1, payment: Payment(productIdentifier: product))
+  }
+
+  @Test(
+    "A deferred purchase is decided later: approved, declined, or never", arguments: [true, false])
+  func deferred(isApproved: Bool) async throws {
+    service.answer(product, .deferred)
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .deferred }
+    // Meanwhile it cannot be finished, and the user may buy again.
+    queue.finishTransaction(try #require(queue.transactions.first))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.first?.code == .cannotFinish)
+    let declined = ContentError(.notEntitled, "A parent said no", remedy: "Ask")
+    service.send(
+      .answered(
+        transaction: id,
+        isApproved ? .purchased(grant("g"), contents: []) : .failed(declined)))
+    await observer.wait { log in
+      [.purchased, .failed].contains(log.transactionStates[id]?.last)
+    }
+    #expect(
+      observer.log.transactionStates[id]
+        == [.purchasing, .deferred, isApproved ? .purchased : .failed])
+    #expect(observer.log.transactions[id]?.error == (isApproved ? nil : declined))
+    queue.close()
+  }
+
+  @Test(
+    "A simulated ask-to-buy is deferred, also over a relaunch, until it is decided",
+    arguments: [true, false])
+  func askToBuy(isApproved: Bool) async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let first = try fixture.queue()
+    let observer = RecordingObserver()
+    first.add(observer)
+    let id = first.add(Payment(productIdentifier: product, simulatesAskToBuy: true))
+    await observer.wait { $0.transactionStates[id]?.last == .deferred }
+    first.close()
+    let queue = try fixture.queue()
+    let later = RecordingObserver.delivering()
+    queue.add(later)
+    await later.wait { $0.transactionStates[id]?.last == .deferred }
+    let transaction = try #require(queue.transactions.first)
+    #expect(transaction.payment.simulatesAskToBuy)
+    try await queue.decideAskToBuy(transaction, isApproved: isApproved)
+    await later.wait { $0.removed == [id] }
+    #expect(later.log.transactions[id]?.transactionState == (isApproved ? .purchased : .failed))
+    if isApproved { try fixture.expectInstalled("a", "1.0") }
+    await #expect(throws: ContentError.self) {
+      try await queue.decideAskToBuy(transaction, isApproved: true)
+    }
+  }
+
+  @Test("An interrupted purchase fails first and comes later as another transaction, once")
+  func interrupted() async throws {
+    service.answer(
+      product, .failed(ContentError(.notEntitled, "The card has expired", remedy: "Mend it")))
+    let queue = try queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    let first = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.removed == [first] }
+    service.send(.granted(grant("later"), contents: []))
+    await observer.wait { $0.removed.count == 2 }
+    let second = try #require(observer.log.removed.last)
+    #expect(second != first)
+    #expect(observer.log.transactions[second]?.transactionIdentifier == "later")
+  }
+
+  @Test("A revocation is told and removes nothing")
+  func revoked() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.removed.count == 1 }
+    queue.close()
+    let again = try fixture.queue { $0.service = service }
+    let second = RecordingObserver()
+    again.add(second)
+    service.send(.revoked([product]))
+    await second.wait { !$0.revoked.isEmpty }
+    #expect(second.log.revoked == [product])
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test(
+    "A promoted payment is added when an observer wants it, and not otherwise",
+    arguments: [true, false])
+  func promoted(isWanted: Bool) async throws {
+    let queue = try queue()
+    let observer = RecordingObserver(wantsPromoted: isWanted)
+    let other = RecordingObserver()
+    queue.add(observer)
+    queue.add(other)
+    service.send(.promoted(Payment(productIdentifier: product)))
+    await observer.wait { $0.promoted.count == 1 }
+    // An event behind it shows that it was handled to its end.
+    service.send(.revoked([product]))
+    await other.wait { $0.revoked.count == 1 }
+    if isWanted {
+      await observer.wait { $0.transactions.count == 1 }
+    } else {
+      #expect(queue.transactions.isEmpty)
+    }
+    #expect(other.log.promoted.count == 1)
+    queue.close()
+  }
+
+  @Test("A new storefront is told, and the delegate may refuse to go on in it")
+  func storefront() async throws {
+    let fixture = try StoreFixture()
+    let silent = SilentService()
+    let service = Relay(purchases: silent, others: service)
+    let queue = try fixture.queue { $0.service = service }
+    let delegate = Refuser()
+    queue.delegate = delegate
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchasing }
+    service.others.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    await observer.wait { $0.transactionStates[id]?.last == .failed }
+    #expect(observer.log.storefronts == ["SWE"])
+    #expect(queue.storefront?.countryCode == "SWE")
+    #expect(observer.log.transactions[id]?.error?.code == .notEntitled)
+    queue.close()
+    #expect(!queue.canMakePayments)
+  }
+}
+
+/// Refuses every change of storefront.
+final class Refuser: PaymentQueueDelegate {
+  func paymentQueue(
+    _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
+    in storefront: Storefront
+  ) -> Bool { false }
+}
+
+/// Purchases from one seller, everything else from another.
+struct Relay: StoreService {
+  let purchases: SilentService
+  let others: ScriptedService
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await others.products(identifiers)
+  }
+  func allProducts() async throws -> ProductsResponse { try await others.allProducts() }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    try await purchases.purchase(payment, transaction: transaction)
+  }
+  func grants(account: String?) async throws -> [Grant] {
+    try await others.grants(account: account)
+  }
+  func events() -> AsyncStream<StoreEvent> { others.events() }
+}

@@ -1,0 +1,118 @@
+import ContentModel
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@Suite("The update monitor", .timeLimit(.minutes(1)))
+struct UpdateMonitorTests {
+  private let fixture: StoreFixture
+  private let queue: PaymentQueue
+
+  init() async throws {
+    fixture = try StoreFixture()
+    queue = try fixture.queue()
+    for name in ["a", "b"] {
+      try fixture.publish(name, "1.9")
+      _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+    }
+  }
+
+  @Test("Automatic: a newer version, by number, is installed and becomes current")
+  func automatic() async throws {
+    try fixture.publish("a", "1.10")
+    let check = try await UpdateMonitor(queue, policy: .automatic).check()
+    #expect(check.updates.map(\.offered.rawValue) == ["1.10"])
+    #expect(check.installed.count == 1)
+    #expect(check.failures.isEmpty)
+    try fixture.expectInstalled("a", "1.10")
+    try fixture.expectInstalled("a", "1.9", isCurrent: false)
+    #expect(queue.transactions.isEmpty)
+  }
+
+  @Test("Notify only: it is told and nothing is downloaded")
+  func notifyOnly() async throws {
+    try fixture.publish("a", "1.10")
+    let check = try await UpdateMonitor(queue, policy: .notifyOnly).check()
+    #expect(check.updates.count == 1)
+    #expect(check.installed.isEmpty)
+    try fixture.expectInstalled("a", "1.9")
+    #expect(try fixture.reader().contents().count == 2)
+  }
+
+  @Test("Download only: it lies beside the one in use, which stays, until it is used")
+  func downloadOnly() async throws {
+    try fixture.publish("a", "1.10")
+    let monitor = UpdateMonitor(queue, policy: .downloadOnly)
+    #expect(try await monitor.check().installed.count == 1)
+    try fixture.expectInstalled("a", "1.9")
+    try fixture.expectInstalled("a", "1.10", isCurrent: false)
+    #expect(try await monitor.check().updates.isEmpty)
+    try queue.use(ContentVersion("1.10"), of: ProductIdentifier("a"))
+    try fixture.expectInstalled("a", "1.10")
+  }
+
+  @Test("A downgrade in the catalogue is reported and not installed")
+  func downgrade() async throws {
+    queue.close()
+    let file = SignedFile(
+      path: "x", length: 1, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
+    let identifier = try ProductIdentifier("a")
+    let offer = ContentOffer(
+      productIdentifier: identifier, contentIdentifier: identifier,
+      version: try ContentVersion("1.8"), installedSize: 1, package: file, index: file)
+    let product = Product(
+      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+      contents: [offer])
+    let other = try fixture.queue { $0.service = ScriptedService([product]) }
+    let check = try await UpdateMonitor(other, policy: .automatic).check()
+    #expect(check.updates.isEmpty)
+    #expect(check.downgrades.map(\.offered.rawValue) == ["1.8"])
+    #expect(check.downgrades.map(\.installed.rawValue) == ["1.9"])
+    try fixture.expectInstalled("a", "1.9")
+  }
+
+  @Test("One update that fails costs itself only, and goes on with the next look")
+  func failure() async throws {
+    for name in ["a", "b"] { try fixture.publish(name, "2.0") }
+    let archives = "\(fixture.storePath)/targets/a/2.0"
+    try FileManager.default.moveItem(atPath: archives, toPath: fixture.folder.path("away"))
+    let monitor = UpdateMonitor(queue, policy: .automatic)
+    let check = try await monitor.check()
+    #expect(check.installed.map(\.contentIdentifier.rawValue) == ["b"])
+    #expect(check.failures.map(\.error.code) == [.storeMissing])
+    let open = queue.transactions
+    #expect(open.count == 1)
+    try FileManager.default.moveItem(atPath: fixture.folder.path("away"), toPath: archives)
+    #expect(try await monitor.check().installed.map(\.contentIdentifier.rawValue) == ["a"])
+    #expect(queue.transactions.isEmpty)
+    try fixture.expectInstalled("a", "2.0")
+  }
+
+  @Test("It looks at once, on its schedule, and when the seller says that content changed")
+  func schedule() async throws {
+    let service = ScriptedService()
+    queue.close()
+    let other = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    other.add(observer)
+    let (ticks, tick) = AsyncStream.makeStream(of: Void.self)
+    let (checks, checked) = AsyncStream.makeStream(of: Bool.self)
+    let monitor = UpdateMonitor(
+      other, policy: .notifyOnly,
+      sleep: { _ in
+        for await _ in ticks { return }
+        throw CancellationError()
+      })
+    monitor.start(every: .seconds(3600)) { result in
+      checked.yield((try? result.get()) != nil)
+    }
+    var results = checks.makeAsyncIterator()
+    #expect(await results.next() == true)
+    tick.yield()
+    #expect(await results.next() == true)
+    service.send(.contentPublished)
+    #expect(await results.next() == true)
+    monitor.stop()
+  }
+}
