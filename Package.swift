@@ -58,6 +58,16 @@ let package = Package(
     .executableTarget(
       name: "Bookshelf", dependencies: ["HostedContent"],
       path: "Examples/Bookshelf", swiftSettings: settings),
+    .executableTarget(
+      name: "AsyncBookshelf", dependencies: ["HostedContent"],
+      path: "Examples/AsyncBookshelf", swiftSettings: settings),
+    .executableTarget(
+      name: "queue-benchmark",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
+        "HostedContent", "CSQLite",
+      ],
+      path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
 
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
@@ -82,7 +92,7 @@ let package = Package(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
-        "TestSupport",
+        "Bookshelf", "AsyncBookshelf", "TestSupport",
       ]),
   ]
 )

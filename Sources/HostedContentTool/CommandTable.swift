@@ -10,7 +10,8 @@ enum CommandTable {
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
     StoreListCommand.command, StoreRefreshCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
-    QueueCommand.command, VerifyCommand.command,
+    RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
+    PinCommand.command, CollectCommand.command,
   ]
 
   /// The command that `words` begin with and what follows it; nil when help was all they asked.

@@ -4,13 +4,14 @@ import ContentPackage
 /// `inspect`: what is in a package.
 enum InspectCommand {
   static let command = Command(
-    name: "inspect", summary: "Shows a package's form, product, version and files.",
+    name: "inspect", summary: "Shows a package's form, product, content, version and files.",
     operands: "FILE.pkg", operandCount: 1...1, options: [.json],
     example: "hostedcontent inspect chapter1.pkg --json", run: run)
 
   private struct Report: Encodable {
     let form: String
     let productIdentifier: String?
+    let contentIdentifier: String?
     let contentVersion: String?
     let packedBytes: Int64
     let unpackedBytes: Int64
@@ -24,6 +25,7 @@ enum InspectCommand {
     let report = Report(
       form: examination.form.rawValue,
       productIdentifier: examination.info?.productIdentifier.rawValue,
+      contentIdentifier: examination.info?.contentIdentifier.rawValue,
       contentVersion: examination.info?.version.rawValue, packedBytes: examination.packedLength,
       unpackedBytes: examination.entries.reduce(0) { $0 + $1.size },
       findings: examination.findings.count, entries: examination.entries)
@@ -34,6 +36,7 @@ enum InspectCommand {
         """
         form      \(report.form)
         product   \(report.productIdentifier ?? "unknown")
+        content   \(report.contentIdentifier ?? "unknown")
         version   \(report.contentVersion ?? "unknown")
         packed    \(Console.bytes(report.packedBytes))
         unpacked  \(Console.bytes(report.unpackedBytes))

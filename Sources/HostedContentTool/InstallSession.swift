@@ -150,8 +150,11 @@ final class InstallSession: PaymentTransactionObserver {
     let identifier = product.productIdentifier
     do {
       try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
-      let version = product.downloadContentVersion.map { " \($0)" } ?? ""
-      progress.print("\(identifier)\(version): installed")
+      let versions = try installedVersions(of: product)
+      guard !versions.isEmpty || product.contents.isEmpty else {
+        throw ContentError.notDelivered(identifier)
+      }
+      progress.print((versions.isEmpty ? identifier.rawValue : versions) + ": installed")
       return true
     } catch {
       // What stops the whole command is said once, at its end.
@@ -163,6 +166,17 @@ final class InstallSession: PaymentTransactionObserver {
     }
   }
 
+  /// The product's contents that are installed, with their versions.
+  ///
+  /// An update leaves alone what was never installed, so that they need not be all.
+  private func installedVersions(of product: Product) throws -> String {
+    try product.contents.compactMap { offer in
+      try queue.installedVersion(of: offer.contentIdentifier).map {
+        "\(offer.contentIdentifier) \($0)"
+      }
+    }.joined(separator: ", ")
+  }
+
   private func takeSteps(
     _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async throws {
@@ -172,7 +186,7 @@ final class InstallSession: PaymentTransactionObserver {
     // Each open transaction, then a purchase or an update for each content; more leads nowhere.
     var stepsLeft = open.count + max(1, product.contents.count)
     // A transaction that was open may be about an older version, hence the second look.
-    while let step = try await nextStep(for: product, &open) {
+    while let step = try await nextStep(for: product, &open, mayBuy) {
       guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
       guard let error = try await carryOut(step, identifier, mayBuy) else {
         if product.contents.isEmpty { return }
@@ -193,7 +207,7 @@ final class InstallSession: PaymentTransactionObserver {
   }
 
   private func nextStep(
-    for product: Product, _ open: inout [PaymentTransaction]
+    for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool
   ) async throws -> Step? {
     if let abort = state.withLock({ $0.abort }) { throw abort }
     while let transaction = open.popLast() {
@@ -207,7 +221,9 @@ final class InstallSession: PaymentTransactionObserver {
     }
     for offer in product.contents {
       guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
-        return .buy
+        // A content that came to the product later is for get to fetch, not for an update.
+        if mayBuy { return .buy }
+        continue
       }
       if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
     }

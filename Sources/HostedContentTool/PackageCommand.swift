@@ -10,6 +10,8 @@ enum PackageCommand {
     options: [
       .init("--output", "FILE.pkg", "the package to write"),
       .init("--product", "ID", "the product; default: what ContentInfo.plist says"),
+      .init(
+        "--content", "ID", "the content, of a product that has several; default: the product's"),
       .init("--content-version", "V", "the version; default: what ContentInfo.plist says"),
     ],
     example: "hostedcontent package chapter1 --output chapter1.pkg --product com.example.chapter1 "
@@ -27,10 +29,13 @@ enum PackageCommand {
       folder: FileSystem.real.directory(at: arguments.operands[0]), output: output.folder(),
       outputName: output.name,
       productIdentifier: arguments.value("--product").map { try ProductIdentifier($0) },
+      contentIdentifier: arguments.value("--content").map { try ProductIdentifier($0) },
       version: arguments.value("--content-version").map { try ContentVersion($0) })
     let files = examination.entries.filter { $0.kind == .file }
+    let product = examination.info?.productIdentifier.rawValue ?? "?"
+    let content = examination.info?.contentIdentifier.rawValue ?? product
     console.print(
-      "\(output.path): \(examination.info?.productIdentifier.rawValue ?? "?") "
+      "\(output.path): \(product) \(content == product ? "" : "(content \(content)) ")"
         + "\(examination.info?.version.rawValue ?? "?"), \(files.count) files, "
         + "\(Console.bytes(examination.packedLength))")
     if !output.name.hasSuffix(".pkg") {

@@ -4,7 +4,8 @@ import ContentStore
 /// `store list`: every product and version of a store folder.
 enum StoreListCommand {
   static let command = Command(
-    name: "store list", summary: "Lists every product and version of a store.", operands: "STORE",
+    name: "store list", summary: "Lists every product, content and version of a store.",
+    operands: "STORE",
     operandCount: 1...1, options: [.json], example: "hostedcontent store list store", run: run)
 
   private struct Report: Encodable {
@@ -21,12 +22,15 @@ enum StoreListCommand {
       let rows = products.flatMap { product -> [[String]] in
         let identifier = product.record.productIdentifier.rawValue
         let title = product.record.texts["en"]?.title ?? ""
-        if product.versions.isEmpty { return [[identifier, "-", "no content", title]] }
+        if product.versions.isEmpty { return [[identifier, "-", "-", "no content", title]] }
         return product.versions.map {
-          [identifier, $0.version.rawValue, Console.bytes($0.length), title]
+          [
+            identifier, $0.contentIdentifier.rawValue, $0.version.rawValue,
+            Console.bytes($0.length), title,
+          ]
         }
       }
-      console.print(table: rows, heading: ["product", "version", "size", "title"])
+      console.print(table: rows, heading: ["product", "content", "version", "size", "title"])
     }
     return .done
   }

@@ -26,7 +26,7 @@ enum StorePublishCommand {
       Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name))
     for version in published {
       console.print(
-        "\(version.productIdentifier) \(version.version): published, \(Console.bytes(version.length))"
+        "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
       )
     }
     if published.isEmpty { console.print("The store has these packages already.") }

@@ -17,6 +17,7 @@ enum UpdatesCommand {
 
     struct Update: Encodable {
       let productIdentifier: String
+      let contentIdentifier: String
       let installed: String
       let offered: String
       let bytesToMove: Int64
@@ -34,7 +35,8 @@ enum UpdatesCommand {
         json: Report(
           updates: updates.map {
             Report.Update(
-              productIdentifier: $0.productIdentifier.rawValue, installed: $0.installed.rawValue,
+              productIdentifier: $0.productIdentifier.rawValue,
+              contentIdentifier: $0.contentIdentifier.rawValue, installed: $0.installed.rawValue,
               offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove, bytesInFull: $0.bytesInFull
             )
           }))
@@ -44,10 +46,10 @@ enum UpdatesCommand {
       console.print(
         table: updates.map {
           [
-            $0.productIdentifier.rawValue, $0.installed.rawValue, $0.offered.rawValue,
-            Console.bytes($0.bytesToMove),
+            $0.productIdentifier.rawValue, $0.contentIdentifier.rawValue, $0.installed.rawValue,
+            $0.offered.rawValue, Console.bytes($0.bytesToMove),
           ]
-        }, heading: ["product", "installed", "offered", "to move"])
+        }, heading: ["product", "content", "installed", "offered", "to move"])
     }
     guard products.failures.isEmpty else { return .failed }
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done

@@ -25,7 +25,8 @@ struct StoryTests {
       #expect(updates.count == 1)
       #expect(
         Set(updates.first?.keys.map(\.self) ?? []) == [
-          "productIdentifier", "installed", "offered", "bytesToMove", "bytesInFull",
+          "productIdentifier", "contentIdentifier", "installed", "offered", "bytesToMove",
+          "bytesInFull",
         ])
       #expect(updates.first?["productIdentifier"] as? String == Tool.chapter1)
       #expect(updates.first?["installed"] as? String == before)

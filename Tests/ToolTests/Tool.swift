@@ -9,11 +9,14 @@ struct Tool: Sendable {
   init() throws { folder = try TemporaryFolder() }
 
   /// The tool that was built beside the tests.
-  static let path: String = {
+  static let path = program("hostedcontent")
+
+  /// A program that was built beside the tests.
+  static func program(_ name: String) -> String {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-    return URL(filePath: tests).deletingLastPathComponent().appending(path: "hostedcontent")
+    return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
       .path(percentEncoded: false)
-  }()
+  }
 
   /// How a run of the tool ended.
   struct Result: Sendable {
@@ -32,9 +35,9 @@ struct Tool: Sendable {
   func run(_ words: String..., input: String? = nil) throws -> Result { try run(words) }
 
   @discardableResult
-  func run(_ words: [String]) throws -> Result {
+  func run(_ words: [String], program: String = Self.path) throws -> Result {
     let outputs = ["output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
-    let process = try start(words, output: outputs[0], errors: outputs[1])
+    let process = try start(words, output: outputs[0], errors: outputs[1], program: program)
     process.waitUntilExit()
     defer { outputs.forEach { try? FileManager.default.removeItem(atPath: $0) } }
     let texts = try outputs.map { try String(contentsOfFile: $0, encoding: .utf8) }
@@ -42,9 +45,11 @@ struct Tool: Sendable {
   }
 
   /// Starts the tool in the folder; its outputs go to files, so that no pipe can fill up.
-  func start(_ words: [String], output: String? = nil, errors: String? = nil) throws -> Process {
+  func start(
+    _ words: [String], output: String? = nil, errors: String? = nil, program: String = Self.path
+  ) throws -> Process {
     let process = Process()
-    process.executableURL = URL(filePath: Self.path)
+    process.executableURL = URL(filePath: program)
     process.arguments = words
     process.currentDirectoryURL = URL(filePath: folder.path)
     process.standardInput = FileHandle.nullDevice

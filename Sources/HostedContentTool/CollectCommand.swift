@@ -1,0 +1,37 @@
+import ContentModel
+import HostedContent
+
+/// `collect`: room, from versions that nobody needs.
+enum CollectCommand {
+  static let command = Command(
+    name: "collect", summary: "Removes old versions; never what is pinned or in use.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .library, .json,
+      .init("--keep", "N", "versions of a content that stay, the current one included; default 1"),
+      .init("--quota", "BYTES", "bytes that may stay; beyond it the least recently used go, too"),
+    ],
+    example: "hostedcontent collect --library lib --keep 2 --quota 1000000000", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let policy = CollectionPolicy(
+      keptVersions: try arguments.number("--keep", least: 1) ?? 1,
+      maximumBytes: try arguments.number("--quota", least: 0).map(Int64.init))
+    let queue = try arguments.offlineQueue()
+    defer { queue.close() }
+    let report = try queue.collect(policy)
+    if arguments.has("--json") {
+      try console.print(json: report)
+    } else {
+      for content in report.removed {
+        console.print("\(content.contentIdentifier) \(content.version): removed")
+      }
+      for content in report.leased {
+        console.print("\(content.contentIdentifier) \(content.version): in use, stays")
+      }
+      console.print(
+        "\(Console.bytes(report.bytesFreed)) freed, \(Console.bytes(report.bytesLeft)) left")
+    }
+    return .done
+  }
+}

@@ -1,0 +1,39 @@
+import ContentModel
+import HostedContent
+
+/// `pin`: a version that is never collected.
+enum PinCommand {
+  static let command = Command(
+    name: "pin", summary: "Pins a version, so that collect never removes it; alone it lists pins.",
+    operands: "[ID VERSION]", operandCount: 0...2,
+    options: [.library, .json, .init("--remove", nil, "take the pin away")],
+    example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib", run: run)
+
+  private struct Report: Encodable {
+    let pins: [ContentKey]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    guard arguments.operands.count != 1 else {
+      throw Arguments.wrong("VERSION is missing", "pin")
+    }
+    if !arguments.operands.isEmpty {
+      let content = try ProductIdentifier(arguments.operands[0])
+      let version = try ContentVersion(arguments.operands[1])
+      let queue = try arguments.offlineQueue()
+      defer { queue.close() }
+      try queue.setPin(!arguments.has("--remove"), on: content, version)
+    }
+    let pins = try arguments.libraryReader().pins().sorted {
+      ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+    }
+    if arguments.has("--json") {
+      try console.print(json: Report(pins: pins))
+    } else if pins.isEmpty {
+      console.print("Nothing is pinned.")
+    } else {
+      for pin in pins { console.print("\(pin.contentIdentifier) \(pin.version): pinned") }
+    }
+    return .done
+  }
+}

@@ -1,0 +1,40 @@
+import ContentModel
+import HostedContent
+
+/// `remove`: a version, or all versions of a content.
+enum RemoveCommand {
+  static let command = Command(
+    name: "remove", summary: "Removes an installed version, or all versions of a content.",
+    operands: "ID [VERSION]", operandCount: 1...2, options: [.library],
+    example: "hostedcontent remove com.example.book.chapter1 1.0 --library lib", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let content = try ProductIdentifier(arguments.operands[0])
+    let wanted = try arguments.operands.dropFirst().first.map { try ContentVersion($0) }
+    let queue = try arguments.offlineQueue()
+    defer { queue.close() }
+    let versions = try arguments.libraryReader().contents().map(\.content).filter {
+      $0.contentIdentifier == content && (wanted == nil || $0.version == wanted)
+    }
+    guard !versions.isEmpty else {
+      throw ContentError(
+        .notInstalled, "\(arguments.operands.joined(separator: " ")) is not installed",
+        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    }
+    for version in versions {
+      try queue.remove(content, version.version)
+      console.print("\(content) \(version.version): removed, \(Console.bytes(version.size))")
+    }
+    return .done
+  }
+}
+
+extension Arguments {
+  /// The library's queue for work that asks no store; throws `fileMissing` when there is none.
+  func offlineQueue() throws -> PaymentQueue {
+    _ = try libraryReader()
+    // A library that nobody asks anything of needs no store; this one is never opened.
+    return try PaymentQueue(
+      PaymentQueue.Configuration(library: library(), store: StoreLocation("/nonexistent")))
+  }
+}

@@ -1,0 +1,73 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+
+/// `restore`: what the account bought before, on this library.
+enum RestoreCommand {
+  static let command = Command(
+    name: "restore", summary: "Restores the account's purchases; --download installs them.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .store, .library, .root,
+      .init("--account", "NAME", "the buyer's account; default: the library's own"),
+      .init("--grants", "FILE", "where grants are remembered; default: in the library"),
+      .init("--download", nil, "download and install what is restored"), .json,
+    ],
+    example: "hostedcontent restore --store store --library lib2 --grants grants.json --download",
+    run: run)
+
+  private struct Report: Encodable {
+    let restored: [Purchase]
+
+    struct Purchase: Encodable {
+      let productIdentifier: String
+      let originalTransactionIdentifier: String
+      let contents: [String]
+    }
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    var configuration = PaymentQueue.Configuration(
+      library: try arguments.library(), store: try arguments.storeLocation())
+    configuration.trustedRoot = try arguments.trustedRoot()
+    configuration.grantsFile = try arguments.text("--grants").map { URL(filePath: $0) }
+    let queue = try PaymentQueue(configuration)
+    defer { queue.close() }
+    let transactions = try await queue.restore(
+      withApplicationUsername: arguments.text("--account"))
+    var failures: [ContentError] = []
+    for transaction in transactions {
+      do {
+        if arguments.has("--download") { _ = try await queue.install(transaction) }
+        try await queue.finish(transaction)
+      } catch let error as ContentError {
+        failures.append(error.about(transaction.payment.productIdentifier.rawValue))
+      }
+    }
+    try print(transactions, arguments, console)
+    failures.forEach(console.report)
+    return failures.isEmpty ? .done : .failed
+  }
+
+  private static func print(
+    _ transactions: [PaymentTransaction], _ arguments: Arguments, _ console: Console
+  ) throws {
+    let purchases = transactions.map { transaction in
+      Report.Purchase(
+        productIdentifier: transaction.payment.productIdentifier.rawValue,
+        originalTransactionIdentifier: transaction.original?.transactionIdentifier ?? "",
+        contents: transaction.downloads.map { "\($0.contentIdentifier) \($0.contentVersion)" })
+    }
+    if arguments.has("--json") {
+      try console.print(json: Report(restored: purchases))
+    } else if purchases.isEmpty {
+      console.print("There is nothing to restore.")
+    } else {
+      for purchase in purchases {
+        let isInstalled = arguments.has("--download") && !purchase.contents.isEmpty
+        let names = [isInstalled ? "installed" : "restored"] + purchase.contents
+        console.print("\(purchase.productIdentifier): \(names.joined(separator: " "))")
+      }
+    }
+  }
+}
