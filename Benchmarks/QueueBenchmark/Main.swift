@@ -1,0 +1,27 @@
+import ContentModel
+
+/// Measures the payment queue; `Benchmarks/run queue` calls it, one process a measurement.
+@main
+struct QueueBenchmark {
+  static func main() async throws {
+    let words = Array(CommandLine.arguments.dropFirst())
+    guard words.count == 3, let count = Int(words[2]), count > 0 else { throw usage }
+    switch words[0] {
+    case "fill": try Idle.fill(words[1], count)
+    case "open": try Idle.open(words[1], count)
+    case "publish": try ManyDownloads.publish(words[1], count)
+    case "downloads": try await ManyDownloads.run(words[1], count)
+    case "purchases": try TinyProducts.withoutContent(words[1], count)
+    case "traced-purchases": try TinyProducts.withoutContent(words[1], count, comparing: false)
+    case "traced-contents":
+      try await TinyProducts.withContent(words[1], count, comparing: false)
+    case "contents": try await TinyProducts.withContent(words[1], count)
+    default: throw usage
+    }
+  }
+
+  private static let usage = ContentError(
+    .usage, "queue-benchmark was called wrongly",
+    remedy: "Use: queue-benchmark fill|open|publish|downloads|[traced-]purchases|[traced-]contents "
+      + "FOLDER COUNT")
+}

@@ -1,0 +1,129 @@
+import Dispatch
+import Foundation
+import HostedContent
+import Synchronization
+
+/// What this process is, as the kernel says.
+enum Process {
+  /// Resident memory in bytes.
+  static func residentBytes() throws -> Int {
+    let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+    return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
+  }
+
+  static func threads() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+  }
+}
+
+/// Seconds that `body` takes.
+func seconds(_ body: () throws -> Void) rethrows -> Double {
+  let start = ContinuousClock.now
+  try body()
+  return (ContinuousClock.now - start) / .seconds(1)
+}
+
+extension Double {
+  /// With `digits` behind the point.
+  func text(_ digits: Int) -> String { String(format: "%.\(digits)f", self) }
+}
+
+/// Delivers as a service does, counts what it is told, and says when `count` are done.
+final class Deliverer: PaymentTransactionObserver {
+  struct Counts: Sendable {
+    var transactions = 0
+    var downloads = 0
+    var downloadCalls = 0
+    var removed = 0
+    /// The last state of each download that it was told.
+    var last: [String: DownloadState] = [:]
+    var errors: [ContentError] = []
+  }
+
+  private let counts = Mutex(Counts())
+  private let done = DispatchSemaphore(value: 0)
+  private let isDone: @Sendable (Counts) -> Bool
+  private let isActing: Bool
+  private let keepsStates: Bool
+
+  /// `acting` starts downloads and finishes transactions; else it only listens.
+  init(
+    acting: Bool = true, keepingStates: Bool = false,
+    until isDone: @escaping @Sendable (Counts) -> Bool
+  ) {
+    isActing = acting
+    keepsStates = keepingStates
+    self.isDone = isDone
+  }
+
+  /// Blocks until it is done.
+  func wait() { done.wait() }
+
+  var now: Counts { counts.withLock { $0 } }
+
+  private func note(_ change: (inout Counts) -> Void) {
+    let isNew = counts.withLock { counts in
+      let was = isDone(counts)
+      change(&counts)
+      return !was && isDone(counts)
+    }
+    if isNew { done.signal() }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    if isActing {
+      for transaction in transactions where transaction.transactionState != .purchasing {
+        let downloads = transaction.downloads
+        if downloads.isEmpty {
+          queue.finishTransaction(transaction)
+        } else {
+          queue.start(downloads)
+        }
+      }
+    }
+    note { $0.transactions += transactions.count }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    if isActing {
+      for download in downloads where download.state == .finished {
+        queue.finishTransaction(download.transaction)
+      }
+    }
+    let states = keepsStates ? downloads.map { ($0.id, $0.state) } : []
+    note { counts in
+      counts.downloads += downloads.count
+      counts.downloadCalls += 1
+      for (id, state) in states { counts.last[id] = state }
+    }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) {
+    note { $0.removed += transactions.count }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
+    print("error: \(error)")
+    note { $0.errors.append(error) }
+  }
+}
+
+/// Sells at once, from memory; products that are not in `offers` have no content.
+struct InstantSeller: StoreService {
+  var offers: [ProductIdentifier: [ContentOffer]] = [:]
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func grants(account: String?) async throws -> [Grant] { [] }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    .purchased(
+      Grant(transactionIdentifier: transaction, date: 0, payment: payment),
+      contents: offers[payment.productIdentifier] ?? [])
+  }
+}

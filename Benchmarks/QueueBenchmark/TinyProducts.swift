@@ -1,0 +1,65 @@
+import CSQLite
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+
+/// From a payment to its finished transaction, as often as possible.
+enum TinyProducts {
+  /// Without `comparing` nothing but the queue runs, for whoever counts system calls.
+  static func withoutContent(_ path: String, _ count: Int, comparing: Bool = true) throws {
+    try measure("products without content", path, count, InstantSeller(), comparing)
+  }
+
+  static func withContent(_ path: String, _ count: Int, comparing: Bool = true) async throws {
+    let seller = InstantSeller(offers: try await ManyDownloads.offers(path, count))
+    try measure("products with tiny content", path, count, seller, comparing)
+  }
+
+  private static func measure(
+    _ what: String, _ path: String, _ count: Int, _ seller: InstantSeller, _ isComparing: Bool
+  ) throws {
+    let operations = Mutex([String: Int]())
+    var configuration = try ManyDownloads.configuration(
+      path, library: "library-\(UUID().uuidString)")
+    configuration.service = seller
+    configuration.fileSystem = FileSystem { operation, _ in
+      operations.withLock { $0[operation.rawValue, default: 0] += 1 }
+    }
+    let queue = try PaymentQueue(configuration)
+    let observer = Deliverer { $0.removed == count }
+    queue.add(observer)
+    operations.withLock { $0 = [:] }
+    let ours = try seconds {
+      for number in 0..<count {
+        queue.add(Payment(productIdentifier: try ManyDownloads.product(number)))
+      }
+      observer.wait()
+    }
+    let counted = operations.withLock { $0 }
+    queue.close()
+    guard isComparing else { return }
+    let bare = try bareCommits("\(path)/bare-\(count).sqlite", count)
+    let commits = Double(counted["journal"] ?? 0) / Double(count)
+    let all = Double(counted.values.reduce(0, +)) / Double(count)
+    print("\(count) \(what), seconds from payment to finished: \(ours.text(3))")
+    print("\(count) \(what), journal commits a product: \(commits.text(3))")
+    print("\(count) \(what), steps of the file system a product: \(all.text(1))")
+    print("\(count) bare SQLite commits, seconds: \(bare.text(3)), ratio: \((ours / bare).text(2))")
+  }
+
+  /// The same number of commits of one row each, as durable as ours.
+  private static func bareCommits(_ path: String, _ count: Int) throws -> Double {
+    var handle: OpaquePointer?
+    defer { sqlite3_close_v2(handle) }
+    let setUp = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (a TEXT)"
+    guard sqlite3_open(path, &handle) == SQLITE_OK,
+      sqlite3_exec(handle, setUp, nil, nil, nil) == SQLITE_OK
+    else { throw ContentError(.journalFailed, "Cannot open \(path)", remedy: "Look at it") }
+    return seconds {
+      for _ in 0..<count {
+        sqlite3_exec(handle, "INSERT INTO t VALUES ('a transaction')", nil, nil, nil)
+      }
+    }
+  }
+}
