@@ -37,7 +37,7 @@ final class Delivery: Sendable {
     var onContentPublished: [@Sendable () -> Void] = []
   }
 
-  /// Something to be told. Only neighbours of one kind are merged, so that nothing changes places.
+  /// Something to be told; only neighbours of one kind are merged, so that nothing changes places.
   fileprivate enum Letter {
     case changes(WaitingReports)
     case progress([String: DownloadProgress])
