@@ -72,7 +72,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
-    tests("ContentModelTests", ["ContentModel"]),
+    tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
       "ContentTrustTests",

@@ -34,8 +34,8 @@ public final class UpdateMonitor: Sendable {
 
   private struct State {
     var schedule: Task<Void, Never>?
-    /// The look that is under way; whoever asks meanwhile waits for it and then looks anew.
-    var running: Task<Check, any Error>?
+    /// The look that was asked for last; the next one begins after it.
+    var last: Task<Check, any Error>?
   }
 
   /// Creates a monitor of a queue, which it keeps.
@@ -99,10 +99,16 @@ public final class UpdateMonitor: Sendable {
   /// Throws when the catalogue is not to be had. One look at a time: a second one waits.
   @discardableResult
   public func check() async throws -> Check {
-    while let running = state.withLock({ $0.running }) { _ = try? await running.value }
-    let task = Task { try await look() }
-    state.withLock { $0.running = task }
-    defer { state.withLock { $0.running = nil } }
+    let task = state.withLock { state in
+      let previous = state.last
+      let task = Task {
+        _ = try? await previous?.value
+        try Task.checkCancellation()
+        return try await look()
+      }
+      state.last = task
+      return task
+    }
     return try await withTaskCancellationHandler {
       try await task.value
     } onCancel: {

@@ -1,4 +1,5 @@
 import ContentModel
+import TestSupport
 import Testing
 
 /// What the queue keeps beside its records, against a look at all of them.

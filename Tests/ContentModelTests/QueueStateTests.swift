@@ -1,4 +1,5 @@
 import ContentModel
+import TestSupport
 import Testing
 
 @Suite("The queue's state machine, story by story")

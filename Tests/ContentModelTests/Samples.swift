@@ -1,4 +1,5 @@
 import ContentModel
+import TestSupport
 import Testing
 
 /// Values for tests of the state machine.
@@ -81,18 +82,5 @@ enum Sample {
       let results: [WorkResult] = [.installed, .failed(error), .stopped]
       return .workEnded(download: worked, results.randomElement(using: &random) ?? .stopped)
     }
-  }
-}
-
-/// A small random generator whose seed can be printed and replayed.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }
