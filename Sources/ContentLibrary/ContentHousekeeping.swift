@@ -1,5 +1,6 @@
 package import ContentModel
 import FileIO
+import Synchronization
 
 /// Removing, pinning and collecting; never what a lease holds.
 extension ContentLibrary {
@@ -8,6 +9,11 @@ extension ContentLibrary {
   /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
   /// process holds a lease on it, `notInstalled` when it is not there.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try folder.staging.removeTree(currentTurn.withLock { _ in try takeOut(content, version) })
+  }
+
+  /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
+  private func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws -> String {
     guard try isInstalled(content, version) else {
       throw ContentError(
         .notInstalled, "\(content) \(version) is not installed",
@@ -15,6 +21,8 @@ extension ContentLibrary {
     }
     let home = try folder.products.directory(content.rawValue)
     let doomed = try home.directory(version.rawValue)
+    // The lock ends with the folder's descriptor.
+    defer { withExtendedLifetime(doomed) {} }
     guard try doomed.tryLock(alone: true) else {
       throw ContentError(
         .contentInUse, "\(content) \(version) is in use by another process",
@@ -22,28 +30,30 @@ extension ContentLibrary {
     }
     if try currentVersion(of: content) == version {
       let others = try journal.installed().filter {
-        $0.contentIdentifier == content && $0.version != version
+        try $0.contentIdentifier == content && $0.version != version && hasFolder($0)
       }
       try pointCurrent(of: home, to: others.map(\.version).max())
     }
-    // Into staging, whose leftovers the next start removes.
-    let name = "removed-\(content)-\(version)"
+    // Content and version may together be too long for a name.
+    let name = "removed-\(try doomed.status().identity.inode)"
     try folder.staging.removeTree(name)
     try home.rename(version.rawValue, to: folder.staging, name)
     try home.sync()
     try journal.forget(content, version)
     try journal.setPin(false, on: ContentKey(content, version))
-    try folder.staging.removeTree(name)
+    return name
   }
 
   /// Makes an installed version the current one, newer or older than the one that was.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
-    guard try isInstalled(content, version) else {
-      throw ContentError(
-        .notInstalled, "\(content) \(version) is not installed",
-        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    try currentTurn.withLock { _ in
+      guard try isInstalled(content, version) else {
+        throw ContentError(
+          .notInstalled, "\(content) \(version) is not installed",
+          remedy: "hostedcontent list shows what is", subject: content.rawValue)
+      }
+      try pointCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
-    try pointCurrent(of: folder.products.directory(content.rawValue), to: version)
   }
 
   /// Removes what `policy` lets go; `protecting` names versions that unfinished downloads need.

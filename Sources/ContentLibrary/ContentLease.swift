@@ -1,5 +1,6 @@
 package import ContentModel
 import FileIO
+import Glibc
 
 /// The promise that a version's folder stays, held by whoever uses it; across processes.
 ///
@@ -31,11 +32,14 @@ extension ContentLibrary {
   package func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws
     -> ContentLease
   {
-    // A version that is removed in this moment is followed by another current one.
-    for _ in 0..<3 {
+    // A version that is removed in this moment is followed by another current one; its remover
+    // holds the folder for some syncs before that.
+    for attempt in 0..<100 {
+      if attempt > 0 { usleep(10_000) }
       guard let wanted = try version ?? currentVersion(of: content) else { break }
       let home = try folder.products.directory(content.rawValue)
       if let lease = try ContentLease(of: wanted, in: home) { return lease }
+      if version != nil { break }
     }
     throw ContentError(
       .notInstalled, "\(content) \(version?.rawValue ?? "") is not installed",

@@ -1,5 +1,6 @@
 package import ContentModel
 package import FileIO
+import Synchronization
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -9,6 +10,10 @@ package import FileIO
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
   package let journal: any InstallJournal
+  /// Held while `current` is decided and changed, and while a version goes.
+  ///
+  /// Otherwise `current` could be pointed to a version that another thread is removing.
+  let currentTurn = Mutex(())
 
   /// The name of the link to the version in use.
   static let currentName = "current"
@@ -66,15 +71,19 @@ package final class ContentLibrary: Sendable {
       try staging.exchange(name, with: home, version)
     }
     try home.sync()
-    if try switching || Self.current(in: home) == nil {
-      try switchCurrent(of: home, to: content.version)
+    try currentTurn.withLock { _ in
+      if try switching || Self.current(in: home) == nil {
+        try switchCurrent(of: home, to: content.version)
+      }
     }
     try journal.confirm(content.contentIdentifier, content.version)
   }
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
+    try currentTurn.withLock { _ in
+      try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
+    }
   }
 
   private func switchCurrent(of home: Directory, to version: ContentVersion) throws {
@@ -121,7 +130,7 @@ package final class ContentLibrary: Sendable {
     return try hasFolder(found)
   }
 
-  private func hasFolder(_ content: InstalledContent) throws -> Bool {
+  func hasFolder(_ content: InstalledContent) throws -> Bool {
     let name = content.contentIdentifier.rawValue
     guard try folder.products.status(of: name)?.kind == .directory else { return false }
     return try folder.products.directory(name).status(of: content.version.rawValue)?.kind
@@ -204,6 +213,7 @@ package final class ContentLibrary: Sendable {
         present[content.contentIdentifier, default: []].append(content.version)
       } else {
         try journal.forget(content.contentIdentifier, content.version)
+        try journal.setPin(false, on: ContentKey(content.contentIdentifier, content.version))
       }
     }
     for (content, versions) in present {

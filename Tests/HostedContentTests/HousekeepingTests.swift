@@ -55,6 +55,22 @@ struct HousekeepingTests {
     try fixture.expectInstalled("a", "1.2")
   }
 
+  @Test("Using and removing versions at once never leaves current without its folder")
+  func useWhileRemoving() async throws {
+    let versions = (0..<8).map { "1.\($0)" }
+    try await install("a", versions)
+    for version in versions.dropLast() {
+      let (queue, a) = (queue, a)
+      let using = Task.detached {
+        for _ in 0..<50 { try? queue.use(try ContentVersion(version), of: a) }
+      }
+      try? await Task.sleep(for: .milliseconds(2))
+      try queue.remove(a, ContentVersion(version))
+      await using.value
+      #expect(try installed().last == "a 1.7 current")
+    }
+  }
+
   @Test("A lease keeps a version, also against another process's engine, until it is let go")
   func lease() async throws {
     try await install("a", ["1.0", "1.1"])
