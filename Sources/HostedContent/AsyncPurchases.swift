@@ -29,7 +29,10 @@ extension PaymentQueue {
       transaction = begun
     } else {
       let id = try await add(update, switching: switching)
-      transaction = try await first { $0.transaction(id) }
+      transaction = try await first { report in
+        if case .failure(let error) = report, error.subject == id { throw error }
+        return report.transaction(id)
+      }
     }
     let folders = try await install(transaction)
     try await finish(transaction)
@@ -42,7 +45,11 @@ extension PaymentQueue {
   /// somebody else decides later. Cancelling does not take a payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     var id = ""
-    return try await first(begin: { id = add(payment) }) { report in
+    let begin = { () -> PaymentTransaction? in
+      id = self.add(payment)
+      return nil
+    }
+    return try await first(begin: begin) { report in
       guard let transaction = report.transaction(id) else { return nil }
       switch transaction.transactionState {
       case .purchasing: return nil
@@ -64,7 +71,13 @@ extension PaymentQueue {
     var awaited = AwaitedDownloads(downloads.filter { $0.state != .finished })
     if !awaited.left.isEmpty {
       do {
-        try await first(begin: { start(Array(awaited.left)) }) { report -> Void? in
+        let begin = { () throws -> Void? in
+          // Of one that is gone nothing is reported any more.
+          guard self.isUnfinished(transaction) else { throw awaited.cancelled }
+          self.start(Array(awaited.left))
+          return nil
+        }
+        try await first(begin: begin) { report -> Void? in
           try awaited.take(report, of: transaction)
           return awaited.left.isEmpty ? () : nil
         }
@@ -76,9 +89,14 @@ extension PaymentQueue {
     return downloads.compactMap(\.contentURL)
   }
 
-  /// Finishes a transaction and waits until it is gone for good.
+  /// Finishes a transaction and waits until it is gone for good; one that is gone already is fine.
   public func finish(_ transaction: PaymentTransaction) async throws {
-    try await first(begin: { finishTransaction(transaction) }) { report -> Void? in
+    let begin = { () -> Void? in
+      guard self.isUnfinished(transaction) else { return () }
+      self.finishTransaction(transaction)
+      return nil
+    }
+    try await first(begin: begin) { report -> Void? in
       switch report {
       case .removed(let removed): removed.contains(transaction) ? () : nil
       case .failure(let error) where error.subject == transaction.id: throw error
@@ -95,7 +113,10 @@ extension PaymentQueue {
   {
     let before = Set(transactions)
     var restored: [PaymentTransaction] = []
-    let begin = { self.restoreCompletedTransactions(withApplicationUsername: account) }
+    let begin = { () -> [PaymentTransaction]? in
+      self.restoreCompletedTransactions(withApplicationUsername: account)
+      return nil
+    }
     return try await first(begin: begin) { report in
       switch report {
       case .transactions(let transactions):
@@ -110,16 +131,24 @@ extension PaymentQueue {
       }
     }
   }
+
+  /// Whether the end of `transaction` is still to be reported to those who observe by now.
+  fileprivate func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
+    delivery.isUnfinished(transaction)
+  }
 }
 
 extension Download {
   /// Every report of this download from now on, beginning with how it stands; ends once it is
   /// finished or its transaction is gone.
   public var updates: AsyncStream<DownloadUpdate> {
-    let reports = report.library.queue?.reports ?? AsyncStream { $0.finish() }
+    let queue = report.library.queue
+    var reports = queue?.reports ?? AsyncStream { $0.finish() }
+    // Of one that is gone nothing is reported any more.
+    if queue?.isUnfinished(transaction) != true { reports = AsyncStream { $0.finish() } }
     return AsyncStream(bufferingPolicy: .bufferingNewest(32)) { continuation in
       continuation.yield(DownloadUpdate(self))
-      let task = Task {
+      let task = Task { [reports] in
         for await report in reports {
           switch report {
           case .downloads(let updates):
@@ -165,15 +194,18 @@ private struct AwaitedDownloads {
 
   init(_ downloads: [Download]) { left = Set(downloads) }
 
+  /// What those that are left end with when their transaction goes.
+  var cancelled: any Error {
+    left.first.map { ContentError.downloadCancelled($0.contentIdentifier) } ?? CancellationError()
+  }
+
   /// Takes out what is finished; throws what one of them failed with.
   mutating func take(_ report: QueueReport, of transaction: PaymentTransaction) throws {
     switch report {
     case .downloads(let updates):
       for update in updates where left.contains(update.download) { try take(update) }
     case .removed(let removed):
-      if removed.contains(transaction), let download = left.first {
-        throw ContentError.downloadCancelled(download.contentIdentifier)
-      }
+      if removed.contains(transaction), !left.isEmpty { throw cancelled }
     case .transactions, .failure, .restoreEnded: break
     }
   }

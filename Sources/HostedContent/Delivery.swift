@@ -65,6 +65,11 @@ final class Delivery: Sendable {
     state.withLock { $0.transactions }
   }
 
+  /// Whether the removal of `transaction` was not yet told, so that who observes now will hear it.
+  func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
+    state.withLock { $0.reports[transaction.id] === transaction.report }
+  }
+
   // MARK: Observers
 
   /// Adds `observer` unless it is there; true for the first observer ever.

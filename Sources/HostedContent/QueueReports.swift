@@ -56,13 +56,13 @@ extension PaymentQueue {
 
   /// The first thing that `transform` finds in the reports.
   ///
-  /// `begin` is called once the reports are observed. Throws `CancellationError` when there are no
-  /// more.
+  /// `begin` is called once the reports are observed; what it returns is not waited for. Throws
+  /// `CancellationError` when there are no more.
   func first<Value>(
-    begin: () -> Void = {}, _ transform: (QueueReport) throws -> Value?
+    begin: () throws -> Value? = { nil }, _ transform: (QueueReport) throws -> Value?
   ) async throws -> Value {
     let reports = reports
-    begin()
+    if let value = try begin() { return value }
     for await report in reports {
       if let value = try transform(report) { return value }
     }

@@ -111,4 +111,24 @@ struct AsyncTests {
     for await _ in queue.reports {}
     await #expect(throws: CancellationError.self) { try await queue.restore() }
   }
+
+  @Test("Of a transaction that is gone nothing is waited for")
+  func goneTransaction() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    try await queue.finish(transaction)
+    try await queue.finish(transaction)
+    let error = await #expect(throws: ContentError.self) {
+      try await queue.install(transaction)
+    }
+    #expect(error?.code == .stopped)
+    var states: [DownloadState] = []
+    for await update in try #require(transaction.downloads.first).updates {
+      states.append(update.state)
+    }
+    #expect(states == [.cancelled])
+  }
 }
