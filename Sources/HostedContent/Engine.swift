@@ -129,15 +129,23 @@ final class Engine: @unchecked Sendable {
     if case .workEnded(let id, _) = event { endWork(on: id) }
     var next = state
     var decision = next.apply(event)
+    var happened = [event]
     do {
       try commit(decision.changes)
     } catch {
-      let error = ContentError(error, while: "writing the journal")
+      var error = ContentError(error, while: "writing the journal")
+      if let transaction = Self.lost(with: event) {
+        // Whoever waits for it knows the error by its name, not by the journal's.
+        error = ContentError(
+          error.code, error.message, remedy: error.remedy, subject: transaction,
+          cause: error.cause)
+      }
       diagnostics.count { $0.journalFailures += 1 }
       diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
       delivery.report(error: error)
       guard let substitute = Self.substitute(for: event, error) else { return }
       next = state
+      happened = substitute
       decision = substitute.reduce(into: QueueDecision()) {
         $0.effects += next.apply($1).effects
       }
@@ -145,7 +153,7 @@ final class Engine: @unchecked Sendable {
       if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
     }
     state = next
-    diagnostics.tell(event)
+    happened.forEach(diagnostics.tell)
     decision.effects.forEach(perform)
   }
 
@@ -172,6 +180,17 @@ final class Engine: @unchecked Sendable {
       [.purchaseAnswered(transaction: id, .failed(error))]
     case .workEnded(let id, .installed): [.workEnded(download: id, .failed(error))]
     case .restored, .granted, .finishRequested: nil
+    }
+  }
+
+  /// The transaction of which nothing else is reported when `event` could not be journaled.
+  private static func lost(with event: QueueEvent) -> String? {
+    switch event {
+    case .finishRequested(let id), .restored(let id, _, _, _), .granted(let id, _, _): id
+    case .launched, .paymentAdded, .purchaseAnswered, .restoreRequested, .restoreEnded,
+      .startRequested, .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged,
+      .workEnded:
+      nil
     }
   }
 

@@ -173,6 +173,23 @@ struct QueueJournalTests {
     #expect(observer.log.errors.isEmpty)
   }
 
+  @Test("Whoever waits for a transaction's end hears that it could not be journaled")
+  func finishFailing() async throws {
+    let fixture = try StoreFixture()
+    let gate = JournalGate()
+    let queue = try fixture.queue {
+      $0.fileSystem = gate.fileSystem
+      $0.service = ReceiptService()
+    }
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("p")))
+    gate.open(failing: [gate.commits + 1])
+    let error = await #expect(throws: ContentError.self) { try await queue.finish(transaction) }
+    #expect(error?.code == .diskFull)
+    try await queue.finish(transaction)
+    #expect(queue.transactions.isEmpty)
+  }
+
   @Test("When a common commit fails, each payment is journaled or fails by itself")
   func togetherFailing() async throws {
     let fixture = try StoreFixture()
