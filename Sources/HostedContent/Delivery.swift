@@ -33,8 +33,8 @@ final class Delivery: Sendable {
     var storefront: Storefront?
     /// Observers of streams, which nobody else holds; nil once the queue is closed.
     var streams: [StreamObserver]? = []
-    /// Called when the seller says that content may have changed.
-    var onContentPublished: [@Sendable () -> Void] = []
+    /// Called when the seller says that content may have changed; false for never again.
+    var onContentPublished: [@Sendable () -> Bool] = []
   }
 
   /// Something to be told; only neighbours of one kind are merged, so that nothing changes places.
@@ -172,13 +172,21 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Adds what is called on the delivery queue when the seller says that content may have changed.
-  func onContentPublished(_ body: @escaping @Sendable () -> Void) {
+  /// Adds what is called on the delivery queue when the seller says that content may have changed,
+  /// until it returns false.
+  func onContentPublished(_ body: @escaping @Sendable () -> Bool) {
     state.withLock { $0.onContentPublished.append(body) }
   }
 
   func reportContentPublished() {
-    deliver { self.state.withLock { $0.onContentPublished }.forEach { $0() } }
+    deliver {
+      let bodies = self.state.withLock { state in
+        defer { state.onContentPublished = [] }
+        return state.onContentPublished
+      }
+      let wanted = bodies.filter { $0() }
+      self.state.withLock { $0.onContentPublished += wanted }
+    }
   }
 
   func report(revoked products: [ProductIdentifier]) {

@@ -64,7 +64,9 @@ public final class UpdateMonitor: Sendable {
   ) {
     stop()
     let (wishes, wish) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    queue.delivery.onContentPublished { wish.yield() }
+    queue.delivery.onContentPublished {
+      if case .terminated = wish.yield() { false } else { true }
+    }
     wish.yield()
     let timer = Task { [sleep] in
       while (try? await sleep(interval)) != nil, !Task.isCancelled { wish.yield() }
@@ -75,12 +77,19 @@ public final class UpdateMonitor: Sendable {
         do {
           report(.success(try await self.check()))
         } catch {
+          // Stopped, it has found nothing, and nothing kept it from that.
+          guard !Task.isCancelled else { break }
           report(.failure(ContentError(error, while: "looking for updates")))
         }
       }
       timer.cancel()
     }
-    state.withLock { $0.schedule = schedule }
+    // Another one may have been started meanwhile; the last one stays.
+    let other = state.withLock { state in
+      defer { state.schedule = schedule }
+      return state.schedule
+    }
+    other?.cancel()
   }
 
   /// Ends the schedule; an update that is under way is cancelled, and goes on with a later look.
