@@ -36,21 +36,23 @@ enum RestoreCommand {
     let transactions = try await queue.restore(
       withApplicationUsername: arguments.text("--account"))
     var failures: [ContentError] = []
+    var done: [PaymentTransaction] = []
     for transaction in transactions {
       do {
         if arguments.has("--download") { _ = try await queue.install(transaction) }
         try await queue.finish(transaction)
+        done.append(transaction)
       } catch let error as ContentError {
         failures.append(error.about(transaction.payment.productIdentifier.rawValue))
       }
     }
-    try print(transactions, arguments, console)
+    try print(done, isAll: failures.isEmpty, arguments, console)
     failures.forEach(console.report)
     return failures.isEmpty ? .done : .failed
   }
 
   private static func print(
-    _ transactions: [PaymentTransaction], _ arguments: Arguments, _ console: Console
+    _ transactions: [PaymentTransaction], isAll: Bool, _ arguments: Arguments, _ console: Console
   ) throws {
     let purchases = transactions.map { transaction in
       Report.Purchase(
@@ -60,7 +62,7 @@ enum RestoreCommand {
     }
     if arguments.has("--json") {
       try console.print(json: Report(restored: purchases))
-    } else if purchases.isEmpty {
+    } else if purchases.isEmpty, isAll {
       console.print("There is nothing to restore.")
     } else {
       for purchase in purchases {
