@@ -79,6 +79,9 @@ extension ContentLibrary {
       report.bytesLeft -= content.size
     } catch let error as ContentError where error.code == .contentInUse {
       report.leased.append(content)
+    } catch let error as ContentError where error.code == .notInstalled {
+      // Somebody has removed its folder by hand; the next start forgets it.
+      report.bytesLeft -= content.size
     }
   }
 

@@ -55,6 +55,16 @@ struct HousekeepingTests {
     try fixture.expectInstalled("a", "1.2")
   }
 
+  @Test("A version whose folder is gone does not keep the others from being collected")
+  func collectWithoutFolder() async throws {
+    try await install("a", ["1.0", "1.1", "1.2"])
+    let folder = URL(filePath: fixture.libraryPath).appending(path: "products/a/1.0")
+    try FileManager.default.removeItem(at: folder)
+    let report = try queue.collect()
+    #expect(report.removed.map(\.version.rawValue) == ["1.1"])
+    #expect(try queue.installedVersion(of: a)?.rawValue == "1.2")
+  }
+
   @Test("Using and removing versions at once never leaves current without its folder")
   func useWhileRemoving() async throws {
     let versions = (0..<8).map { "1.\($0)" }
