@@ -201,7 +201,8 @@ final class Delivery: Sendable {
   ) {
     deliver {
       let delegate = self.state.withLock { state in
-        state.storefront = storefront
+        // The first answer may come after a change that was told meanwhile.
+        if isNew || state.storefront == nil { state.storefront = storefront }
         return state.delegate
       }
       guard isNew else { return }

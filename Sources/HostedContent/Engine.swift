@@ -79,6 +79,23 @@ final class Engine: @unchecked Sendable {
     diagnostics.close()
   }
 
+  /// Runs `body` while no event is handled, with the versions that unfinished transactions need.
+  ///
+  /// Those are what a `contentURL` was given out for, or will be. Throws `stopped` once the engine is
+  /// closed.
+  func betweenEvents<Value>(_ body: (Set<ContentKey>) throws -> Value) throws -> Value {
+    try serial.sync {
+      guard !isClosed else {
+        throw ContentError(
+          .stopped, "The queue is closed, and its library may be another one's",
+          remedy: "Open the library with a new queue")
+      }
+      let needed = state.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
+        .map { ContentKey($0.offer.contentIdentifier, $0.offer.version) }
+      return try body(Set(needed))
+    }
+  }
+
   // MARK: Deciding
 
   private func handleWaiting() {

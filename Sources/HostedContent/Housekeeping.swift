@@ -26,7 +26,10 @@ extension LibraryReader {
   public func pins() throws -> Set<ContentKey> { try library.journal.pins() }
 }
 
-/// Installed versions: held, made current, pinned, removed. Each blocks, from any thread.
+/// Installed versions: held, made current, pinned, removed.
+///
+/// Each blocks, may be called from any thread, and but for `lease` throws `stopped` once the queue is
+/// closed. Nothing is started or journaled meanwhile, so that what is removed is not needed after all.
 extension PaymentQueue {
   /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
   public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
@@ -36,36 +39,40 @@ extension PaymentQueue {
 
   /// Makes an installed version the current one, also an older one; throws `notInstalled`.
   public func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
-    try library.use(version, of: content)
+    try engine.betweenEvents { _ in try library.use(version, of: content) }
   }
 
   /// Pins a version, which is then never collected, or takes its pin away.
   public func setPin(_ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion)
     throws
   {
-    guard try !isPinned || library.isInstalled(content, version) else {
-      throw ContentError(
-        .notInstalled, "\(content) \(version) is not installed",
-        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+    try engine.betweenEvents { _ in
+      guard try !isPinned || library.isInstalled(content, version) else {
+        throw ContentError(
+          .notInstalled, "\(content) \(version) is not installed",
+          remedy: "hostedcontent list shows what is", subject: content.rawValue)
+      }
+      try library.journal.setPin(isPinned, on: ContentKey(content, version))
     }
-    try library.journal.setPin(isPinned, on: ContentKey(content, version))
   }
 
   /// Removes a version; `current` then names the newest that is left.
   ///
   /// Throws `notInstalled`, or `contentInUse` while a lease or an unfinished transaction needs it.
   public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    guard !neededByTransactions().contains(ContentKey(content, version)) else {
-      throw ContentError(
-        .contentInUse, "An unfinished transaction needs \(content) \(version)",
-        remedy: "Finish the transaction first", subject: content.rawValue)
+    try engine.betweenEvents { needed in
+      guard !needed.contains(ContentKey(content, version)) else {
+        throw ContentError(
+          .contentInUse, "An unfinished transaction needs \(content) \(version)",
+          remedy: "Finish the transaction first", subject: content.rawValue)
+      }
+      try library.remove(content, version)
     }
-    try library.remove(content, version)
   }
 
   /// Removes what `policy` lets go; never what is pinned, leased or needed by a transaction.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
-    try library.collect(policy, protecting: neededByTransactions())
+    try engine.betweenEvents { try library.collect(policy, protecting: $0) }
   }
 
   /// Installed contents that the catalogue does not offer any more; they are not removed by that.
@@ -75,12 +82,5 @@ extension PaymentQueue {
     if let failure = offered.failures.first { throw failure }
     let names = Set(offered.products.flatMap { $0.contents.map(\.contentIdentifier) })
     return try library.journal.installed().filter { !names.contains($0.contentIdentifier) }
-  }
-
-  /// What a `contentURL` was given out for, or will be soon.
-  private func neededByTransactions() -> Set<ContentKey> {
-    Set(
-      transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-        .map { ContentKey($0.contentIdentifier, $0.contentVersion) })
   }
 }

@@ -148,6 +148,31 @@ struct HousekeepingTests {
     #expect(throws: ContentError.self) { try queue.use(try ContentVersion("7"), of: a) }
   }
 
+  @Test("A closed queue changes nothing: the library may be another one's")
+  func closed() async throws {
+    try await install("a", ["1.0", "1.1"])
+    queue.close()
+    let changes: [() throws -> Void] = [
+      { try queue.remove(a, try ContentVersion("1.0")) }, { _ = try queue.collect() },
+      { try queue.use(try ContentVersion("1.0"), of: a) },
+      { try queue.setPin(true, on: a, try ContentVersion("1.0")) },
+    ]
+    for change in changes {
+      let error = #expect(throws: ContentError.self) { try change() }
+      #expect(error?.code == .stopped)
+    }
+    #expect(try installed() == ["a 1.0", "a 1.1 current"])
+  }
+
+  @Test("What the engine works on is not removed, however late it is reported")
+  func neededBeforeReported() async throws {
+    try await install("a", ["1.0"])
+    let transaction = try await queue.purchase(Payment(productIdentifier: a))
+    queue.start(transaction.downloads)
+    #expect(throws: ContentError.self) { try queue.remove(a, try ContentVersion("1.0")) }
+    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
+  }
+
   @Test("Contents that the catalogue dropped are named and stay")
   func obsolete() async throws {
     try await install("a", ["1.0"])
