@@ -22,7 +22,8 @@ extension PaymentQueue {
   /// Goes on with an update of the same version that was begun before.
   public func deliver(_ update: ContentUpdate, switching: Bool = true) async throws -> [URL] {
     let begun = transactions.first {
-      $0.transactionState == .restored && $0.downloads.contains { $0.isOf(update) }
+      $0.transactionState == .restored
+        && $0.downloads.contains { $0.isOf(update, switching: switching) }
     }
     let transaction: PaymentTransaction
     if let begun {
@@ -121,7 +122,7 @@ extension PaymentQueue {
       switch report {
       case .transactions(let transactions):
         restored += transactions.filter {
-          $0.transactionState == .restored && !before.contains($0) && !restored.contains($0)
+          $0.isOfHistory && !before.contains($0) && !restored.contains($0)
         }
         return nil
       case .restoreEnded(let error?): throw error
@@ -135,6 +136,13 @@ extension PaymentQueue {
   /// Whether the end of `transaction` is still to be reported to those who observe by now.
   fileprivate func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
     delivery.isUnfinished(transaction)
+  }
+}
+
+extension PaymentTransaction {
+  /// Whether a restore brought it, rather than an update, which says what becomes of `current`.
+  fileprivate var isOfHistory: Bool {
+    transactionState == .restored && downloads.allSatisfy { $0.record.keepsCurrent == nil }
   }
 }
 
@@ -170,8 +178,10 @@ extension Download {
     }
   }
 
-  fileprivate func isOf(_ update: ContentUpdate) -> Bool {
+  /// Whether it brings `update` in, as it is asked for now; a restored purchase's does not.
+  fileprivate func isOf(_ update: ContentUpdate, switching: Bool) -> Bool {
     contentIdentifier == update.contentIdentifier && contentVersion == update.offered
+      && record.keepsCurrent == !switching
   }
 }
 

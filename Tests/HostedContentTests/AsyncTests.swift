@@ -96,6 +96,23 @@ struct AsyncTests {
     #expect(queue.transactions == [transaction])
   }
 
+  @Test("An update that comes in while purchases are restored is not counted among them")
+  func restoreBesideUpdate() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.updates().first)
+    async let restored = queue.restore()
+    let begun = try await queue.add(update)
+    #expect(try await !restored.contains { $0.id == begun })
+    // The update is gone on with, not a restored purchase of the same version.
+    _ = try await queue.deliver(update)
+    #expect(!queue.transactions.contains { $0.id == begun })
+    try fixture.expectInstalled("a", "1.1")
+  }
+
   @Test("Restore returns the transactions, and closing the queue ends every stream")
   func restore() async throws {
     let fixture = try StoreFixture()
