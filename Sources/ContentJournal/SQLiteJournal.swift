@@ -123,12 +123,19 @@ extension SQLiteJournal: InstallJournal {
 
   package func installed() throws -> [InstalledContent] { try contents(confirmed: true) }
 
-  private func contents(confirmed: Bool) throws -> [InstalledContent] {
+  package func installed(_ content: ProductIdentifier) throws -> [InstalledContent] {
+    try contents(confirmed: true, of: content)
+  }
+
+  private func contents(confirmed: Bool, of content: ProductIdentifier? = nil) throws
+    -> [InstalledContent]
+  {
     try read { connection in
       var found: [InstalledContent] = []
       try connection.query(
         "SELECT content, product, version, size, entry_count, installed_at FROM content "
-          + "WHERE is_confirmed = ?1", [.integer(confirmed ? 1 : 0)]
+          + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
+        [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
       ) { row in
         found.append(
           InstalledContent(

@@ -15,9 +15,7 @@ extension ContentLibrary {
   /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
   private func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws -> String {
     guard try isInstalled(content, version) else {
-      throw ContentError(
-        .notInstalled, "\(content) \(version) is not installed",
-        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+      throw ContentError.notInstalled(content, version)
     }
     let home = try folder.products.directory(content.rawValue)
     let doomed = try home.directory(version.rawValue)
@@ -29,8 +27,8 @@ extension ContentLibrary {
         remedy: "Remove it once nobody uses it", subject: content.rawValue)
     }
     if try currentVersion(of: content) == version {
-      let others = try journal.installed().filter {
-        try $0.contentIdentifier == content && $0.version != version && hasFolder($0)
+      let others = try journal.installed(content).filter {
+        try $0.version != version && hasFolder($0)
       }
       try pointCurrent(of: home, to: others.map(\.version).max())
     }
@@ -48,9 +46,7 @@ extension ContentLibrary {
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try currentTurn.withLock { _ in
       guard try isInstalled(content, version) else {
-        throw ContentError(
-          .notInstalled, "\(content) \(version) is not installed",
-          remedy: "hostedcontent list shows what is", subject: content.rawValue)
+        throw ContentError.notInstalled(content, version)
       }
       try pointCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
@@ -95,5 +91,16 @@ extension ContentLibrary {
         content: content, isCurrent: isCurrent, isProtected: protected.contains(key),
         lastUse: folder?.accessed ?? 0)
     }
+  }
+}
+
+extension ContentError {
+  /// The error for a version that is not in the library.
+  package static func notInstalled(
+    _ content: ProductIdentifier, _ version: ContentVersion
+  ) -> ContentError {
+    ContentError(
+      .notInstalled, "\(content) \(version) is not installed",
+      remedy: "hostedcontent list shows what is", subject: content.rawValue)
   }
 }

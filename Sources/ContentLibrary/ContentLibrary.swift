@@ -123,8 +123,8 @@ package final class ContentLibrary: Sendable {
   /// Compared as it is written: 1.0.0 equals 1.0, but 1.0's folder is not where 1.0.0 is looked for.
   package func isInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     guard
-      let found = try journal.installed().first(where: {
-        $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
+      let found = try journal.installed(content).first(where: {
+        $0.version.rawValue == version.rawValue
       })
     else { return false }
     return try hasFolder(found)

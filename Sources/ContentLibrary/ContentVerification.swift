@@ -49,8 +49,8 @@ extension ContentLibrary {
 
   private func lacksCurrent(_ content: InstalledContent) throws -> Bool {
     guard try currentVersion(of: content.contentIdentifier) == nil else { return false }
-    return try !journal.installed().contains {
-      $0.contentIdentifier == content.contentIdentifier && $0.version > content.version
+    return try !journal.installed(content.contentIdentifier).contains {
+      $0.version > content.version
     }
   }
 

@@ -93,6 +93,8 @@ public protocol InstallJournal: Sendable {
   func announced() throws -> [InstalledContent]
   /// Confirmed versions, by content and version.
   func installed() throws -> [InstalledContent]
+  /// Confirmed versions of one content, by version.
+  func installed(_ content: ProductIdentifier) throws -> [InstalledContent]
   /// Versions that are never collected.
   func pins() throws -> Set<ContentKey>
   /// Pins a version, or takes its pin away.

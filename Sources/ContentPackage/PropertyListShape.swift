@@ -30,7 +30,7 @@ enum PropertyListShape {
     while let opening = rest.firstIndex(of: UInt8(ascii: "<")) {
       rest = rest[opening...]
       if let (begin, end) = hiding.first(where: { rest.starts(with: Array($0.0.utf8)) }) {
-        rest = behind(end, in: rest.dropFirst(begin.utf8.count))
+        rest = rest.dropFirst(begin.utf8.count).behind(end)
         continue
       }
       let tag = rest.prefix { $0 != UInt8(ascii: ">") }
@@ -45,15 +45,5 @@ enum PropertyListShape {
       guard depth <= depthLimit else { throw ContentInfo.invalid("it is nested too deeply") }
       rest = rest.dropFirst(max(tag.count, 1))
     }
-  }
-
-  private static func behind(_ mark: String, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let mark = Array(mark.utf8)
-    var rest = bytes
-    while rest.count >= mark.count {
-      if rest.starts(with: mark) { return rest.dropFirst(mark.count) }
-      rest = rest.dropFirst()
-    }
-    return []
   }
 }

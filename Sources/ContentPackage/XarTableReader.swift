@@ -30,7 +30,7 @@ struct XarTableReader {
       text += rest[..<opening]
       rest = rest[opening...]
       if rest.starts(with: Array("<!--".utf8)) {
-        rest = Self.behind("-->", in: rest)
+        rest = rest.behind("-->")
         continue
       }
       guard let closing = rest.firstIndex(of: UInt8(ascii: ">")) else { break }
@@ -40,16 +40,6 @@ struct XarTableReader {
     files = nodes.indices.map {
       XarTable.File(components: path(of: $0), checksum: nodes[$0].checksum)
     }
-  }
-
-  private static func behind(_ mark: String, in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    let mark = Array(mark.utf8)
-    var rest = bytes
-    while rest.count >= mark.count {
-      if rest.starts(with: mark) { return rest.dropFirst(mark.count) }
-      rest = rest.dropFirst()
-    }
-    return []
   }
 
   private mutating func handle(tag: ArraySlice<UInt8>) throws {

@@ -48,9 +48,7 @@ extension PaymentQueue {
   {
     try engine.betweenEvents { _ in
       guard try !isPinned || library.isInstalled(content, version) else {
-        throw ContentError(
-          .notInstalled, "\(content) \(version) is not installed",
-          remedy: "hostedcontent list shows what is", subject: content.rawValue)
+        throw ContentError.notInstalled(content, version)
       }
       try library.journal.setPin(isPinned, on: ContentKey(content, version))
     }

@@ -85,9 +85,7 @@ extension ContentLibrary {
   fileprivate func checkOwner(
     of content: ProductIdentifier, is product: ProductIdentifier
   ) throws {
-    let installed = try journal.installed().first {
-      $0.contentIdentifier == content && $0.productIdentifier != product
-    }
+    let installed = try journal.installed(content).first { $0.productIdentifier != product }
     guard let owner = installed?.productIdentifier else { return }
     throw ContentError(
       .contentClaimed, "The content \(content) of \(product) is installed as one of \(owner)",

@@ -60,13 +60,10 @@ final class InstallSession: PaymentTransactionObserver {
   }
 
   convenience init(_ arguments: Arguments, _ console: Console) throws {
-    var configuration = PaymentQueue.Configuration(
-      library: try arguments.library(), store: try arguments.storeLocation())
-    configuration.trustedRoot = try arguments.trustedRoot()
-    configuration.grantsFile = try arguments.text("--grants").map { URL(filePath: $0) }
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
     try self.init(
-      configuration, account: arguments.text("--account"), seconds: seconds, console,
+      arguments.queueConfiguration(), account: arguments.text("--account"), seconds: seconds,
+      console,
       signals: StopSignals())
   }
 

@@ -27,11 +27,7 @@ enum RestoreCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
-    var configuration = PaymentQueue.Configuration(
-      library: try arguments.library(), store: try arguments.storeLocation())
-    configuration.trustedRoot = try arguments.trustedRoot()
-    configuration.grantsFile = try arguments.text("--grants").map { URL(filePath: $0) }
-    let queue = try PaymentQueue(configuration)
+    let queue = try PaymentQueue(arguments.queueConfiguration())
     defer { queue.close() }
     let transactions = try await queue.restore(
       withApplicationUsername: arguments.text("--account"))
