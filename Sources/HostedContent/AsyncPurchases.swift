@@ -194,7 +194,7 @@ private struct AwaitedDownloads {
     left.first.map { ContentError.downloadCancelled($0.contentIdentifier) } ?? CancellationError()
   }
 
-  /// Takes out what is finished; true when nothing is left. Throws what one of them failed with.
+  /// Takes out what is finished; true when nothing is left, throws what one of them failed with.
   mutating func take(_ signal: StreamSignal) throws -> Bool {
     switch signal {
     case .begun: hasBegun = true
