@@ -6,6 +6,8 @@ import ContentModel
 struct FlatProduct {
   /// The payload's path in the xar.
   let payloadPath: String
+  /// Where the payload's bytes lie in the xar; nil when the xar holds them encoded.
+  let payloadRange: Range<Int64>?
   let findings: [Finding]
 
   private let checksum: FileChecksum.Expected?
@@ -22,6 +24,7 @@ struct FlatProduct {
           "Build it from one content folder, with productbuild --content or the package command")
     }
     payloadPath = payload.components.joined(separator: "/")
+    payloadRange = payload.storedRange
     checksum = payload.checksum
     findings = table.files.filter { $0.components.last == "Scripts" && Self.isComponent($0) }
       .map { Self.scriptsFinding($0.components.joined(separator: "/")) }

@@ -68,7 +68,7 @@ extension PackageIndex {
   init(signedAs file: SignedFile, from source: any PieceSource) throws {
     let bytes = try source.contents(of: file, limit: Self.maximumLength)
     do {
-      self = try JSONDecoder().decode(PackageIndex.self, from: Data(bytes))
+      try self.init(encoded: bytes)
     } catch {
       throw ContentError(
         .storeDamaged, "The signed index \(file.path) cannot be read",
