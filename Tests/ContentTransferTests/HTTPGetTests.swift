@@ -14,13 +14,6 @@ struct HTTPGetTests {
     try HTTPSession(configuration).get(HTTPRequest(try WebURL(text), limit: limit))
   }
 
-  private func code(_ body: () throws -> Void) -> ContentError.Code? {
-    do {
-      try body()
-      return nil
-    } catch { return (error as? ContentError)?.code }
-  }
-
   @Test("A body comes whole, with its status and lower-cased headers")
   func whole() throws {
     let server = try ScriptedServer { _ in
