@@ -31,7 +31,7 @@ struct Pipeline: Sendable {
 
     // Transfer: the signed index says what each piece must be; only verified pieces are kept.
     let source = try store.pieceSource()
-    let index = try PackageIndex(signedAs: offer.index, from: source)
+    let index = try PackageIndex(signedAs: offer.index, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
@@ -39,7 +39,7 @@ struct Pipeline: Sendable {
     try staging.removeTree(Self.unpackedName)
     try library.requireSpace(missing + index.installedSize, for: offer.productIdentifier)
     board.begin(total: missing + index.installedSize, reused: spool.verifiedBytes)
-    try spool.fetchMissing(from: source, progress: board.fetch)
+    try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
 
     // Package: verified bytes become files in staging; plist and files must be as promised.
     let unpacked = try staging.createDirectory(Self.unpackedName, exclusive: true)
@@ -65,8 +65,10 @@ extension PackageSpool: ByteSource {}
 
 extension PackageIndex {
   /// Reads the index that `file` names, after its length and digest were checked.
-  init(signedAs file: SignedFile, from source: any PieceSource) throws {
-    let bytes = try source.contents(of: file, limit: Self.maximumLength)
+  init(
+    signedAs file: SignedFile, from source: any PieceSource, ticket: TransferTicket
+  ) throws {
+    let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       try self.init(encoded: bytes)
     } catch {

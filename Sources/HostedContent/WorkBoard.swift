@@ -1,10 +1,13 @@
 import ContentModel
+import ContentTransfer
 import Synchronization
 
 /// One download's work as seen from outside its thread: how far it is, and whether it must stop.
 ///
 /// Cheap to write for every piece; read ten times a second. May be used from any thread.
 final class WorkBoard: Sendable {
+  /// The handle on its transfers, which end when the work is stopped.
+  let ticket = TransferTicket()
   private let state = Mutex(State())
 
   private struct State {
@@ -47,7 +50,10 @@ final class WorkBoard: Sendable {
   func checkStopped() throws { try advance(0) }
 
   /// Makes the work end at its next look.
-  func stop() { state.withLock { $0.isStopped = true } }
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    ticket.cancel()
+  }
 
   /// Bytes to move and write, and how many were; nil before that is known.
   var work: (total: Int64, done: Int64)? {
