@@ -8,7 +8,7 @@ final class AssemblyBoard: Sendable {
   let survey: PackageSurvey
   let name: String
   let folder: Directory
-  let progress: @Sendable (Int64) throws -> Void
+  let progress: @Sendable (Int64) -> Void
 
   private let state: Mutex<State>
 
@@ -19,7 +19,7 @@ final class AssemblyBoard: Sendable {
 
   init(
     _ survey: PackageSurvey, name: String, folder: Directory,
-    progress: @escaping @Sendable (Int64) throws -> Void
+    progress: @escaping @Sendable (Int64) -> Void
   ) {
     self.survey = survey
     self.name = name

@@ -67,7 +67,7 @@ final class MemberWorker {
         board.complete(part.file, identity)
       }
     }
-    try board.progress(Int64(bytes.count))
+    board.progress(Int64(bytes.count))
   }
 
   private func refuseCode(_ bytes: UnsafeRawBufferPointer, _ file: Int) throws {
@@ -147,7 +147,7 @@ final class MemberWorker {
     guard try digest.finish() == entry.digest else {
       throw ContentError.differs(entry.path, in: board.name)
     }
-    try board.progress(offset)
+    board.progress(offset)
     board.complete(number, try output.status().identity)
   }
 
@@ -167,7 +167,7 @@ final class MemberWorker {
       if part.fileOffset == 0 { try refuseCode(bytes, number) }
       identity =
         try file.write(bytes, part: piece.part - first, name: board.name, scratch) ?? identity
-      try board.progress(Int64(count))
+      board.progress(Int64(count))
     }
     identity = try file.resume(name: board.name, scratch) ?? identity
     if let identity { board.complete(number, identity) }

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// Members are decoded and written by all processors while later ones are fetched. Every file is
 /// checked against its digest before it counts. Nothing is made durable: the caller syncs the file
-/// system once. What was written before an error stays, for the next attempt's survey. For one
-/// thread.
+/// system once. What was taken before an error or a stop is still written, for the next attempt's
+/// survey. For one thread.
 package final class PackageAssembly {
   private let survey: PackageSurvey
   private let name: String
@@ -20,11 +20,11 @@ package final class PackageAssembly {
 
   /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
   ///
-  /// `progress` is told of bytes written, from any thread; what it throws stops the work. Throws
-  /// errors of the file system, and `indexMismatch` for a file at hand that changed meanwhile.
+  /// `progress` is told of bytes written, from any thread. Throws errors of the file system, and
+  /// `indexMismatch` for a file at hand that changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
-    progress: @escaping @Sendable (Int64) throws -> Void
+    progress: @escaping @Sendable (Int64) -> Void
   ) throws {
     self.survey = survey
     self.name = name

@@ -44,8 +44,14 @@ package struct PackageSurvey: Sendable {
     }
   }
 
-  /// Packed bytes of the members that need not be fetched.
-  package var reusedBytes: Int64 { plan.payload.packedLength - missingBytes }
+  /// Packed bytes of the members that hold files and need not be fetched.
+  package var reusedBytes: Int64 {
+    plan.payload.members.indices.reduce(-missingBytes) { sum, member in
+      sum
+        + (plan.partsOfMember[member].isEmpty
+          ? 0 : Int64(plan.payload.members[member].packedLength))
+    }
+  }
 
   /// Plain bytes of the longest member.
   var longestMember: Int { plan.payload.members.lazy.map(\.plainLength).max() ?? 0 }

@@ -46,6 +46,9 @@ final class WorkBoard: Sendable {
     if isStopped { throw Self.stopped }
   }
 
+  /// Says that `bytes` more were written, by a thread that finishes what it has begun.
+  func write(_ bytes: Int64) { state.withLock { $0.done += bytes } }
+
   /// Throws `stopped` when the work must end.
   func checkStopped() throws { try advance(0) }
 
