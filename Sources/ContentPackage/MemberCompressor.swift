@@ -76,7 +76,8 @@ final class MemberCompressor {
     }
   }
 
-  /// One member's buffers. Filled by the caller, then a worker's until it signals `done`; never both at a time.
+  /// One member's buffers: the caller's until it is submitted, then a worker's until it signals
+  /// `done`.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)

@@ -27,7 +27,7 @@ final class MemberQueue: Sendable {
     for _ in 0..<count { free.signal() }
   }
 
-  /// Copies a member in; waits for room. Throws what a worker has failed with.
+  /// Copies a member in once there is room; throws what a worker has failed with.
   func put(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
     free.wait()
     let slot = try state.withLock { state in
