@@ -16,6 +16,12 @@ package struct FolderPieceSource: PieceSource {
   ) throws {
     let pieces = try pieces.sorted(within: file)
     let bytes = try open(file)
+    // Every signed byte may be there and right all the same, but it is not the signed file.
+    guard try bytes.status().size <= file.length else {
+      throw ContentError(
+        .digestMismatch, "\(file.path) is longer than its signed \(file.length) bytes",
+        remedy: "Ask the store's owner to publish it again", subject: file.path)
+    }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: pieces.map(\.length).max() ?? 0, alignment: 4096)
     defer { buffer.deallocate() }

@@ -46,7 +46,7 @@ extension [Piece] {
     var end: Int64 = 0
     for piece in pieces {
       guard piece.offset >= end, (0...Piece.maximumLength).contains(piece.length),
-        piece.end <= file.length
+        piece.offset <= file.length - Int64(piece.length)
       else {
         throw ContentError(
           .storeDamaged, "The index of \(file.path) names pieces that cannot be",

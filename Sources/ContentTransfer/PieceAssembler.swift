@@ -50,6 +50,8 @@ struct PieceAssembler {
       }
       fill(slab, piece, &rest)
     }
+    // Whatever follows the last piece; it shows a body that does not end.
+    cursor += Int64(rest.count)
     return finish(full)
   }
 

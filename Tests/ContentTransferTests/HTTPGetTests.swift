@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Small answers over HTTP", .timeLimit(.minutes(1)))
+@Suite("Small answers over HTTP", .timeLimit(.minutes(10)))
 struct HTTPGetTests {
   private static let impatient = impatientConfiguration()
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
   "Pieces from nginx", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(2)))
+  .timeLimit(.minutes(10)))
 struct NginxTests {
   private let folder: TemporaryFolder
   private let file: SampleFile
