@@ -29,6 +29,8 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(
+      name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev", "libgnutls28-dev"])]),
     .target(name: "CLinux"),
 
     module("ContentModel"),
@@ -47,11 +49,12 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("StoreServer", ["ContentModel", "FileIO", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent",
+        "HostedContent", "StoreServer",
       ],
       swiftSettings: settings),
 
@@ -88,6 +91,7 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
+    tests("StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport"]),
     tests(
       "ToolTests",
       [

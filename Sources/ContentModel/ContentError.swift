@@ -50,6 +50,10 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
 }
 
 extension ContentError.Code {
+  // Network: the way to the store.
+  /// A server cannot listen at the address that it was given.
+  public static let cannotListen = Self(rawValue: 190)
+
   // Server: the store's side.
   /// The store, or a file that the signed catalogue promises, is not there.
   public static let storeMissing = Self(rawValue: 200)
