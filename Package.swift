@@ -91,7 +91,8 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
-    tests("StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport"]),
+    tests(
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "CMicroHTTPD", "TestSupport"]),
     tests(
       "ToolTests",
       [

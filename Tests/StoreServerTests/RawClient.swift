@@ -1,3 +1,4 @@
+import ContentModel
 import Glibc
 import Testing
 
@@ -28,7 +29,10 @@ final class RawClient {
         connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    try #require(result == 0, "\(String(cString: strerror(errno)))")
+    guard result == 0 else {
+      throw ContentError(
+        .cannotListen, "Nobody listens", remedy: "None", cause: String(cString: strerror(errno)))
+    }
     var patience = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(
       socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

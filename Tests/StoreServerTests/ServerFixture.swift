@@ -19,22 +19,27 @@ struct ServerFixture: Sendable {
     throws
   {
     folder = try TemporaryFolder()
-    let store = try folder.directory.createDirectory("store")
-    let targets = try store.createDirectory("targets")
-    let metadata = try store.createDirectory("metadata")
-    try targets.replaceFile("file.bin", with: Self.file)
-    try targets.replaceFile("empty", with: [])
-    try targets.replaceFile("\(Self.digest).content.pkg", with: Self.file)
-    try targets.replaceFile("späte käfer.txt", with: [1, 2, 3])
-    try targets.replaceFile(".hidden", with: [1])
+    let files: [(path: String, bytes: [UInt8])] = [
+      ("store/targets/file.bin", Self.file), ("store/targets/empty", []),
+      ("store/targets/\(Self.digest).content.pkg", Self.file),
+      ("store/targets/späte käfer.txt", [1, 2, 3]), ("store/targets/.hidden", [1]),
+      ("store/store.keys/root.pem", [1]), ("secret", [1]),
+      ("store/metadata/timestamp.json", Array("{}".utf8)),
+      ("store/metadata/1.root.json", Array("{}".utf8)),
+      ("store/metadata/3.targets.json", Array("{}".utf8)),
+    ]
+    for (path, bytes) in files {
+      let components = path.split(separator: "/").map(String.init)
+      let parent = try components.dropLast().reduce(folder.directory) {
+        try $0.createDirectory($1)
+      }
+      try parent.createFile(components[components.count - 1]).write(bytes)
+    }
+    let store = try folder.directory.directory("store")
+    try store.createLink("outside", to: "..")
+    let targets = try store.directory("targets")
     try targets.createLink("inner", to: "file.bin")
     try targets.createLink("outer", to: "../../secret")
-    try store.createLink("outside", to: "..")
-    try store.createDirectory("store.keys").replaceFile("root.pem", with: [1])
-    try folder.directory.replaceFile("secret", with: [1])
-    for name in ["timestamp.json", "1.root.json", "3.targets.json"] {
-      try metadata.replaceFile(name, with: Array("{}".utf8))
-    }
     var configuration = StoreServer.Configuration()
     let finished = finished
     configuration.onRequest = { finished.add($0) }
