@@ -132,8 +132,6 @@ private final class RunningServer: Sendable {
     _ files: StaticFiles, _ configuration: StoreServer.Configuration, port: UInt16,
     _ book: FaultBook, _ log: RequestLog?
   ) throws {
-    // The socket of a client that has gone must not end the process.
-    signal(SIGPIPE, SIG_IGN)
     let latch = try StopLatch()
     let daemons = Daemons(
       Answering(files, configuration, book, log, latch), connections: configuration.connectionLimit)
