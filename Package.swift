@@ -30,6 +30,8 @@ let package = Package(
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(
+      name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev", "libgnutls28-dev"])]),
     .target(name: "CLinux"),
 
     module("ContentModel"),
@@ -48,11 +50,12 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("StoreServer", ["ContentModel", "FileIO", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent",
+        "HostedContent", "StoreServer",
       ],
       swiftSettings: settings),
 
@@ -92,6 +95,8 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
+    tests(
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "CMicroHTTPD", "TestSupport"]),
     tests(
       "ToolTests",
       [
