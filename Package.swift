@@ -73,6 +73,14 @@ let package = Package(
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "fault-matrix",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
+      ],
+      path: "Benchmarks/FaultMatrix", swiftSettings: settings),
+
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -93,7 +101,7 @@ let package = Package(
       "HostedContentTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
-        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
       ]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "CMicroHTTPD", "TestSupport"]),

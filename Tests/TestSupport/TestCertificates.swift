@@ -1,7 +1,7 @@
 /// Certificates that sign themselves, valid for a hundred years; their keys protect nothing.
-enum TestCertificates {
+package enum TestCertificates {
   /// For 127.0.0.1 and localhost.
-  static let right = (
+  package static let right = (
     chain: """
     -----BEGIN CERTIFICATE-----
     MIIBnDCCAUGgAwIBAgIURgti8yRuW8IVuCXKbI5U+SObC70wCgYIKoZIzj0EAwIw
@@ -25,7 +25,7 @@ enum TestCertificates {
   )
 
   /// For another host.
-  static let wrong = (
+  package static let wrong = (
     chain: """
     -----BEGIN CERTIFICATE-----
     MIIBrTCCAVOgAwIBAgIUKlxsoYcc5txtEBox93AjdsaXwVgwCgYIKoZIzj0EAwIw
