@@ -31,7 +31,7 @@ struct Pipeline: Sendable {
 
     // Transfer: the signed index says what each piece must be; only verified pieces are kept.
     let source = try store.pieceSource()
-    let index = try PackageIndex(signedAs: offer.index, from: source)
+    let index = try PackageIndex(signedAs: offer.index, from: source, ticket: board.ticket)
     board.enter(.verifying)
     let staging = try library.staging(for: download.id)
     let spool = try PackageSpool(
@@ -41,7 +41,7 @@ struct Pipeline: Sendable {
     try library.requireSpace(missing + index.installedSize, for: offer.productIdentifier)
     board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     board.enter(.downloading)
-    try spool.fetchMissing(from: source, progress: board.fetch)
+    try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
 
     board.enter(.unpacking)
 
@@ -71,8 +71,10 @@ extension PackageSpool: ByteSource {}
 
 extension PackageIndex {
   /// Reads the index that `file` names, after its length and digest were checked.
-  init(signedAs file: SignedFile, from source: any PieceSource) throws {
-    let bytes = try source.contents(of: file, limit: Self.maximumLength)
+  init(
+    signedAs file: SignedFile, from source: any PieceSource, ticket: TransferTicket
+  ) throws {
+    let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       self = try JSONDecoder().decode(PackageIndex.self, from: Data(bytes))
     } catch {

@@ -81,6 +81,11 @@ struct RateMeter {
   init(_ bytes: Int64, at instant: Double) { samples = [Sample(bytes: bytes, instant: instant)] }
 
   mutating func advance(to bytes: Int64, at instant: Double) {
+    // Time before the first byte is no part of the rate.
+    if samples.count == 1, samples[0].bytes == bytes {
+      samples[0] = Sample(bytes: bytes, instant: instant)
+      return
+    }
     if samples.count > 1, let last = samples.last, instant - last.instant < Self.spacing {
       samples.removeLast()
     }

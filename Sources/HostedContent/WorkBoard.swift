@@ -83,7 +83,7 @@ final class WorkBoard: Sendable {
   /// What is done now, and why it waits if it does.
   var activity: DownloadActivity {
     let phase = state.withLock { $0.phase }
-    if phase == .downloading, case .waiting(let wait) = ticket.status {
+    if case .waiting(let wait) = ticket.status {
       return DownloadActivity(phase: .waiting, wait: wait)
     }
     return DownloadActivity(phase: phase)

@@ -98,6 +98,7 @@ struct ProgressMeterTests {
     #expect(Self.error(shown, 5 + 2) <= 0.15)
     work.fetched = work.toFetch
     work.received = work.toFetch
+    for tenth in 51...100 { _ = meter.advance(to: work, at: Double(tenth) * Self.step) }
     for tenth in 101...110 {
       work.written = Int64(tenth - 100) * 20_000_000
       shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining
