@@ -1,5 +1,6 @@
 import Foundation
 import HostedContent
+import TestSupport
 
 /// Every fault × {fresh, resumed, three at once} × {once, always}, against a server that makes them.
 ///

@@ -58,7 +58,7 @@ enum Sample {
     let downloads = transactions.flatMap { $0.downloads.map(\.id) }
     let id = ids.randomElement(using: &random) ?? "none"
     let download = downloads.randomElement(using: &random) ?? "none"
-    switch Int.random(in: 0..<13, using: &random) {
+    switch Int.random(in: 0..<12, using: &random) {
     case 0, 1:
       return .paymentAdded(
         transaction: "t\(step)", Payment(productIdentifier: try ProductIdentifier("a")))
@@ -77,8 +77,6 @@ enum Sample {
       return .restored(
         transaction: "r\(step)", original: try grant(), contents: [try offer()], purpose: .history)
     case 10: return .launched
-    case 11:
-      return .priorityChanged(downloads: [download], Int.random(in: -2...2, using: &random))
     default:
       let worked = downloads.filter(queue.isWorked).randomElement(using: &random) ?? download
       let results: [WorkResult] = [.installed, .failed(error), .stopped]
