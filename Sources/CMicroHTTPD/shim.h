@@ -49,6 +49,14 @@ static inline void *hc_http_tls_session(struct MHD_Connection *connection) {
   return info ? info->tls_session : NULL;
 }
 
+// MHD_set_connection_option is variadic. Restarts the idle time of a connection: taking the limit
+// away and giving it back is how libmicrohttpd offers that.
+static inline void hc_http_restart_idle_time(struct MHD_Connection *connection,
+                                             unsigned int seconds) {
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
 // Sends through a TLS session: the number of bytes taken, 0 when the socket is full, or -1.
 static inline ssize_t hc_http_tls_send(void *session, const void *bytes, size_t count) {
   ssize_t sent = gnutls_record_send((gnutls_session_t)session, bytes, count);

@@ -32,6 +32,11 @@ struct HTTPConnection {
       descriptor: hc_http_descriptor(pointer), session: hc_http_tls_session(pointer), stop: stop)
   }
 
+  /// Counts the idle time from now; without it an answer that was delayed for longer would be lost.
+  func restartIdleTime(_ seconds: Int) {
+    hc_http_restart_idle_time(pointer, UInt32(clamping: seconds))
+  }
+
   /// Hands an answer over to be sent as HTTP wants it; false when it cannot be.
   ///
   /// Without `pump` a file's bytes go from the kernel's cache to the socket (sendfile(2)).

@@ -10,16 +10,20 @@ final class HTTPDaemon: @unchecked Sendable {
   private let answering: Answering
   private var daemon: OpaquePointer?
 
-  private static let idleSeconds: UInt32 = 60
   private static let stackBytes = 512 << 10
 
   /// Starts it; with a certificate it speaks HTTPS.
-  init(_ answering: Answering, certificate: Certificate?, connections: Int) throws {
+  init(
+    _ answering: Answering, _ configuration: StoreServer.Configuration, _ certificate: Certificate?
+  )
+    throws
+  {
     self.answering = answering
     let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
     daemon = hc_http_start(
       Unmanaged.passUnretained(self).toOpaque(), Self.answer, Self.begin, Self.complete,
-      UInt32(clamping: connections), Self.idleSeconds, Self.stackBytes, pem?.0, pem?.1)
+      UInt32(clamping: configuration.connectionLimit), UInt32(clamping: configuration.idleSeconds),
+      Self.stackBytes, pem?.0, pem?.1)
     guard daemon != nil else {
       throw certificate.map(Self.unusable)
         ?? ContentError(

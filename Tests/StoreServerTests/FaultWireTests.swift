@@ -86,6 +86,13 @@ struct FaultWireTests {
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200, 200])
   }
 
+  @Test("An answer that is delayed for longer than a connection may be idle comes all the same")
+  func idle() throws {
+    let fixture = try ServerFixture("* latency 1.1s") { $0.idleSeconds = 1 }
+    #expect(try fixture.get().body == Self.all)
+    #expect(try fixture.client().receiveAll().end == .closed, "an idle connection")
+  }
+
   // MARK: Lengths
 
   @Test("content-length: missing, too large, too small, or any other")
