@@ -57,7 +57,7 @@ final class Answering: Sendable {
     let (answer, delivery) = decide(request, occurrences)
     exchange.entry = log?.begin(
       request, status: delivery.sendsHead ? answer.status : nil, faults: occurrences.map(\.text))
-    let wire = connection.wire(stop)
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
     if delivery.latency > .zero {
       guard wire.wait(delivery.latency) else { return false }
       connection.restartIdleTime(idleSeconds)

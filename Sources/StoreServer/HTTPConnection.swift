@@ -25,9 +25,10 @@ struct HTTPConnection {
   }
 
   /// The socket below.
-  func wire(_ stop: StopLatch) -> Wire {
+  func wire(_ stop: StopLatch, idleSeconds: Int) -> Wire {
     Wire(
-      descriptor: hc_http_descriptor(pointer), session: hc_http_tls_session(pointer), stop: stop)
+      descriptor: hc_http_descriptor(pointer), session: hc_http_tls_session(pointer), stop: stop,
+      idleSeconds: idleSeconds)
   }
 
   /// Counts the idle time from now; without it an answer that was delayed for longer would be lost.
