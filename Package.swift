@@ -29,6 +29,7 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
     .target(
       name: "CMicroHTTPD",
@@ -37,7 +38,7 @@ let package = Package(
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["ContentModel", "FileIO", "Digests"]),
+    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl"]),
     module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
     module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
     module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
@@ -80,6 +81,9 @@ let package = Package(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "ContentTransferTests",
+      ["ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
       "ContentTrustTests",
       [
