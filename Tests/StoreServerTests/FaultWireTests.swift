@@ -128,6 +128,15 @@ struct FaultWireTests {
     #expect(await fixture.nextFinished()?.bytesSent ?? 0 >= 300_000)
   }
 
+  @Test("A client that takes nothing is given up after the idle time")
+  func unread() async throws {
+    let fixture = try ServerFixture("* endless") { $0.idleSeconds = 1 }
+    let client = try fixture.client()
+    client.request("GET", "/targets/file.bin")
+    #expect(await fixture.nextFinished()?.isFinished == true)
+    #expect(client.bytes == [])
+  }
+
   // MARK: Ranges
 
   @Test("ignore-range: the whole file for a range")
