@@ -30,9 +30,10 @@ let package = Package(
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-    .systemLibrary(
-      name: "CMicroHTTPD", providers: [.apt(["libmicrohttpd-dev", "libgnutls28-dev"])]),
     .target(name: "CLinux"),
+    .target(
+      name: "CMicroHTTPD",
+      linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
@@ -84,6 +85,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .target(
+      name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
@@ -104,7 +107,7 @@ let package = Package(
         "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
       ]),
     tests(
-      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "CMicroHTTPD", "TestSupport"]),
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
       "ToolTests",
       [

@@ -9,6 +9,7 @@ final class Answering: Sendable {
   /// Nil when nobody wants to know.
   private let log: RequestLog?
   private let latency: Duration
+  private let idleSeconds: Int
   private let line: RateLimiter?
   private let stop: StopLatch
 
@@ -23,6 +24,7 @@ final class Answering: Sendable {
     self.book = book
     self.log = log
     latency = configuration.latency
+    idleSeconds = configuration.idleSeconds
     line = configuration.rate.map { RateLimiter(bytesPerSecond: $0) }
     self.stop = stop
   }
@@ -55,8 +57,11 @@ final class Answering: Sendable {
     let (answer, delivery) = decide(request, occurrences)
     exchange.entry = log?.begin(
       request, status: delivery.sendsHead ? answer.status : nil, faults: occurrences.map(\.text))
-    let wire = connection.wire(stop)
-    guard delivery.latency == .zero || wire.wait(delivery.latency) else { return false }
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    if delivery.latency > .zero {
+      guard wire.wait(delivery.latency) else { return false }
+      connection.restartIdleTime(idleSeconds)
+    }
     let own = delivery.rate.map { RateLimiter(bytesPerSecond: $0) }
     let pace = Pace(limiters: [own, line].compactMap(\.self))
     if let disturbance = delivery.disturbance {

@@ -40,13 +40,13 @@ final class FaultBook: Sendable {
   }
 
   /// What is to become of a connection that has just been made; the last rule wins.
-  func connectionFault() -> (fault: ConnectionFault, text: String)? {
+  func connectionFault() -> ConnectionFault? {
     let found = occurrences(path: "") { rule in
       if case .connection = rule.fault { return true }
       return false
     }
     guard let last = found.last, case .connection(let fault) = last.fault else { return nil }
-    return (fault, last.text)
+    return fault
   }
 
   private func occurrences(path: String, _ matches: (FaultRule) -> Bool) -> [Occurrence] {

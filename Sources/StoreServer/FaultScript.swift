@@ -12,7 +12,9 @@ package struct FaultScript: Sendable, Hashable {
 
   private init(rules: [FaultRule]) { self.rules = rules }
 
-  /// Reads a script; throws `usage` with the line of what is wrong. `name` is for messages.
+  /// Reads a script's text; `name` is for messages.
+  ///
+  /// Throws `usage` with the line of what is wrong.
   package init(_ text: String, name: String = "the fault script") throws {
     rules = try text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated().compactMap { index, line in
@@ -37,8 +39,8 @@ package struct FaultScript: Sendable, Hashable {
     return try FaultScript(text, name: path)
   }
 
-  /// Whether a rule acts on connections, which only a server with a certificate can do.
-  var needsCertificate: FaultRule? {
+  /// The first rule about connections, which only a server with a certificate can follow.
+  var firstConnectionRule: FaultRule? {
     rules.first { rule in
       if case .connection = rule.fault { return true }
       return false

@@ -4,22 +4,26 @@ import FileIO
 import Glibc
 
 /// libmicrohttpd with a thread a connection, which is handed connections and asks for answers.
-// Sendable because the pointer is set once, in the initialiser, and libmicrohttpd's functions that
-// take it may be called from any thread.
+// Sendable because the pointers are set once, in the initialiser, and libmicrohttpd's functions that
+// take them may be called from any thread.
 final class HTTPDaemon: @unchecked Sendable {
   private let answering: Answering
+  private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
   private var daemon: OpaquePointer?
 
-  private static let idleSeconds: UInt32 = 60
   private static let stackBytes = 512 << 10
 
   /// Starts it; with a certificate it speaks HTTPS.
-  init(_ answering: Answering, certificate: Certificate?, connections: Int) throws {
+  init(
+    _ answering: Answering, _ configuration: StoreServer.Configuration, _ certificate: Certificate?
+  ) throws {
     self.answering = answering
+    callbacks = .allocate(capacity: 1)
+    callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
     let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
     daemon = hc_http_start(
-      Unmanaged.passUnretained(self).toOpaque(), Self.answer, Self.begin, Self.complete,
-      UInt32(clamping: connections), Self.idleSeconds, Self.stackBytes, pem?.0, pem?.1)
+      callbacks, UInt32(clamping: configuration.connectionLimit),
+      UInt32(clamping: configuration.idleSeconds), Self.stackBytes, pem?.0, pem?.1)
     guard daemon != nil else {
       throw certificate.map(Self.unusable)
         ?? ContentError(
@@ -28,23 +32,17 @@ final class HTTPDaemon: @unchecked Sendable {
     }
   }
 
-  deinit { stop() }
+  deinit {
+    stop()
+    callbacks.deallocate()
+  }
 
   /// Takes over a connected socket, which it closes.
-  func add(_ descriptor: Int32) {
-    var address = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    withUnsafeMutablePointer(to: &address) { storage in
-      storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        _ = getpeername(descriptor, address, &length)
-        _ = MHD_add_connection(daemon, descriptor, address, length)
-      }
-    }
-  }
+  func add(_ descriptor: Int32) { hc_http_add(daemon, descriptor) }
 
   /// Closes all connections and waits for their threads; not to be called by two threads at once.
   func stop() {
-    if let daemon { MHD_stop_daemon(daemon) }
+    if let daemon { hc_http_stop(daemon) }
     daemon = nil
   }
 
@@ -61,28 +59,27 @@ final class HTTPDaemon: @unchecked Sendable {
 
   // MARK: Callbacks
 
-  /// The target as it was sent, before libmicrohttpd decodes it, begins an exchange.
-  private static let begin: hc_http_target_callback = { _, target, _ in
-    guard let target else { return nil }
-    return Unmanaged.passRetained(Exchange(String(cString: target))).toOpaque()
-  }
-
-  private static let answer: MHD_AccessHandlerCallback = {
-    context, connection, _, method, _, _, uploaded, exchange in
-    guard let context, let connection, let method, let uploaded, let exchange = exchange?.pointee
-    else { return .NO }
-    let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
-    let known = Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue()
-    return daemon.answering.proceed(
-      known, String(cString: method), HTTPConnection(connection), &uploaded.pointee)
-      ? .YES : .NO
-  }
-
-  private static let complete: MHD_RequestCompletedCallback = { context, _, exchange, _ in
-    guard let context, let opaque = exchange?.pointee else { return }
-    exchange?.pointee = nil
-    let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
-    daemon.answering.finish(Unmanaged<Exchange>.fromOpaque(opaque).takeRetainedValue())
+  private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
+    hc_http_callbacks(
+      context: context,
+      // The target as it was sent, before libmicrohttpd decodes it, begins an exchange.
+      begin: { _, target in
+        guard let target else { return nil }
+        return Unmanaged.passRetained(Exchange(String(cString: target))).toOpaque()
+      },
+      proceed: { context, exchange, connection, method, uploaded in
+        guard let context, let exchange, let connection, let method, let uploaded else { return 0 }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        let goesOn = daemon.answering.proceed(
+          Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(), String(cString: method),
+          HTTPConnection(connection), &uploaded.pointee)
+        return goesOn ? 1 : 0
+      },
+      complete: { context, exchange in
+        guard let context, let exchange else { return }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.answering.finish(Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
+      })
   }
 }
 

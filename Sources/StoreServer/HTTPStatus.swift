@@ -4,6 +4,6 @@ import CMicroHTTPD
 enum HTTPStatus {
   /// The reason phrase of `status`, or a plain word for numbers that have none.
   static func reason(_ status: Int) -> String {
-    MHD_get_reason_phrase_for(UInt32(clamping: status)).map { String(cString: $0) } ?? "Status"
+    String(cString: hc_http_reason(UInt32(clamping: status)))
   }
 }

@@ -1,6 +1,4 @@
 import CLinux
-// Its headers are where the compiler finds addrinfo first.
-import CMicroHTTPD
 import ContentModel
 import Dispatch
 import FileIO

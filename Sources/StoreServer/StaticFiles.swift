@@ -15,7 +15,8 @@ struct StaticFiles: Sendable {
   /// reached. Names that begin with a dot are not offered, nor what ends in `.keys` at the top: there
   /// lie the signing keys when a store's parent is served by mistake.
   func representation(at location: RequestLocation) -> Result<Representation, Refusal> {
-    guard let name = location.components.last, location.components[0].hasSuffix(".keys") == false,
+    guard let name = location.components.last,
+      location.components.first?.hasSuffix(".keys") == false,
       location.components.allSatisfy(Self.isOffered)
     else { return .failure(.init(.notFound)) }
     do {

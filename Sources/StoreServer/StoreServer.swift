@@ -46,6 +46,8 @@ package final class StoreServer: Sendable {
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
     /// Further connections than that many are closed at once.
     package var connectionLimit = 512
+    /// After that many seconds without a byte a connection is closed.
+    package var idleSeconds = 60
 
     package init() {}
   }
@@ -103,7 +105,7 @@ package final class StoreServer: Sendable {
   ///
   /// Throws `usage` for rules about TLS on a server without a certificate.
   package func setFaults(_ faults: FaultScript) throws {
-    if let rule = faults.needsCertificate, configuration.certificate == nil {
+    if let rule = faults.firstConnectionRule, configuration.certificate == nil {
       throw ContentError(
         .usage, "“\(rule.text)” needs a server with a certificate",
         remedy: "Give --certificate and --key, or leave the rule out")
@@ -134,12 +136,12 @@ private final class RunningServer: Sendable {
   ) throws {
     let latch = try StopLatch()
     let daemons = Daemons(
-      Answering(files, configuration, book, log, latch), connections: configuration.connectionLimit)
+      Answering(files, configuration, book, log, latch), configuration)
     let main = try daemons.daemon(configuration.certificate)
     self.latch = latch
     self.daemons = daemons
     listener = try Listener(configuration.address, port: port, latch) { connection in
-      guard let (fault, _) = book.connectionFault() else {
+      guard let fault = book.connectionFault() else {
         main.add(connection)
         return .taken
       }
@@ -157,19 +159,19 @@ private final class RunningServer: Sendable {
 /// The HTTP daemons of one server: one for its own certificate, and one for each wrong one.
 private final class Daemons: Sendable {
   private let answering: Answering
-  private let connections: Int
+  private let configuration: StoreServer.Configuration
   private let started = Mutex<[Certificate?: HTTPDaemon]>([:])
 
-  init(_ answering: Answering, connections: Int) {
+  init(_ answering: Answering, _ configuration: StoreServer.Configuration) {
     self.answering = answering
-    self.connections = connections
+    self.configuration = configuration
   }
 
   /// The daemon with that certificate, started when it is first needed.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     try started.withLock { started in
       if let daemon = started[certificate] { return daemon }
-      let daemon = try HTTPDaemon(answering, certificate: certificate, connections: connections)
+      let daemon = try HTTPDaemon(answering, configuration, certificate)
       started[certificate] = daemon
       return daemon
     }

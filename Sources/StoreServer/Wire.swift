@@ -8,8 +8,10 @@ struct Wire {
   /// The TLS session; nil on a plain connection.
   let session: UnsafeMutableRawPointer?
   let stop: StopLatch
+  /// How long a client may take nothing of what is sent.
+  let idleSeconds: Int
 
-  /// Sends all of `bytes`; false when the client has left or the server stops.
+  /// Sends all of `bytes`; false when the client has left or takes nothing, or the server stops.
   func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var sent = 0
     while sent < bytes.count {
@@ -30,7 +32,7 @@ struct Wire {
       if let left, left <= .zero { return true }
       // Rounded up, and a day at most at once.
       let milliseconds = left.map { min(86_400_000, Int32(clamping: $0.milliseconds) + 1) } ?? -1
-      if poll(Int16(hc_poll_peer_closed()), milliseconds) != 0 { return false }
+      if poll(hc_poll_peer_closed(), milliseconds) != 0 { return false }
     }
   }
 
@@ -51,9 +53,11 @@ struct Wire {
     return errno == EAGAIN || errno == EINTR ? 0 : -1
   }
 
+  /// Waits until the socket takes more; a client that has closed its side is not waited for, since
+  /// it may have left its own buffer full for good.
   private func waitForRoom() -> Bool {
-    let events = poll(Int16(POLLOUT), -1)
-    return events == Int16(POLLOUT)
+    let limit = Int32(clamping: Int64(idleSeconds) * 1_000)
+    return poll(Int16(POLLOUT) | hc_poll_peer_closed(), limit) == Int16(POLLOUT)
   }
 
   /// What of `events` or of a broken connection has come; POLLNVAL when the server stops.

@@ -86,6 +86,13 @@ struct FaultWireTests {
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200, 200])
   }
 
+  @Test("An answer that is delayed for longer than a connection may be idle comes all the same")
+  func idle() throws {
+    let fixture = try ServerFixture("* latency 1.1s") { $0.idleSeconds = 1 }
+    #expect(try fixture.get().body == Self.all)
+    #expect(try fixture.client().receiveAll().end == .closed, "an idle connection")
+  }
+
   // MARK: Lengths
 
   @Test("content-length: missing, too large, too small, or any other")
@@ -119,6 +126,15 @@ struct FaultWireTests {
     #expect(client.end == nil)
     client.leave()
     #expect(await fixture.nextFinished()?.bytesSent ?? 0 >= 300_000)
+  }
+
+  @Test("A client that takes nothing is given up after the idle time")
+  func unread() async throws {
+    let fixture = try ServerFixture("* endless") { $0.idleSeconds = 1 }
+    let client = try fixture.client()
+    client.request("GET", "/targets/file.bin")
+    #expect(await fixture.nextFinished()?.isFinished == true)
+    #expect(client.bytes == [])
   }
 
   // MARK: Ranges

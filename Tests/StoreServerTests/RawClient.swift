@@ -19,23 +19,7 @@ final class RawClient {
 
   /// Connects to a server on this machine.
   init(port: UInt16) throws {
-    socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else {
-      throw ContentError(
-        .cannotListen, "Nobody listens", remedy: "None", cause: String(cString: strerror(errno)))
-    }
-    var patience = timeval(tv_sec: 30, tv_usec: 0)
-    setsockopt(
-      socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    socket = try LocalSocket.connected(to: port)
   }
 
   deinit { close(socket) }
@@ -107,5 +91,31 @@ final class RawClient {
   func header(_ name: String) -> String? {
     lines.dropFirst().first { $0.lowercased().hasPrefix("\(name.lowercased()): ") }
       .map { String($0.dropFirst(name.count + 2)) }
+  }
+}
+
+/// Sockets of clients on this machine.
+enum LocalSocket {
+  /// One that is connected to `port`, with a limit to the patience of whoever receives.
+  static func connected(to port: UInt16) throws -> Int32 {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else {
+      let number = errno
+      close(socket)
+      throw ContentError(
+        .cannotListen, "Nobody listens", remedy: "None", cause: String(cString: strerror(number)))
+    }
+    var patience = timeval(tv_sec: 30, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    return socket
   }
 }
