@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
+    .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
   ],
   targets: [
@@ -47,11 +48,12 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("AppUpdate", ["ContentModel", "FileIO"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent",
+        "HostedContent", "AppUpdate",
       ],
       swiftSettings: settings),
 
@@ -88,6 +90,7 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
+    tests("AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "TestSupport"]),
     tests(
       "ToolTests",
       [
