@@ -36,6 +36,10 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     case remindedRecently(until: Date)
     /// The server says that there is nothing newer.
     case serverHasNone
+    /// The server's reply said nothing about versions.
+    case serverSilent
+    /// Another account logged in while the server was asked.
+    case accountChanged
     /// It was looked a short while ago.
     case lookedRecently(until: Date)
     /// It could not be looked; the error was reported.
@@ -62,7 +66,7 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
   public let offered: AppVersion?
   /// Where to get it; nil where no link is known.
   public let downloadURL: URL?
-  /// What is new in it, at most 4,000 characters.
+  /// What is new in it, at most 8,000 bytes.
   public let releaseNotes: String?
   /// Whether the user may skip this version; never when forced.
   public let allowsSkip: Bool
@@ -76,8 +80,17 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     self.installed = installed
     offered = offer?.version
     downloadURL = offer?.downloadURL
-    releaseNotes = offer?.releaseNotes.map { String($0.prefix(4000)) }
+    releaseNotes = offer?.releaseNotes.map { $0.bounded(to: 8000) }
     // Without a version there is nothing that a choice could be remembered for.
     self.allowsSkip = allowsSkip && action == .remind && offer?.version != nil
+  }
+}
+
+extension String {
+  /// The text's beginning of at most `limit` bytes of UTF-8, cut between two scalars.
+  func bounded(to limit: Int) -> String {
+    guard var end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) else { return self }
+    while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+    return String(self[..<end])
   }
 }

@@ -67,6 +67,8 @@ extension ContentError.Code {
   public static let answerUnreadable = Self(rawValue: 222)
   /// A server offers an older version of the app than it did before.
   public static let appVersionWentDown = Self(rawValue: 223)
+  /// A server for app versions fails on its own side.
+  public static let lookupUnavailable = Self(rawValue: 224)
 
   // File: the local file system and the library folder.
   /// A system call on a file failed in a way that has no code of its own.
@@ -202,7 +204,8 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .libraryLocked, .diskFull,
-      .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut, .lookupThrottled:
+      .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut, .lookupThrottled,
+      .lookupUnavailable:
       true
     default: group == .network
     }
