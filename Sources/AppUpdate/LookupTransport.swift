@@ -72,6 +72,13 @@ extension LookupResponse {
         ContentError(
           .lookupUnavailable, "\(url.host() ?? "The server") answers with status \(status)",
           remedy: "Try again later", subject: url.absoluteString))
+    case 400:
+      let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
+      return .failed(
+        ContentError(
+          .queryInvalid, "\(url.host() ?? "The server") refuses the question",
+          remedy: "Check what was asked for", subject: url.absoluteString,
+          cause: members?["errorMessage"]?.string.map { String($0.prefix(200)) }))
     default:
       return .failed(
         ContentError(
