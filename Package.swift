@@ -30,12 +30,13 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["ContentModel", "FileIO", "Digests"]),
+    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl"]),
     module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
     module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
     module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
@@ -48,7 +49,7 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("AppUpdate", ["ContentModel", "FileIO"]),
+    module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
@@ -76,6 +77,9 @@ let package = Package(
       swiftSettings: settings),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "ContentTransferTests",
+      ["ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
       "ContentTrustTests",
       [

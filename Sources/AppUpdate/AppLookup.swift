@@ -75,7 +75,7 @@ public actor AppLookup {
   ///
   /// Throws `queryInvalid` and `appIdentifierInvalid` before anything is sent, `lookupThrottled`
   /// when a turn would take longer than one's patience or the server asks to wait,
-  /// `lookupRefused`, `lookupUnavailable`, `answerUnreadable`, and what the transport throws.
+  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and what the transport throws.
   public func lookUp(_ query: LookupQuery, isFresh: Bool = false) async throws -> LookupAnswer {
     var query = query
     query.country = query.country ?? configuration.country

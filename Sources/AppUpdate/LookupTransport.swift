@@ -1,3 +1,4 @@
+import ContentTransfer
 public import FoundationEssentials
 
 /// How requests reach a server for app versions; a caller may hand in its own.
@@ -66,11 +67,12 @@ extension LookupResponse {
     switch status {
     case 200..<300: return .body(body)
     case 403, 429, 503:
-      return .wait(seconds: headers["retry-after"].flatMap { RetryAfter.seconds($0, now: now) } ?? 60)
+      let asked = RetryPolicy.retryAfter(headers["retry-after"], now: now) ?? 60
+      return .wait(seconds: min(asked, 86_400))
     case 500...:
       return .failed(
         ContentError(
-          .lookupUnavailable, "\(url.host() ?? "The server") answers with status \(status)",
+          .serverFailed, "\(url.host() ?? "The server") answers with status \(status)",
           remedy: "Try again later", subject: url.absoluteString))
     case 400:
       let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
@@ -82,7 +84,7 @@ extension LookupResponse {
     default:
       return .failed(
         ContentError(
-          .lookupRefused, "\(url.host() ?? "The server") answers with status \(status)",
+          .requestRefused, "\(url.host() ?? "The server") answers with status \(status)",
           remedy: "Check the server's URL", subject: url.absoluteString))
     }
   }

@@ -47,7 +47,7 @@ public struct ServerUpdateSource: AppUpdateSource {
     UpdateOffer(try await answer(for: app, account: account))
   }
 
-  /// The server's answer; throws `lookupThrottled`, `lookupRefused`, `lookupUnavailable`,
+  /// The server's answer; throws `lookupThrottled`, `requestRefused`, `serverFailed`,
   /// `answerUnreadable`, and what the transport throws.
   public func answer(for app: InstalledApp, account: String?) async throws -> AppVersionAnswer {
     var parameters = [
