@@ -93,7 +93,8 @@ extension AppCatalogue.App {
   func answer(for installed: AppVersion, account: String?) -> AppVersionAnswer {
     let isNewer = listing.version.map { installed < $0 } ?? false
     let isForced =
-      minimumVersion.map { installed < $0 } ?? false || account.map(forcedAccounts.contains) ?? false
+      minimumVersion.map { installed < $0 } ?? false
+      || account.map(forcedAccounts.contains) ?? false
     let answer = AppVersionAnswer(
       hasNewVersion: isNewer, needUpgrade: isNewer && isForced,
       downloadURL: downloadURL ?? listing.trackViewURL, version: listing.version,

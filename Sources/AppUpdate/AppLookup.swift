@@ -7,19 +7,29 @@ public import FoundationEssentials
 public actor AppLookup {
   /// What a look-up works with.
   public struct Configuration: Sendable {
-    /// The server; `/lookup` and `/search` are below it. Default: Apple's.
+    /// The server; `/lookup` and `/search` are below it.
+    ///
+    /// Default: Apple's.
     public var server: URL
     /// The storefront where a query names none.
     public var country: CountryCode
-    /// Seconds that an answer is kept. Default: 4 hours.
+    /// Seconds that an answer is kept.
+    ///
+    /// Default: 4 hours.
     public var timeToLive: Double
-    /// Seconds that an answer without results is kept. Default: 5 minutes.
+    /// Seconds that an answer without results is kept.
+    ///
+    /// Default: 5 minutes.
     public var emptyTimeToLive: Double
     /// Answers that are kept at most.
     public var cachedAnswers: Int
-    /// Calls in a minute at most. Apple allows about 20.
+    /// Calls in a minute at most.
+    ///
+    /// Apple allows about 20.
     public var callsPerMinute: Int
-    /// Seconds that a call waits for its turn at most, before it fails. Default: a minute.
+    /// Seconds that a call waits for its turn at most, before it fails.
+    ///
+    /// Default: a minute.
     public var patience: Double
     /// Seconds until a call fails.
     public var timeout: Double
@@ -40,8 +50,8 @@ public actor AppLookup {
     }
   }
 
-  /// Apple's server for look-ups and searches.
   // The text is a URL; were it none, the calls would be refused.
+  /// Apple's server for look-ups and searches.
   public static let appleServer =
     URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
 

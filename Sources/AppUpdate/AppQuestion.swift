@@ -8,7 +8,8 @@ struct AppQuestion {
     var values: [String: String] = [:]
     for item in query.split(separator: "&") {
       let sides = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = Self.decoded(sides[0]), let value = Self.decoded(sides.dropFirst().first ?? "")
+      guard let name = Self.decoded(sides[0]),
+        let value = Self.decoded(sides.dropFirst().first ?? "")
       else { return nil }
       if values[name] == nil { values[name] = value }
     }
@@ -17,7 +18,9 @@ struct AppQuestion {
 
   subscript(name: String) -> String? { values[name] }
 
-  /// The storefront; the United States where none is named. Throws `countryInvalid`.
+  /// The storefront; the United States where none is named.
+  ///
+  /// Throws `countryInvalid`.
   var country: CountryCode {
     get throws { try values["country"].map { try CountryCode($0) } ?? .us }
   }

@@ -16,7 +16,9 @@ public actor AppUpdateChecker {
     public var policy: AppUpdatePolicy
     /// The folder of what is remembered; it is made when it is missing.
     public var folder: URL
-    /// Seconds between two looks at the foreground; 0 looks each time. Default: an hour.
+    /// Seconds between two looks at the foreground; 0 looks each time.
+    ///
+    /// Default: an hour.
     public var lookInterval: Double
     /// Types of pushes that force an update.
     public var pushTypes: Set<String>
@@ -121,8 +123,10 @@ public actor AppUpdateChecker {
   /// Nobody is logged in any more; pushes are ignored until somebody is.
   public func logOut() async { _ = await take(.loggedOut) }
 
-  /// A push arrived. Nothing is interrupted and nobody is asked now: the gate closes, and the user
-  /// is asked at the next foreground.
+  /// A push arrived.
+  ///
+  /// Nothing is interrupted and nobody is asked now: the gate closes, and the user is asked at the
+  /// next foreground.
   @discardableResult
   public func receive(_ push: UpdatePush) async -> PushOutcome {
     let effects = apply(.pushed(push))

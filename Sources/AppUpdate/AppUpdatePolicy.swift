@@ -1,6 +1,8 @@
 public import FoundationEssentials
 
-/// The rules by which an offered version becomes none, remind or force. Pure: it has no clock.
+/// The rules by which an offered version becomes none, remind or force.
+///
+/// Pure: it has no clock.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// How often a user is reminded.
   public enum Frequency: Codable, Hashable, Sendable {

@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// Spreads calls so that a server's allowance is kept. Pure: `now` comes with each question.
+/// Spreads calls so that a server's allowance is kept.
+///
+/// Pure: `now` comes with each question.
 struct CallLimiter {
   /// Calls that are allowed in a minute.
   let callsPerMinute: Int

@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// Answers that were fetched a short while ago. Pure: `now` comes with each question.
+/// Answers that were fetched a short while ago.
+///
+/// Pure: `now` comes with each question.
 struct LookupCache {
   /// The most answers that are kept; the one that ends first goes first.
   let capacity: Int

@@ -1,4 +1,6 @@
-/// A look-up: apps by what identifies them. Source: iTunes Search API, look-up examples.
+/// A look-up: apps by what identifies them.
+///
+/// Source: iTunes Search API, look-up examples.
 public struct LookupQuery: Hashable, Sendable {
   /// What identifies apps, or other things that the same server knows.
   public enum Key: Hashable, Sendable {

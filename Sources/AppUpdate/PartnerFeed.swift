@@ -21,7 +21,9 @@ public struct PartnerFeed: Sendable {
     public internal(set) var isComplete = false
   }
 
-  /// The most bytes of one row. Longer ones are no feed.
+  /// The most bytes of one row.
+  ///
+  /// Longer ones are no feed.
   package static let rowLimit = 4 << 20
 
   private let path: String

@@ -3,7 +3,9 @@ public import FoundationEssentials
 import Synchronization
 
 /// A store's page of one item, without a screen: it loads what is to be shown, and whoever shows it
-/// says when the user is done. Source: `SKStoreProductViewController`.
+/// says when the user is done.
+///
+/// Source: `SKStoreProductViewController`.
 public final class ProductPage: Sendable {
   private let lookup: AppLookup
   private let queue: DispatchQueue
@@ -101,13 +103,17 @@ public final class ProductPage: Sendable {
   }
 }
 
-/// Who hears that the user is done with a page. Source: `SKStoreProductViewControllerDelegate`.
+/// Who hears that the user is done with a page.
+///
+/// Source: `SKStoreProductViewControllerDelegate`.
 public protocol ProductPageDelegate: AnyObject, Sendable {
   /// The user is done; called on the page's delivery queue.
   func productPageDidFinish(_ page: ProductPage)
 }
 
-/// Why a page is not there; StoreKit knows one reason only. The cause tells more.
+/// Why a page is not there; StoreKit knows one reason only.
+///
+/// The cause tells more.
 public struct ProductPageError: Error, Hashable, Sendable {
   /// StoreKit's number for an item that its store does not have: 5.
   public let code = 5

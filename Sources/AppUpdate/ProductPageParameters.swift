@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// What a product page is loaded with. Source: the keys `SKStoreProductParameter…`.
+/// What a product page is loaded with.
+///
+/// Source: the keys `SKStoreProductParameter…`.
 public struct ProductPageParameters: Hashable, Sendable {
   /// The item's number; one that is no identifier makes loading fail with error 5.
   public var itemIdentifier: Int64
@@ -37,7 +39,8 @@ public struct ProductPageParameters: Hashable, Sendable {
       let limit = name == "ct" ? 40 : 255
       guard (1...limit).contains(value.utf8.count) else {
         throw ContentError(
-          .queryInvalid, "The token “\(name)” has \(value.utf8.count) bytes instead of 1 to \(limit)",
+          .queryInvalid,
+          "The token “\(name)” has \(value.utf8.count) bytes instead of 1 to \(limit)",
           remedy: "Use the token as it was given to you")
       }
     }
@@ -53,6 +56,7 @@ public struct ProductPageParameters: Hashable, Sendable {
     let query =
       kept.filter { !names.contains(String($0.prefix { $0 != "=" })) }
       + tokens.map { QueryParameter($0.name, $0.value).encoded }
-    return URL(string: query.isEmpty ? String(parts[0]) : "\(parts[0])?\(query.joined(separator: "&"))")
+    return URL(
+      string: query.isEmpty ? String(parts[0]) : "\(parts[0])?\(query.joined(separator: "&"))")
   }
 }

@@ -1,4 +1,6 @@
-/// A search by words. Source: iTunes Search API, search parameters.
+/// A search by words.
+///
+/// Source: iTunes Search API, search parameters.
 ///
 /// All parameters are there but `callback`, which makes the answer JavaScript instead of JSON.
 public struct SearchQuery: Hashable, Sendable {

@@ -89,7 +89,9 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
 extension String {
   /// The text's beginning of at most `limit` bytes of UTF-8, cut between two scalars.
   func bounded(to limit: Int) -> String {
-    guard var end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) else { return self }
+    guard var end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) else {
+      return self
+    }
     while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
     return String(self[..<end])
   }
