@@ -32,6 +32,9 @@ let package = Package(
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
+    .target(
+      name: "CMicroHTTPD",
+      linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
@@ -50,11 +53,12 @@ let package = Package(
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
     module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent", "AppUpdate",
+        "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
 
@@ -75,6 +79,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .target(
+      name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
@@ -95,6 +101,8 @@ let package = Package(
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
     tests("AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "TestSupport"]),
+    tests(
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
       "ToolTests",
       [

@@ -12,11 +12,10 @@ extension AppCatalogue {
   /// The paths that are answered.
   public static let paths = ["/lookup", "/search", "/app-version"]
 
-  /// The answer to a GET of `path` with `query`, as it stands behind the question mark; nil for
-  /// other paths.
-  public func answer(path: String, query: String) -> AppServerAnswer? {
+  /// The answer to a GET of `path` with the query's decoded parameters; nil for other paths.
+  public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
-    guard let question = AppQuestion(query) else { return .refused(["query"]) }
+    let question = AppQuestion(parameters)
     guard let country = try? question.country else { return .refused(["country"]) }
     let sold = apps.filter { $0.isSold(in: country) }
     return switch path {

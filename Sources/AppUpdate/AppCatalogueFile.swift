@@ -24,8 +24,9 @@ package final class AppCatalogueFile: Sendable {
     return catalogue
   }
 
-  /// The answer to a GET of `path` with `query`; nil when there is no file, or for other paths.
-  package func answer(path: String, query: String) throws -> AppServerAnswer? {
-    try catalogue()?.answer(path: path, query: query)
+  /// The answer to a GET of `path` with the query's decoded parameters; nil when there is no file,
+  /// or for other paths.
+  package func answer(path: String, parameters: [String: String]) throws -> AppServerAnswer? {
+    try catalogue()?.answer(path: path, parameters: parameters)
   }
 }

@@ -86,6 +86,34 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
   }
 }
 
+extension UpdateDecision.Reason {
+  /// The reason's name without its values, stable for logs and scripts.
+  public var name: String {
+    switch self {
+    case .upToDate: "upToDate"
+    case .offerIsOlder: "offerIsOlder"
+    case .notOffered: "notOffered"
+    case .versionUnreadable: "versionUnreadable"
+    case .versionWentDown: "versionWentDown"
+    case .systemTooOld: "systemTooOld"
+    case .releasedRecently: "releasedRecently"
+    case .levelIgnored: "levelIgnored"
+    case .skipped: "skipped"
+    case .remindedRecently: "remindedRecently"
+    case .serverHasNone: "serverHasNone"
+    case .serverSilent: "serverSilent"
+    case .accountChanged: "accountChanged"
+    case .lookedRecently: "lookedRecently"
+    case .lookFailed: "lookFailed"
+    case .newVersion: "newVersion"
+    case .belowMinimum: "belowMinimum"
+    case .serverOffers: "serverOffers"
+    case .serverDemands: "serverDemands"
+    case .pushDemands: "pushDemands"
+    }
+  }
+}
+
 extension String {
   /// The text's beginning of at most `limit` bytes of UTF-8, cut between two scalars.
   func bounded(to limit: Int) -> String {

@@ -27,8 +27,17 @@ struct CatalogueTests {
     try AppCatalogue(json: Array(text.utf8))
   }
 
+  private func parameters(_ query: String) -> [String: String] {
+    var parameters: [String: String] = [:]
+    for item in query.split(separator: "&") {
+      let sides = item.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+      parameters[sides[0]] = sides[1]
+    }
+    return parameters
+  }
+
   private func names(_ path: String, _ query: String) throws -> [Int64] {
-    let answer = try #require(try catalogue().answer(path: path, query: query))
+    let answer = try #require(try catalogue().answer(path: path, parameters: parameters(query)))
     #expect(answer.status == 200)
     return try LookupAnswer(json: answer.body).results.compactMap { $0.trackID?.rawValue }
   }
@@ -41,9 +50,7 @@ struct CatalogueTests {
       ("id=364709193&country=DE", []), ("id=2&country=de", [2]), ("upc=12", [364_709_193]),
       ("id=77", []), ("id=77&entity=software", [364_709_193, 2]),
       ("id=77&entity=software&sort=recent", [2, 364_709_193]),
-      ("id=77&entity=software&sort=recent&limit=1", [2]), ("id=2&id=364709193", [2]),
-      ("%69d=2", [2]),
-    ] as [(String, [Int64])])
+      ("id=77&entity=software&sort=recent&limit=1", [2]),    ] as [(String, [Int64])])
   func lookup(query: String, found: [Int64]) throws {
     #expect(try names("/lookup", query) == found)
   }
@@ -51,7 +58,7 @@ struct CatalogueTests {
   @Test(
     "Searches",
     arguments: [
-      ("term=courier", [364_709_193, 2]), ("term=COURIER+mac", [2]), ("term=mac%20courier", [2]),
+      ("term=courier", [364_709_193, 2]), ("term=COURIER mac", [2]), ("term= mac  courier", [2]),
       ("term=parcels", [364_709_193]), ("term=courier&entity=macSoftware", [2]),
       ("term=courier&entity=software", [364_709_193]), ("term=gmbh&attribute=titleTerm", []),
       ("term=gmbh&attribute=softwareDeveloper", [364_709_193, 2]),
@@ -72,7 +79,7 @@ struct CatalogueTests {
     ])
   func version(query: String, isNew: Bool, isNeeded: Bool) throws {
     let whole = "bundleId=com.example.courier&" + query
-    let answer = try #require(try catalogue().answer(path: "/app-version", query: whole))
+    let answer = try #require(try catalogue().answer(path: "/app-version", parameters: parameters(whole)))
     let read = try AppVersionAnswer(json: answer.body)
     #expect(answer.status == 200)
     #expect(read.hasNewVersion == isNew)
@@ -80,7 +87,7 @@ struct CatalogueTests {
     #expect(read.versionText == "2.1")
     #expect(read.downloadURL == (try link("https://get.example/courier")))
     #expect(read.minimumOsVersion?.rawValue == "15.0")
-    let byNumber = try catalogue().answer(path: "/app-version", query: "id=364709193&\(query)")
+    let byNumber = try catalogue().answer(path: "/app-version", parameters: parameters("id=364709193&\(query)"))
     #expect(byNumber == answer)
   }
 
@@ -89,15 +96,13 @@ struct CatalogueTests {
     arguments: [
       ("/lookup", "", 400), ("/lookup", "id=1&country=usa", 400), ("/lookup", "id=1&limit=0", 400),
       ("/search", "", 400), ("/search", "term=", 400), ("/search", "term=x&limit=201", 400),
-      ("/lookup", "id=%", 400), ("/lookup", "id=%ff", 400), ("/lookup", "id=%zz", 400),
       ("/app-version", "bundleId=com.example.courier", 400),
       ("/app-version", "bundleId=com.example.courier&version=x", 400),
       ("/app-version", "bundleId=com.example.none&version=1", 404),
       ("/app-version", "version=1", 404),
-      ("/lookup", "id=" + String(repeating: "1", count: 9000), 400),
     ])
   func refused(path: String, query: String, status: Int) throws {
-    let answer = try #require(try catalogue().answer(path: path, query: query))
+    let answer = try #require(try catalogue().answer(path: path, parameters: parameters(query)))
     #expect(answer.status == status)
     #expect(String(decoding: answer.body, as: UTF8.self).contains("errorMessage"))
   }
@@ -105,13 +110,13 @@ struct CatalogueTests {
   @Test("Other paths are somebody else's")
   func otherPaths() throws {
     for path in ["/", "/lookup/", "/apps.json", "lookup"] {
-      #expect(try catalogue().answer(path: path, query: "id=2") == nil)
+      #expect(try catalogue().answer(path: path, parameters: parameters("id=2")) == nil)
     }
   }
 
   @Test("Unknown fields of a listing are served as they stand in the file")
   func unknownFields() throws {
-    let answer = try #require(try catalogue().answer(path: "/lookup", query: "id=364709193"))
+    let answer = try #require(try catalogue().answer(path: "/lookup", parameters: parameters("id=364709193")))
     let app = try #require(LookupAnswer(json: answer.body).results.first)
     #expect(app.otherFields["own"] == .list([.integer(1)]))
     #expect(app.fields == (try catalogue().apps[0].listing.fields))
@@ -139,16 +144,16 @@ struct CatalogueTests {
   func changedFile() throws {
     let folder = try TemporaryFolder()
     let file = AppCatalogueFile(in: folder.directory)
-    #expect(try file.answer(path: "/lookup", query: "id=2") == nil)
+    #expect(try file.answer(path: "/lookup", parameters: parameters("id=2")) == nil)
     for version in ["1.0", "2.0", "3.0"] {
       let text = #"{"apps":[{"listing":{"trackId":2,"version":"\#(version)"}}]}"#
       try folder.directory.replaceFile(AppCatalogueFile.name, with: Array(text.utf8))
       for _ in 0..<2 {
-        let answer = try #require(try file.answer(path: "/lookup", query: "id=2"))
+        let answer = try #require(try file.answer(path: "/lookup", parameters: parameters("id=2")))
         #expect(try LookupAnswer(json: answer.body).results.first?.versionText == version)
       }
     }
     try folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
-    #expect(code { try file.answer(path: "/lookup", query: "id=2") } == .storeDamaged)
+    #expect(code { try file.answer(path: "/lookup", parameters: parameters("id=2")) } == .storeDamaged)
   }
 }
