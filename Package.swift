@@ -100,7 +100,8 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
-    tests("AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "TestSupport"]),
+    tests(
+      "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(

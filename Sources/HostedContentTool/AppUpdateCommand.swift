@@ -16,7 +16,8 @@ enum AppUpdateCommand {
       .init("--server", "URL", "ask this server instead of Apple's"),
       .init("--account", "NAME", "ask the server's /app-version, for this account"),
       .init("--feed", "FILE", "read a file of the Enterprise Partner Feed instead; needs --id"),
-      .init("--system", "VERSION", "the operating system's version, for apps that need a newer one"),
+      .init(
+        "--system", "VERSION", "the operating system's version, for apps that need a newer one"),
       .init("--minimum", "VERSION", "older versions must be updated"),
       .init("--require-update", nil, "exit with 3 when there is nothing newer"),
       .json,
@@ -108,7 +109,8 @@ enum AppUpdateCommand {
       return "\(version) needs system \(needed) and cannot be installed here."
     case (.none, .versionUnreadable): return "\(name) is offered without a readable version."
     case (.none, .offerIsOlder):
-      return "\(version) is offered\(country), older than what is installed (\(decision.installed))."
+      return
+        "\(version) is offered\(country), older than what is installed (\(decision.installed))."
     case (.none, _): return "\(name) \(decision.installed) is up to date."
     }
   }

@@ -50,7 +50,8 @@ struct CatalogueTests {
       ("id=364709193&country=DE", []), ("id=2&country=de", [2]), ("upc=12", [364_709_193]),
       ("id=77", []), ("id=77&entity=software", [364_709_193, 2]),
       ("id=77&entity=software&sort=recent", [2, 364_709_193]),
-      ("id=77&entity=software&sort=recent&limit=1", [2]),    ] as [(String, [Int64])])
+      ("id=77&entity=software&sort=recent&limit=1", [2]),
+    ] as [(String, [Int64])])
   func lookup(query: String, found: [Int64]) throws {
     #expect(try names("/lookup", query) == found)
   }
@@ -79,7 +80,8 @@ struct CatalogueTests {
     ])
   func version(query: String, isNew: Bool, isNeeded: Bool) throws {
     let whole = "bundleId=com.example.courier&" + query
-    let answer = try #require(try catalogue().answer(path: "/app-version", parameters: parameters(whole)))
+    let answer = try #require(
+      try catalogue().answer(path: "/app-version", parameters: parameters(whole)))
     let read = try AppVersionAnswer(json: answer.body)
     #expect(answer.status == 200)
     #expect(read.hasNewVersion == isNew)
@@ -87,7 +89,8 @@ struct CatalogueTests {
     #expect(read.versionText == "2.1")
     #expect(read.downloadURL == (try link("https://get.example/courier")))
     #expect(read.minimumOsVersion?.rawValue == "15.0")
-    let byNumber = try catalogue().answer(path: "/app-version", parameters: parameters("id=364709193&\(query)"))
+    let byNumber = try catalogue().answer(
+      path: "/app-version", parameters: parameters("id=364709193&\(query)"))
     #expect(byNumber == answer)
   }
 
@@ -116,7 +119,8 @@ struct CatalogueTests {
 
   @Test("Unknown fields of a listing are served as they stand in the file")
   func unknownFields() throws {
-    let answer = try #require(try catalogue().answer(path: "/lookup", parameters: parameters("id=364709193")))
+    let answer = try #require(
+      try catalogue().answer(path: "/lookup", parameters: parameters("id=364709193")))
     let app = try #require(LookupAnswer(json: answer.body).results.first)
     #expect(app.otherFields["own"] == .list([.integer(1)]))
     #expect(app.fields == (try catalogue().apps[0].listing.fields))
@@ -154,6 +158,7 @@ struct CatalogueTests {
       }
     }
     try folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
-    #expect(code { try file.answer(path: "/lookup", parameters: parameters("id=2")) } == .storeDamaged)
+    #expect(
+      code { try file.answer(path: "/lookup", parameters: parameters("id=2")) } == .storeDamaged)
   }
 }
