@@ -143,12 +143,17 @@ public actor AppLookup {
   }
 
   private func waitForTurn(subject: String) async throws {
-    switch limiter.takeTurn(at: clock.now()) {
-    case .after(let seconds): if seconds > 0 { try await clock.sleep(seconds) }
-    case .refused(let seconds):
-      throw ContentError.throttled(
-        "More than \(configuration.callsPerMinute) look-ups a minute were asked for, or the server "
-          + "asked to wait", seconds: seconds, subject: subject)
+    var turn = limiter.takeTurn(at: clock.now())
+    while true {
+      switch turn {
+      case .after(let seconds) where seconds <= 0: return
+      case .after(let seconds): try await clock.sleep(seconds)
+      case .refused(let seconds):
+        throw ContentError.throttled(
+          "More than \(configuration.callsPerMinute) look-ups a minute were asked for, or the "
+            + "server asked to wait", seconds: seconds, subject: subject)
+      }
+      turn = limiter.keepTurn(at: clock.now())
     }
   }
 

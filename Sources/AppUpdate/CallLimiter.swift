@@ -30,8 +30,7 @@ struct CallLimiter {
   mutating func takeTurn(at now: Date) -> Turn {
     // What lies further ahead than anybody would wait was noted by a clock that was set back since.
     calls.removeAll { $0 <= now - 60 || $0 > now + patience + 60 }
-    if let until = blockedUntil, until <= now || until > now + 86_400 { blockedUntil = nil }
-    var date = max(now, blockedUntil ?? now)
+    var date = now + block(at: now)
     if calls.count >= callsPerMinute {
       date = max(date, calls[calls.count - callsPerMinute] + 60)
     }
@@ -39,6 +38,18 @@ struct CallLimiter {
     guard wait <= patience else { return .refused(seconds: wait) }
     calls.append(date)
     return .after(seconds: wait)
+  }
+
+  /// What a caller does whose wait is over: a server may have asked for more meanwhile.
+  mutating func keepTurn(at now: Date) -> Turn {
+    let wait = block(at: now)
+    return wait <= patience ? .after(seconds: wait) : .refused(seconds: wait)
+  }
+
+  /// Seconds until the server may be called again; it never asks for more than a day.
+  private mutating func block(at now: Date) -> Double {
+    if let until = blockedUntil, until <= now || until > now + 86_400 { blockedUntil = nil }
+    return blockedUntil?.timeIntervalSince(now) ?? 0
   }
 
   /// The server asks to wait; a longer wait that it asked for before stays.

@@ -161,4 +161,26 @@ struct CatalogueTests {
     #expect(
       code { try file.answer(path: "/lookup", parameters: parameters("id=2")) } == .storeDamaged)
   }
+
+  @Test("Bytes that were damaged at random are read or refused with a typed error")
+  func damagedBytes() throws {
+    var random = SplitMix(state: 23)
+    let original = Array(Self.file.utf8)
+    for _ in 0..<1500 {
+      var bytes = original
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0: bytes[place] = UInt8.random(in: 0...255, using: &random)
+        case 1: bytes.remove(at: place)
+        default: bytes.removeSubrange(place..<min(bytes.count, place + 40))
+        }
+      }
+      let codes = [
+        code { try AppCatalogue(json: bytes) }, code { try LookupAnswer(json: bytes) },
+        code { try AppVersionAnswer(json: bytes) }, code { try UpdatePush(json: bytes) },
+      ]
+      #expect(codes.allSatisfy { $0 == nil || $0 == .storeDamaged || $0 == .answerUnreadable })
+    }
+  }
 }

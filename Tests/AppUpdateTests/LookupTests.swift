@@ -159,6 +159,20 @@ struct LookupTests {
     #expect(transport.requests.count == 2, "no server keeps us away for more than a day")
   }
 
+  @Test("Who waits for a turn hears that the server asks to wait meanwhile")
+  func blockedWhileWaiting() {
+    var limiter = CallLimiter(callsPerMinute: 1, patience: 100)
+    #expect(limiter.takeTurn(at: noon) == .after(seconds: 0))
+    #expect(limiter.takeTurn(at: noon) == .after(seconds: 60))
+    limiter.block(forSeconds: 90, at: noon + 1)
+    limiter.block(forSeconds: 5, at: noon + 2)
+    #expect(limiter.keepTurn(at: noon + 60) == .after(seconds: 31))
+    #expect(limiter.keepTurn(at: noon + 91) == .after(seconds: 0))
+    limiter.block(forSeconds: 500, at: noon + 91)
+    #expect(limiter.keepTurn(at: noon + 91) == .refused(seconds: 500))
+    #expect(limiter.takeTurn(at: noon + 91) == .refused(seconds: 500))
+  }
+
   @Test("A clock that is set back keeps nobody waiting for days")
   func clockSetBack() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
