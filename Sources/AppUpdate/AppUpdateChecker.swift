@@ -78,7 +78,7 @@ public actor AppUpdateChecker {
     file = try UpdateMemoryFile(
       folder: configuration.folder.path(percentEncoded: false), fileSystem: fileSystem)
     let (memory, damage) = file.load()
-    if let damage { delivery.deliver(.failed(damage), of: nil) }
+    if let damage { delivery.keep(.failed(damage)) }
     state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
       lookInterval: configuration.lookInterval, pushTypes: configuration.pushTypes,
@@ -86,7 +86,7 @@ public actor AppUpdateChecker {
     // A launch only closes the gate or forgets a requirement that is met; the rest waits for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
       gate.close(decision)
-      delivery.deliver(.gateClosed(decision), of: nil)
+      delivery.keep(.gateClosed(decision))
     }
   }
 

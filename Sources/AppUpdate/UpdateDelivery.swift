@@ -16,11 +16,18 @@ final class UpdateDelivery: Sendable {
     /// What happened before anybody observed, such as a memory that could not be read.
     var backlog: [AppUpdateEvent]? = []
 
-    mutating func keep(_ event: AppUpdateEvent) {
+    /// Keeps an event for the first observer; false when there is one, or was.
+    mutating func keep(_ event: AppUpdateEvent) -> Bool {
+      guard let count = backlog?.count else { return false }
+      if count >= backlogLimit { backlog?.removeFirst() }
       backlog?.append(event)
-      if let count = backlog?.count, count > backlogLimit {
-        backlog?.removeFirst(count - backlogLimit)
-      }
+      return true
+    }
+
+    /// What waited for a first observer; from now on nothing waits.
+    mutating func takeBacklog() -> [AppUpdateEvent] {
+      defer { backlog = nil }
+      return backlog ?? []
     }
   }
 
@@ -35,16 +42,17 @@ final class UpdateDelivery: Sendable {
 
   deinit { state.withLock { Array($0.streams.values) }.forEach { $0.finish() } }
 
+  // Work is put on the queue under the lock, so that its order there is the order of what happened;
+  // nothing of it runs there.
+
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
-    let backlog = state.withLock { state -> [AppUpdateEvent] in
+    state.withLock { state in
       state.observers.removeAll { $0.observer == nil }
-      guard !state.observers.contains(where: { $0.observer === observer }) else { return [] }
+      guard !state.observers.contains(where: { $0.observer === observer }) else { return }
       state.observers.append(WeakObserver(observer: observer))
-      defer { state.backlog = nil }
-      return state.backlog ?? []
-    }
-    for event in backlog {
-      queue.async { [weak observer] in observer?.take(event, of: checker) }
+      for event in state.takeBacklog() {
+        queue.async { [weak observer] in observer?.take(event, of: checker) }
+      }
     }
   }
 
@@ -57,35 +65,36 @@ final class UpdateDelivery: Sendable {
   /// A stream of what happens from now on, and of what waited for a first observer.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
-      let (number, backlog) = state.withLock { state in
-        defer {
-          state.nextStream += 1
-          state.backlog = nil
-        }
+      let number = state.withLock { state in
+        defer { state.nextStream += 1 }
         state.streams[state.nextStream] = continuation
-        return (state.nextStream, state.backlog ?? [])
+        for event in state.takeBacklog() { queue.async { continuation.yield(event) } }
+        return state.nextStream
       }
       continuation.onTermination = { [weak self] _ in
         self?.state.withLock { _ = $0.streams.removeValue(forKey: number) }
       }
-      for event in backlog { continuation.yield(event) }
     }
   }
 
+  /// Keeps what happens before there is a checker that observers could be told of.
+  func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
+
   /// Tells everybody; returns before they have heard it.
-  func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker?) {
-    let streams = state.withLock { state in
-      state.keep(event)
-      return Array(state.streams.values)
+  func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
+    state.withLock { state in
+      guard !state.keep(event) else { return }
+      queue.async { [self] in tell(event, of: checker) }
     }
-    streams.forEach { $0.yield(event) }
-    guard let checker else { return }
-    queue.async { [self] in
-      // Asked here, so that an observer that was removed in an earlier call hears no more.
-      for observer in state.withLock({ $0.observers.compactMap(\.observer) }) {
-        observer.take(event, of: checker)
-      }
+  }
+
+  private func tell(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
+    // Asked here, so that an observer that was removed in an earlier call hears no more.
+    let (observers, streams) = state.withLock { state in
+      (state.observers.compactMap(\.observer), Array(state.streams.values))
     }
+    for stream in streams { stream.yield(event) }
+    for observer in observers { observer.take(event, of: checker) }
   }
 }
 
