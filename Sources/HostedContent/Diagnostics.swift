@@ -122,8 +122,8 @@ final class Diagnostics: Sendable {
       }
     case .purchaseAnswered(let id, let outcome): tell(id, outcome)
     case .restoreRequested: tell(.info, "restore begun")
-    case .restoreEnded(nil): tell(.info, "restore finished")
-    case .restoreEnded(let error?):
+    case .restoreEnded(_, nil): tell(.info, "restore finished")
+    case .restoreEnded(_, let error?):
       tell(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }
     case .startRequested(let ids): tell("start requested", ids)
     case .pauseRequested(let ids): tell("pause requested", ids)

@@ -152,9 +152,16 @@ public final class PaymentQueue: Sendable {
   ///
   /// The end is reported apart from the downloads' ends, by
   /// `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`; nothing to restore is
-  /// success. A second restore meanwhile is refused with `restoreUnderWay`.
-  public func restoreCompletedTransactions(withApplicationUsername account: String? = nil) {
-    engine.submit(.restoreRequested(account: account))
+  /// success. What an earlier restore brought and is unfinished is reported again, not doubled.
+  /// A second restore meanwhile is refused with `restoreUnderWay`, its identifier as the subject.
+  /// Returns the restore's identifier.
+  @discardableResult
+  public func restoreCompletedTransactions(
+    withApplicationUsername account: String? = nil
+  ) -> String {
+    let id = Self.newIdentifier()
+    engine.submit(.restoreRequested(request: id, account: account))
+    return id
   }
 
   static func newIdentifier() -> String { UUID().uuidString.lowercased() }
@@ -164,6 +171,14 @@ public final class PaymentQueue: Sendable {
   /// Starts downloads: waiting, paused, failed and cancelled ones; others do not change.
   public func start(_ downloads: [Download]) {
     engine.submit(.startRequested(downloads: downloads.map(\.id)))
+  }
+
+  /// Starts downloads; `body` is called on the delivery queue, between what was reported of them
+  /// before and what their start leads to.
+  func start(_ downloads: [Download], whenBegun body: @escaping @Sendable () -> Void) {
+    engine.submit(.startRequested(downloads: downloads.map(\.id))) { [delivery] in
+      delivery.deliver(body)
+    }
   }
 
   /// Pauses waiting and active downloads, which keep their bytes; others do not change.
@@ -216,7 +231,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// Unless `switching`, the version is installed beside the current one, for `use(_:of:)` later.
   /// Returns the transaction's identifier. Throws `notEntitled` when the account was never granted
-  /// the product, `productUnknown` when it is no longer offered.
+  /// the product, `productUnknown` when the store offers it no longer, or in another version.
   @discardableResult
   public func add(
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
@@ -229,8 +244,10 @@ public final class PaymentQueue: Sendable {
         subject: product.rawValue)
     }
     let offers = try await service.products([product]).products.first?.contents ?? []
-    let contents = offers.filter { $0.contentIdentifier == update.contentIdentifier }
-    guard !contents.isEmpty else { throw ContentError.notOffered(product.rawValue) }
+    let contents = offers.filter {
+      $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
+    }
+    guard !contents.isEmpty else { throw ContentError.notOffered(update) }
     let id = Self.newIdentifier()
     engine.submit(
       .restored(
@@ -251,6 +268,13 @@ public final class PaymentQueue: Sendable {
 }
 
 extension ContentError {
+  fileprivate static func notOffered(_ update: ContentUpdate) -> ContentError {
+    ContentError(
+      .productUnknown,
+      "The store does not offer \(update.contentIdentifier) \(update.offered) any more",
+      remedy: "Look for updates again", subject: update.productIdentifier.rawValue)
+  }
+
   static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",
