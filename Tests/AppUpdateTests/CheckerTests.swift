@@ -344,6 +344,28 @@ struct CheckerTests {
     }
   }
 
+  @Test("What happened before the first observer is heard once, in order, and by it only")
+  func backlog() async throws {
+    let checker = try checker()
+    let first = RecordingUpdateObserver()
+    let second = RecordingUpdateObserver()
+    // Nothing is told while the queue stands still, so that who observes meanwhile could hear twice.
+    queue.suspend()
+    let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
+    checker.add(first)
+    checker.add(second)
+    let stream = checker.events
+    let later = try await checker.logIn(account: "ada", answer: CheckStateTests.offer)
+    queue.resume()
+    await drain()
+    #expect(first.events.first == .decided(decision))
+    #expect(first.events.last == .decided(later))
+    #expect(first.events.count == 3)
+    #expect(second.events == Array(first.events.dropFirst()))
+    var events = stream.makeAsyncIterator()
+    for expected in second.events { #expect(await events.next() == expected) }
+  }
+
   @Test("The longest texts that can come in are saved in a file that can be read")
   func longTexts() async throws {
     let notes = String(repeating: "\u{1}", count: 100_000)
