@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
+    .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
   ],
   targets: [
@@ -51,12 +52,13 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("StoreServer", ["ContentModel", "FileIO", "CMicroHTTPD", "CLinux"]),
+    module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent", "StoreServer",
+        "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
 
@@ -106,6 +108,8 @@ let package = Package(
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
         "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
       ]),
+    tests(
+      "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
