@@ -21,6 +21,7 @@ package enum QueueEvent: Hashable, Sendable {
   case finishRequested(transaction: String)
   case workEnded(download: String, WorkResult)
   case activeLimitChanged(Int)
+  case priorityChanged(downloads: [String], Int)
 }
 
 /// Why a purchase comes again.
@@ -51,6 +52,8 @@ package enum QueueEffect: Hashable, Sendable {
   case startWork(DownloadRecord)
   /// Make the work on it end soon.
   case stopWork(download: String)
+  /// Give its transfers this priority.
+  case setPriority(download: String, Int)
   /// Remove what was fetched for it.
   case discardStaging(download: String)
   case reportTransactions([String])

@@ -82,7 +82,7 @@ struct QueueRecords: Hashable, Sendable {
     where download.state == .waiting && download.isRequested {
       places.append(
         WaitingLine.Place(
-          sequence: record.sequence, position: position, transaction: record.id,
+          priority: download.priority, sequence: record.sequence, position: position, transaction: record.id,
           content: download.offer.contentIdentifier))
     }
     return places

@@ -72,6 +72,8 @@ package struct QueueState: Hashable, Sendable {
     case .finishRequested(let id): finish(id, &draft)
     case .workEnded(let id, let result): endWork(id, result, &draft)
     case .activeLimitChanged(let limit): activeLimit = Self.bounded(limit)
+    case .priorityChanged(let ids, let priority):
+      each(ids, &draft) { $0.setPriority(min(max(priority, -1000), 1000), $1, &$2) }
     }
     activateWaiting(&draft)
     let decision = draft.decision(for: self)
@@ -265,6 +267,14 @@ package struct QueueState: Hashable, Sendable {
       }
     case .finished, .cancelled: break
     }
+  }
+
+  /// Nothing that must survive a launch, so nothing is journaled or reported.
+  private mutating func setPriority(
+    _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
+  ) {
+    records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
+    draft.effects.append(.setPriority(download: place.download.id, priority))
   }
 
   private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {

@@ -199,7 +199,7 @@ final class Engine: @unchecked Sendable {
   private static func substitute(for event: QueueEvent, _ error: ContentError) -> [QueueEvent]? {
     switch event {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
-      .activeLimitChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
+      .activeLimitChanged, .priorityChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
       .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred), .restoreRequested,
       .restoreEnded:
       [event]
@@ -218,7 +218,7 @@ final class Engine: @unchecked Sendable {
     case .finishRequested(let id), .restored(let id, _, _, _), .granted(let id, _, _): id
     case .launched, .paymentAdded, .purchaseAnswered, .restoreRequested, .restoreEnded,
       .startRequested, .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged,
-      .workEnded:
+      .priorityChanged, .workEnded:
       nil
     }
   }
@@ -233,6 +233,7 @@ final class Engine: @unchecked Sendable {
       delivery.report(end, found: end.transactions.compactMap(state.transaction))
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): boards[id]?.stop()
+    case .setPriority(let id, let priority): boards[id]?.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
     case .reportTransactions(let ids):
       delivery.report(transactions: ids.compactMap(state.transaction))
@@ -246,7 +247,7 @@ final class Engine: @unchecked Sendable {
   }
 
   private func startWork(on download: DownloadRecord) {
-    let board = WorkBoard()
+    let board = WorkBoard(priority: Int(download.priority))
     boards[download.id] = board
     progress.begin(download.id)
     startTicking()
@@ -320,6 +321,7 @@ extension QueueStatistics {
     let bytes = board.archiveBytes
     bytesFetched += bytes.fetched
     bytesReused += bytes.reused
+    transfers.add(board.ticket.statistics)
   }
 }
 

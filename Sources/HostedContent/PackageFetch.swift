@@ -25,15 +25,19 @@ struct PackageFetch {
     into staging: Directory, reusing trees: [ReusableTree],
     requireSpace: (Int64, ProductIdentifier) throws -> Void
   ) throws -> [InstalledFile] {
+    board.enter(.verifying)
     let content = try staging.createDirectory(Self.contentName)
     let survey = try PackageSurvey(
       of: index, name: name, staging: content, reusing: trees,
       isStopped: { [board] in try board.checkStopped() })
     try requireSpace(survey.bytesToWrite, offer.productIdentifier)
-    board.begin(total: survey.missingBytes + survey.bytesToWrite, reused: survey.reusedBytes)
+    board.begin(
+      fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
+    board.enter(.downloading)
     let assembly = try PackageAssembly(
       survey, name: name, promise: UnpackPromise(offer, index), in: content,
-      progress: { [board] in board.write($0) })
+      // What was fetched is written also when the work is stopped; the fetch is what ends.
+      progress: { [board] in try? board.write($0) })
     let pieces = survey.missing.map {
       Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
     }
@@ -43,6 +47,7 @@ struct PackageFetch {
         try board.fetch(Int64(piece.length))
       }
     }
+    board.enter(.unpacking)
     return try assembly.finish()
   }
 
@@ -52,19 +57,22 @@ struct PackageFetch {
   func byBlocks(into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void)
     throws -> [InstalledFile]
   {
+    board.enter(.verifying)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
     let missing = offer.package.length - spool.verifiedBytes
     try staging.removeTree(Self.contentName)
     try requireSpace(missing + index.installedSize, offer.productIdentifier)
-    board.begin(total: missing + index.installedSize, reused: spool.verifiedBytes)
+    board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
+    board.enter(.downloading)
     try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
+    board.enter(.unpacking)
     let content = try staging.createDirectory(Self.contentName, exclusive: true)
     var written: Int64 = 0
     return try unpackPackage(
       spool, name: name, into: content, promise: UnpackPromise(offer, index)
     ) { total in
-      try board.advance(total - written)
+      try board.write(total - written)
       written = total
     }
   }

@@ -1,6 +1,7 @@
 import ContentJournal
 import ContentLibrary
 public import ContentModel
+public import ContentTransfer
 import Dispatch
 import FileIO
 import FoundationEssentials
@@ -15,6 +16,7 @@ public final class PaymentQueue: Sendable {
   private let configuration: Configuration
   let library: ContentLibrary
   let service: any StoreService
+  private let store: StoreAccess
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock
@@ -36,9 +38,12 @@ public final class PaymentQueue: Sendable {
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     try library.recover(keeping: Set(kept.map(\.id)))
 
+    store = try StoreAccess(
+      configuration.store, mirrors: configuration.mirrors, network: configuration.network,
+      trustsOnFirstUse: configuration.trustsOnFirstUse)
     service =
       try configuration.service
-      ?? CatalogueStoreService(configuration, libraryFolder: folder.root)
+      ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
@@ -47,7 +52,7 @@ public final class PaymentQueue: Sendable {
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
       library: library, journal: journal,
-      pipeline: Pipeline(library: library, store: configuration.store, clock: configuration.clock),
+      pipeline: Pipeline(library: library, store: store, clock: configuration.clock),
       delivery: delivery, service: service)
     delivery.attach(to: self)
     engine.listen(to: service)
@@ -59,6 +64,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// The library is free for another queue then. What is asked of this one later is ignored.
   public func close() {
+    store.close()
     engine.close()
     lock.release()
     delivery.endStreams()
@@ -199,6 +205,20 @@ public final class PaymentQueue: Sendable {
   /// Sets how many downloads are worked on at once, 1 to 32; those that are under way go on.
   public func setMaximumActiveDownloads(_ limit: Int) {
     engine.submit(.activeLimitChanged(limit))
+  }
+
+  /// Sets which of several downloads get their turn, their connections and their bytes first.
+  ///
+  /// −1000 to 1000, 0 for a new one, and until the queue is closed; also while they are under way.
+  public func setPriority(_ priority: Int, of downloads: [Download]) {
+    engine.submit(.priorityChanged(downloads: downloads.map(\.id), priority))
+  }
+
+  /// How much is transferred at once, and how fast; a change counts from now on, also for what is
+  /// under way. A store in a folder has no such limits.
+  public var transferLimits: TransferLimits {
+    get { store.session?.limits ?? configuration.network.limits }
+    set { store.session?.limits = newValue }
   }
 
   // MARK: Products and updates

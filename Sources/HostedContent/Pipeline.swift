@@ -8,7 +8,7 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  let store: StoreLocation
+  let store: StoreAccess
   let clock: EngineClock
 
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
@@ -40,6 +40,7 @@ struct Pipeline: Sendable {
           try library.requireSpace($0, for: $1)
         }
       }
+    board.enter(.installing)
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
