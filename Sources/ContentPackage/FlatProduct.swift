@@ -68,12 +68,8 @@ struct FlatProduct {
     let whole = ReplayStream(first, then: payload)
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
     if first.starts(with: Array("07070".utf8)) { return whole }
-    if first.starts(with: Array("pbzx".utf8)) {
-      throw Refusal.form(
-        "payload-pbzx", "The payload is compressed as pbzx, which is not read yet",
-        remedy: "Build the package without --compression latest")
-    }
-    throw Refusal.damaged("The payload is neither gzip nor cpio", path: payloadPath)
+    if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
+    throw Refusal.damaged("The payload is neither gzip, pbzx nor cpio", path: payloadPath)
   }
 }
 

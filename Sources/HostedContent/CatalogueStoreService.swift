@@ -60,6 +60,11 @@ final class CatalogueStoreService: StoreService {
     try await onSerial { try self.grants.grants(account: account) }
   }
 
+  /// Every version of the product's contents that the store has.
+  func offers(of product: ProductIdentifier) async throws -> [ContentOffer] {
+    try await onSerial { try self.catalogue.refresh().offers(of: product) }
+  }
+
   private func onSerial<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {

@@ -164,10 +164,11 @@ struct AssemblyTests {
       ("com.example.other", "1.0", ContentError.Code.wrongProduct),
       ("com.example.test", "2.0", .wrongVersion),
     ] {
+      let target = try TemporaryFolder()
       let assembly = try PackageAssembly(
         content.survey(nil), name: "out.pkg",
         promise: promise(product, version, entries: content.index.files),
-        in: TemporaryFolder().directory, progress: { _ in })
+        in: target.directory, progress: { _ in })
       let thrown = code {
         for member in try content.survey(nil).missing {
           let start = Int(member.offset)
