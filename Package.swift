@@ -77,6 +77,10 @@ let package = Package(
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
 
     .executableTarget(
+      name: "transfer-benchmark",
+      dependencies: ["ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
+    .executableTarget(
       name: "fault-matrix",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
