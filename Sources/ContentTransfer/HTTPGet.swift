@@ -71,10 +71,10 @@ extension HTTPSession {
   {
     let handler = GetHandler(url: request.url, limit: limit, clock: loop.clock)
     let id = loop.submit(request, ticket: ticket, handler: handler)
-    let listener = ticket.addListener { [loop] change in
+    let listener = ticket.addListener { [loop, owner = ticket.id] change in
       switch change {
       case .cancelled: loop.cancel(id)
-      case .priority: break
+      case .priority(let priority): loop.setPriority(priority, of: owner)
       }
     }
     defer { ticket.removeListener(listener) }
