@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
+    .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
   ],
   targets: [
@@ -31,6 +32,9 @@ let package = Package(
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
+    .target(
+      name: "CMicroHTTPD",
+      linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
@@ -48,11 +52,13 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent",
+        "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
 
@@ -70,9 +76,19 @@ let package = Package(
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "fault-matrix",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
+      ],
+      path: "Benchmarks/FaultMatrix", swiftSettings: settings),
+
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .target(
+      name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
@@ -90,8 +106,12 @@ let package = Package(
       "HostedContentTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
-        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
       ]),
+    tests(
+      "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
+    tests(
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
       "ToolTests",
       [

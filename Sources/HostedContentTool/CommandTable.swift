@@ -8,10 +8,11 @@ enum CommandTable {
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
-    StoreListCommand.command, StoreRefreshCommand.command, ProductsCommand.command,
+    StoreListCommand.command, StoreRefreshCommand.command, ServeCommand.command,
+    ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
-    PinCommand.command, CollectCommand.command,
+    PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
   ]
 
   /// The command that `words` begin with and what follows it; nil when help was all they asked.
