@@ -64,7 +64,7 @@ struct LimitTests {
       most = max(most, ticket.statistics.bytesReceived - taken)
     }
     #expect(taken == file.signed.length)
-    #expect(most <= 4 * 256 << 10)
+    #expect(most <= 4 * 128 << 10)
   }
 
   @Test("Many transfers at once in one session each bring their bytes")
