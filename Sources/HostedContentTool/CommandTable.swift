@@ -8,7 +8,8 @@ enum CommandTable {
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
-    StoreListCommand.command, StoreRefreshCommand.command, ProductsCommand.command,
+    StoreListCommand.command, StoreRetireCommand.command, StoreRefreshCommand.command,
+    StoreRotateCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
     PinCommand.command, CollectCommand.command,

@@ -89,11 +89,15 @@ import Testing
     let keys = try parent.directory("store.keys")
     #expect(
       try Set(keys.entries().map(\.name)) == [
-        "root.pem", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
+        "root", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
       ])
-    for entry in try keys.entries() {
+    for entry in try keys.entries() where entry.kind == .file {
       #expect(try keys.status(of: entry.name)?.permissions == 0o600)
     }
+    #expect(try keys.status(of: "root")?.permissions == 0o700)
+    let root = try keys.directory("root")
+    #expect(try root.entries().map(\.name) == ["root.pem"])
+    #expect(try root.status(of: "root.pem")?.permissions == 0o600)
   }
 
   @Test func `a store is not created over another one or over other files`() throws {
@@ -422,9 +426,10 @@ import Testing
     let store = try created()
     let parent = try FileSystem.real.directory(at: folder.path("shop"))
     try parent.directory("store.keys").removeFile("snapshot.pem")
-    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    let later = now.addingTimeInterval(300 * Self.day)
+    #expect(code { try store.refresh(now: later) } == .keyUnusable)
     try parent.removeTree("store.keys")
-    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    #expect(code { try store.refresh(now: later) } == .keyUnusable)
     #expect(try store.products().isEmpty)
   }
 
