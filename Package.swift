@@ -29,12 +29,13 @@ let package = Package(
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["ContentModel", "FileIO", "Digests"]),
+    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl"]),
     module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
     module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
     module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
@@ -74,6 +75,9 @@ let package = Package(
       swiftSettings: settings),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "ContentTransferTests",
+      ["ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
       "ContentTrustTests",
       [

@@ -50,6 +50,26 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
 }
 
 extension ContentError.Code {
+  // Network: between here and the store.
+  /// A connection failed in a way that has no code of its own.
+  public static let networkFailed = Self(rawValue: 100)
+  /// The host's name has no address now.
+  public static let hostNotFound = Self(rawValue: 101)
+  /// The host refuses connections.
+  public static let connectionRefused = Self(rawValue: 102)
+  /// The host did not answer in time.
+  public static let connectionTimedOut = Self(rawValue: 103)
+  /// A transfer moved too little for too long.
+  public static let transferStalled = Self(rawValue: 104)
+  /// A connection ended before everything promised had arrived.
+  public static let connectionLost = Self(rawValue: 105)
+  /// No secure connection could be agreed upon.
+  public static let secureConnectionFailed = Self(rawValue: 106)
+  /// The host's certificate is not trusted, or not for this host.
+  public static let certificateUntrusted = Self(rawValue: 107)
+  /// The proxy is not found or refuses.
+  public static let proxyFailed = Self(rawValue: 108)
+
   // Server: the store's side.
   /// The store, or a file that the signed catalogue promises, is not there.
   public static let storeMissing = Self(rawValue: 200)
@@ -59,6 +79,20 @@ extension ContentError.Code {
   public static let storeLocked = Self(rawValue: 202)
   /// The store's own files contradict each other or cannot be read.
   public static let storeDamaged = Self(rawValue: 203)
+  /// The server says that it failed (5xx).
+  public static let serverFailed = Self(rawValue: 204)
+  /// The server asks for patience (429, 503 with Retry-After).
+  public static let serverBusy = Self(rawValue: 205)
+  /// The server wants other credentials (401, 403, 407).
+  public static let accessDenied = Self(rawValue: 206)
+  /// The server refuses the request for another reason (4xx).
+  public static let requestRefused = Self(rawValue: 207)
+  /// The answer is not what was asked for: another range, length, encoding or type.
+  public static let answerUnusable = Self(rawValue: 208)
+  /// A redirect leads where none may be followed, such as from https to http.
+  public static let redirectRefused = Self(rawValue: 209)
+  /// Redirects do not end.
+  public static let tooManyRedirects = Self(rawValue: 210)
 
   // File: the local file system and the library folder.
   /// A system call on a file failed in a way that has no code of its own.
@@ -180,8 +214,10 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .libraryLocked, .diskFull,
-      .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut:
+      .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut, .serverFailed,
+      .serverBusy, .answerUnusable:
       true
+    case .certificateUntrusted: false
     default: group == .network
     }
   }

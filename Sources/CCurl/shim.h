@@ -1,0 +1,39 @@
+#pragma once
+
+#include <curl/curl.h>
+
+// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, which Swift cannot call:
+// one function for each type of argument. libcurl's type-checking macros want constants, so the
+// functions are named in parentheses.
+
+static inline CURLcode hc_easy_set_long(CURL *easy, CURLoption option, long value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
+static inline CURLcode hc_easy_set_string(CURL *easy, CURLoption option, const char *value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
+static inline CURLcode hc_easy_set_pointer(CURL *easy, CURLoption option, void *value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
+static inline CURLcode hc_easy_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
+static inline CURLcode hc_easy_set_write(CURL *easy, CURLoption option,
+                                         curl_write_callback value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
+static inline CURLcode hc_easy_get_long(CURL *easy, CURLINFO info, long *value) {
+  return (curl_easy_getinfo)(easy, info, value);
+}
+static inline CURLcode hc_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+  return (curl_easy_getinfo)(easy, info, value);
+}
+static inline CURLcode hc_easy_get_string(CURL *easy, CURLINFO info, char **value) {
+  return (curl_easy_getinfo)(easy, info, value);
+}
+static inline CURLcode hc_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
+  return (curl_easy_getinfo)(easy, info, value);
+}
+static inline CURLMcode hc_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+  return (curl_multi_setopt)(multi, option, value);
+}

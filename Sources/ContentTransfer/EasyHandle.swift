@@ -1,0 +1,75 @@
+import CCurl
+
+/// Owns one easy handle of libcurl; for the loop's thread.
+///
+/// The corresponding C functions are those of libcurl-easy(3). No pointer leaves this module.
+final class EasyHandle {
+  let pointer: UnsafeMutableRawPointer
+  private var headers: UnsafeMutablePointer<curl_slist>?
+  /// Where libcurl writes its own words; it keeps the address.
+  private let words: UnsafeMutablePointer<CChar>
+
+  init?() {
+    guard let pointer = curl_easy_init() else { return nil }
+    self.pointer = pointer
+    words = .allocate(capacity: Int(CURL_ERROR_SIZE))
+  }
+
+  deinit {
+    curl_easy_cleanup(pointer)
+    curl_slist_free_all(headers)
+    words.deallocate()
+  }
+
+  /// Forgets all options; connections stay.
+  func reset() {
+    curl_easy_reset(pointer)
+    curl_slist_free_all(headers)
+    headers = nil
+    words.pointee = 0
+    hc_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, words)
+  }
+
+  func set(_ option: CURLoption, _ value: Int) { hc_easy_set_long(pointer, option, value) }
+
+  /// Sets a text, which libcurl copies.
+  func set(_ option: CURLoption, _ value: String) { hc_easy_set_string(pointer, option, value) }
+
+  func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) {
+    hc_easy_set_pointer(pointer, option, value)
+  }
+
+  func set(_ option: CURLoption, _ callback: curl_write_callback) {
+    hc_easy_set_write(pointer, option, callback)
+  }
+
+  /// Replaces the headers that are sent beside libcurl's own.
+  func setHeaders(_ lines: [HTTPHeader]) {
+    var list: UnsafeMutablePointer<curl_slist>?
+    for line in lines {
+      // Without a value libcurl wants a semicolon, else it removes the header.
+      let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"
+      list = curl_slist_append(list, text) ?? list
+    }
+    hc_easy_set_list(pointer, CURLOPT_HTTPHEADER, list)
+    curl_slist_free_all(headers)
+    headers = list
+  }
+
+  /// What libcurl says about the last failure.
+  func detail(_ code: CURLcode) -> String {
+    words.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)
+  }
+
+  func seconds(_ info: CURLINFO) -> Double {
+    var microseconds: curl_off_t = 0
+    hc_easy_get_offset(pointer, info, &microseconds)
+    return Double(microseconds) / 1e6
+  }
+
+  func text(_ info: CURLINFO) -> String? {
+    var text: UnsafeMutablePointer<CChar>?
+    hc_easy_get_string(pointer, info, &text)
+    return text.map { String(cString: $0) }
+  }
+}

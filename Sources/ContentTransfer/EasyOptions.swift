@@ -1,0 +1,65 @@
+import CCurl
+
+extension EasyHandle {
+  /// libcurl reads as much at once; its greatest useful size, since system calls cost more.
+  private static let bufferSize = 512 << 10
+
+  /// Sets every option of one request; nothing is left to what libcurl would choose.
+  func configure(for exchange: Exchange, _ configuration: HTTPConfiguration) {
+    secure(configuration)
+    set(CURLOPT_URL, exchange.url.text)
+    set(CURLOPT_NOSIGNAL, 1)
+    set(CURLOPT_HTTPGET, 1)
+    set(CURLOPT_FOLLOWLOCATION, 0)
+    set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+    // Where HTTP/2 may be offered, a second request waits to share the first one's connection.
+    set(CURLOPT_PIPEWAIT, exchange.url.isSecure ? 1 : 0)
+    set(CURLOPT_BUFFERSIZE, Self.bufferSize)
+    set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
+    set(CURLOPT_TCP_KEEPALIVE, 1)
+    set(CURLOPT_USERAGENT, configuration.userAgent)
+    if let range = exchange.request.range {
+      set(CURLOPT_RANGE, "\(range.lowerBound)-\(range.upperBound - 1)")
+    }
+    // Digests are of the bytes as they are published; nobody may pack them on the way.
+    let encoding = HTTPHeader("Accept-Encoding", "identity")
+    setHeaders([encoding] + exchange.request.headers + configuration.secrets(for: exchange.url))
+    answer(to: exchange)
+  }
+
+  private func secure(_ configuration: HTTPConfiguration) {
+    set(CURLOPT_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+    set(CURLOPT_NETRC, 0)
+    set(CURLOPT_UNRESTRICTED_AUTH, 0)
+    set(CURLOPT_HTTP09_ALLOWED, 0)
+    set(CURLOPT_SSL_VERIFYPEER, 1)
+    set(CURLOPT_SSL_VERIFYHOST, 2)
+    set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+    if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
+    switch configuration.proxy {
+    case .environment: break
+    case .direct: set(CURLOPT_PROXY, "")
+    case .url(let text): set(CURLOPT_PROXY, text)
+    }
+  }
+
+  /// Hands the answer to `exchange`, which the loop keeps alive for as long as the handle is used.
+  private func answer(to exchange: Exchange) {
+    let context = Unmanaged.passUnretained(exchange).toOpaque()
+    set(CURLOPT_PRIVATE, context)
+    set(CURLOPT_HEADERDATA, context)
+    set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+      let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+      return exchange.receiveHeader(line) ? line.count : 0
+    }
+    set(CURLOPT_WRITEDATA, context)
+    set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+      guard let bytes, let context else { return 0 }
+      let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+      return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+  }
+}

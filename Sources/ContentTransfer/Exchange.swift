@@ -1,0 +1,106 @@
+/// What one request is to be: one URL, one answer.
+struct ExchangeRequest: Sendable {
+  var url: WebURL
+  var headers: [HTTPHeader] = []
+  /// The bytes that are asked for; nil for all of them.
+  var range: Range<Int64>?
+  /// The instant before which it must not start.
+  var notBefore = 0.0
+  /// Why it must not; what a person is told meanwhile.
+  var reason: TransferWait.Reason?
+  /// The instant at which it is given up, waiting or running; nil for never.
+  var deadline: Double?
+  /// Bytes of buffers that it may hold.
+  var memory = 0
+}
+
+/// What becomes of an answer's bytes.
+enum BodyAnswer: Sendable {
+  /// They were taken.
+  case taken
+  /// They cannot be taken now; they come again after `TransferLoop.resume`.
+  case wait
+  /// They were taken as far as they are needed, and no more are.
+  case complete
+  /// They are not what was asked for.
+  case refused(TransferFault)
+}
+
+/// Who gets an answer; called on the loop's thread, one call at a time, and must not block.
+protocol ExchangeHandler: AnyObject, Sendable {
+  /// Looks at the answer before its body; a fault refuses it, and no byte of the body follows.
+  func receive(_ head: HTTPHead) -> TransferFault?
+  /// Takes a part of the body; the bytes are the C library's and end with the call.
+  func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer
+  /// The last call.
+  func end(_ end: ExchangeEnd)
+}
+
+/// How a request ended.
+struct ExchangeEnd: Sendable {
+  /// What went wrong; nil when the answer came whole, or as far as was needed.
+  var fault: TransferFault?
+  var head: HTTPHead?
+  /// Where the answer came from, after redirects.
+  var url: WebURL
+  /// When it was sent, as uptime.
+  var startedAt: Double
+  var protocolName: String?
+  var timeToFirstByte: Double?
+}
+
+/// One request on its way through the loop, over all its redirects.
+///
+/// Only the loop's thread touches what varies, which is why it may be shared unchecked.
+final class Exchange: @unchecked Sendable {
+  let id: Int
+  let ticket: TransferTicket
+  let request: ExchangeRequest
+  let handler: any ExchangeHandler
+  unowned let loop: TransferLoop
+
+  /// Where it is after redirects.
+  var url: WebURL
+  var redirects = 0
+  var easy: EasyHandle?
+  var startedAt = 0.0
+  var collector: HeadCollector
+  var stallGuard: StallGuard
+  /// Bytes of headers and body that arrived.
+  var progress: Int64 = 0
+  /// The head that the handler has seen.
+  var head: HTTPHead?
+  /// What we found wrong ourselves; it outranks what libcurl says about our breaking off.
+  var fault: TransferFault?
+  /// The handler needs no more.
+  var isComplete = false
+  /// Bytes of a body that nobody wants which may still be read so that the connection lives on.
+  var discardable = 0
+  /// libcurl waits until it is told to go on.
+  var isPaused = false
+  /// When the rate limits let it go on; nil when they do not hold it.
+  var limitedUntil: Double?
+
+  init(
+    _ id: Int, _ request: ExchangeRequest, ticket: TransferTicket, handler: any ExchangeHandler,
+    on loop: TransferLoop
+  ) {
+    let configuration = loop.configuration
+    self.id = id
+    self.loop = loop
+    self.request = request
+    self.ticket = ticket
+    self.handler = handler
+    url = request.url
+    collector = HeadCollector(limit: configuration.headerLimit)
+    stallGuard = StallGuard(
+      window: configuration.stallTimeout, leastBytes: configuration.leastBytes, at: 0)
+  }
+
+  /// The schedule's view of it.
+  var entry: TransferSchedule.Entry {
+    TransferSchedule.Entry(
+      id: id, owner: ticket.id, origin: request.url.origin, priority: ticket.priority,
+      notBefore: request.notBefore, memory: request.memory)
+  }
+}

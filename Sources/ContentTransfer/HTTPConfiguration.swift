@@ -1,0 +1,103 @@
+/// How HTTP is spoken: timeouts, trust, credentials, limits.
+///
+/// Times are in seconds. Whether certificates are checked is no setting: they are.
+package struct HTTPConfiguration: Sendable {
+  /// What the `User-Agent` header says.
+  package var userAgent = "hostedcontent"
+  /// Headers that only certain hosts may see.
+  package var credentials: [HTTPCredentials] = []
+  /// Which proxy is used.
+  package var proxy = ProxySetting.environment
+  /// A file of certificate authorities in PEM instead of the system's.
+  package var certificateAuthorities: String?
+  /// How long a connection, with its TLS handshake, may take.
+  package var connectTimeout = 15.0
+  /// Fewer than `leastBytes` within this time, and a transfer counts as stalled.
+  package var stallTimeout = 15.0
+  /// See `stallTimeout`; bytes.
+  package var leastBytes: Int64 = 1500
+  /// Headers of one request's answers, redirects included, in bytes.
+  package var headerLimit = 64 << 10
+  /// How many redirects are followed.
+  package var redirectLimit = 5
+  /// When something is tried again.
+  package var retry = RetryPolicy()
+  /// How much at once and how fast; may be changed while running by `HTTPSession.limits`.
+  package var limits = TransferLimits()
+
+  package init() {}
+}
+
+/// Which proxy is used.
+package enum ProxySetting: Hashable, Sendable {
+  /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say.
+  case environment
+  /// None.
+  case direct
+  /// This one, such as `http://proxy.example:3128`.
+  case url(String)
+}
+
+/// Headers that are sent to one origin (scheme, host and port) and never to another.
+package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
+  /// Who may see them; its path does not matter.
+  package let host: WebURL
+  /// Names and values.
+  fileprivate let secrets: [HTTPHeader]
+
+  /// Takes headers for the origin of `host`.
+  package init(for host: WebURL, headers: [HTTPHeader]) {
+    self.host = host
+    secrets = headers
+  }
+
+  /// Takes a bearer token (RFC 6750) for the origin of `host`.
+  package init(for host: WebURL, bearerToken: String) {
+    self.init(for: host, headers: [HTTPHeader("Authorization", "Bearer \(bearerToken)")])
+  }
+
+  /// The origin, without what is secret.
+  package var description: String { "credentials for \(host.origin)" }
+}
+
+/// One header to be sent.
+package struct HTTPHeader: Hashable, Sendable {
+  package let name: String
+  package let value: String
+
+  package init(_ name: String, _ value: String) {
+    self.name = name
+    self.value = value
+  }
+
+  /// Whether it is one header and nothing more: a line break would begin another one.
+  var isWellFormed: Bool {
+    !name.isEmpty && name.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") }
+      && value.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 }
+  }
+}
+
+extension HTTPConfiguration {
+  /// The secret headers that `url` may see.
+  func secrets(for url: WebURL) -> [HTTPHeader] {
+    credentials.filter { $0.host.origin == url.origin }.flatMap(\.secrets)
+  }
+}
+
+/// How much is transferred at once, and how fast.
+package struct TransferLimits: Hashable, Sendable {
+  /// Requests at once.
+  package var connections = 16
+  /// Requests at once to one origin.
+  package var connectionsPerHost = 8
+  /// Requests at once for one package.
+  package var connectionsPerTransfer = 4
+  /// Bytes a second in all; nil for no limit.
+  package var bytesPerSecond: Int64?
+  /// Bytes a second from one origin; nil for no limit.
+  package var bytesPerSecondPerHost: Int64?
+  /// Bytes of buffers that transfers may hold together; one may always go on.
+  package var memory = 64 << 20
+
+  package init() {}
+}

@@ -1,0 +1,173 @@
+import ContentModel
+import Dispatch
+import Synchronization
+
+/// A small answer that is wanted whole, in memory.
+package struct HTTPRequest: Sendable {
+  /// Where it is.
+  package var url: WebURL
+  /// Headers beside those that are always sent; other hosts see them too if it redirects there, so
+  /// secrets belong into `HTTPConfiguration.credentials`.
+  package var headers: [HTTPHeader] = []
+  /// More bytes of body than this are `limitExceeded`.
+  package var limit: Int
+  /// Seconds for everything, retries and waits included.
+  package var deadline = 60.0
+  /// How often it is asked for at most; nil for the session's retry policy.
+  package var attempts: Int?
+  /// Stops it and counts for it; nil for one that nobody stops.
+  package var ticket: TransferTicket?
+
+  /// Asks for at most `limit` bytes from `url`.
+  package init(_ url: WebURL, limit: Int) {
+    self.url = url
+    self.limit = limit
+  }
+}
+
+/// An answer.
+package struct HTTPResponse: Sendable {
+  /// The status, of any kind that another attempt would not change.
+  package let status: Int
+  /// Values by lower-cased name.
+  package let headers: [String: String]
+  /// The body; for a status other than 2xx what the server says about it, as far as it came.
+  package let body: [UInt8]
+  /// Where it came from, after redirects.
+  package let url: WebURL
+}
+
+extension HTTPSession {
+  /// Fetches a small answer and returns it with any status that is final, such as 404.
+  ///
+  /// Blocks.   /// A connection that fails and a status that another attempt may change (408, 425, 429, 5xx) are
+  /// tried again as the retry policy has it. Throws the last of them, `limitExceeded` for a body
+  /// that is longer than `limit`, `timedOut` at the deadline unless
+  /// a fault was what kept it, `stopped` when the ticket is cancelled.
+  package func get(_ request: HTTPRequest) throws -> HTTPResponse {
+    let ticket = request.ticket ?? TransferTicket(priority: .max)
+    let attempts = max(1, request.attempts ?? configuration.retry.attempts)
+    var exchange = ExchangeRequest(url: request.url, headers: request.headers)
+    exchange.deadline = loop.clock.uptime() + request.deadline
+    exchange.memory = min(request.limit, 1 << 20)
+    var lastFault: TransferFault?
+    for attempt in 1... {
+      let end = perform(exchange, limit: request.limit, ticket: ticket)
+      guard let fault = end.fault else { return end.response }
+      if fault.cure == .none || attempt >= attempts {
+        try ticket.checkCancelled()
+        // What kept it from arriving says more than that the time is over.
+        let cause = fault.kind == .deadline ? lastFault ?? fault : fault
+        throw ContentError(cause, from: end.url, subject: request.url.description)
+      }
+      lastFault = fault
+      exchange.postpone(after: fault, number: attempt, configuration.retry, loop.clock, request.url)
+    }
+    throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
+  }
+
+  private func perform(_ request: ExchangeRequest, limit: Int, ticket: TransferTicket)
+    -> GetHandler.Outcome
+  {
+    let handler = GetHandler(url: request.url, limit: limit, clock: loop.clock)
+    let id = loop.submit(request, ticket: ticket, handler: handler)
+    let listener = ticket.addListener { [loop] change in
+      switch change {
+      case .cancelled: loop.cancel(id)
+      case .priority: break
+      }
+    }
+    defer { ticket.removeListener(listener) }
+    return handler.wait()
+  }
+}
+
+extension ExchangeRequest {
+  /// Makes it wait after failure number `number`, and say why.
+  mutating func postpone(
+    after fault: TransferFault, number: Int, _ policy: RetryPolicy, _ clock: TransferClock,
+    _ url: WebURL
+  ) {
+    let delay = policy.delay(
+      afterFailure: number, retryAfter: fault.retryAfter, random: .random(in: 0...1))
+    notBefore = clock.uptime() + delay
+    reason = TransferWait.Reason(fault, from: url)
+  }
+}
+
+extension TransferWait.Reason {
+  /// Why the next attempt after `fault` waits.
+  init(_ fault: TransferFault, from url: WebURL) {
+    let error = ContentError(fault, from: url, subject: url.description)
+    self =
+      fault.retryAfter == nil
+      ? .retry(error.code, error.message) : .serverAsked(error.code, error.message)
+  }
+}
+
+/// Keeps a small body in memory; the caller waits for it.
+private final class GetHandler: ExchangeHandler {
+  struct Outcome {
+    var fault: TransferFault?
+    var url: WebURL
+    var response: HTTPResponse
+  }
+
+  private struct State {
+    var head = HTTPHead()
+    var body: [UInt8] = []
+    var end: ExchangeEnd?
+  }
+
+  private let state = Mutex(State())
+  private let hasEnded = DispatchSemaphore(value: 0)
+  private let url: WebURL
+  private let limit: Int
+  private let clock: TransferClock
+
+  init(url: WebURL, limit: Int, clock: TransferClock) {
+    self.url = url
+    self.limit = limit
+    self.clock = clock
+  }
+
+  func receive(_ head: HTTPHead) -> TransferFault? {
+    state.withLock { $0.head = head }
+    if TransferFault.isTemporary(head.status) {
+      return TransferFault(
+        .status(head.status),
+        retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: clock.now()))
+    }
+    if let coding = head["content-encoding"], coding.lowercased() != "identity" {
+      return TransferFault(.encoded(coding))
+    }
+    if let length = head.contentLength, length > limit { return tooLong }
+    return nil
+  }
+
+  func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
+    state.withLock { state in
+      guard body.count <= limit - state.body.count else { return .refused(tooLong) }
+      state.body += body
+      return .taken
+    }
+  }
+
+  private var tooLong: TransferFault { TransferFault(.bodyTooLong, "More than \(limit) bytes") }
+
+  func end(_ end: ExchangeEnd) {
+    state.withLock { $0.end = end }
+    hasEnded.signal()
+  }
+
+  func wait() -> Outcome {
+    hasEnded.wait()
+    return state.withLock { state in
+      let url = state.end?.url ?? url
+      return Outcome(
+        fault: state.end?.fault, url: url,
+        response: HTTPResponse(
+          status: state.head.status, headers: state.head.headers, body: state.body, url: url))
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/// The status line and headers of an answer.
+package struct HTTPHead: Hashable, Sendable {
+  /// The status, such as 206.
+  package var status = 0
+  /// The protocol as the status line names it, such as `HTTP/1.1`.
+  package var version = ""
+  /// Values by lower-cased name; those of repeated headers are joined by `, `.
+  package var headers: [String: String] = [:]
+
+  package init(status: Int = 0, version: String = "", headers: [String: String] = [:]) {
+    self.status = status
+    self.version = version
+    self.headers = headers
+  }
+
+  package subscript(name: String) -> String? { headers[name] }
+
+  /// The length that the server promises; nil when it promises none, or contradicts itself.
+  package var contentLength: Int64? {
+    headers["content-length"].flatMap(Int64.init(digits:))
+  }
+
+  /// Whether it leads to another URL.
+  package var isRedirect: Bool {
+    [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil
+  }
+}
+
+extension Int64 {
+  /// Reads decimal digits and nothing else, neither sign nor space.
+  init?(digits text: some StringProtocol) {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    self.init(text)
+  }
+}
+
+/// Collects header lines as libcurl hands them over, one call a line; pure and bounded.
+///
+/// A new status line starts over: what came before was an interim answer (1xx).
+struct HeadCollector {
+  private(set) var head = HTTPHead()
+  private var bytes = 0
+  private var lines = 0
+  private let limit: Int
+  private static let maximumLines = 256
+
+  /// `limit` is in bytes, over all heads of one request.
+  init(limit: Int) { self.limit = limit }
+
+  /// Takes one line with its line break; false when there are too many.
+  mutating func add(_ line: UnsafeRawBufferPointer) -> Bool {
+    bytes += line.count
+    lines += 1
+    guard bytes <= limit, lines <= Self.maximumLines else { return false }
+    let text = String(decoding: line, as: UTF8.self).trimmed
+    if text.hasPrefix("HTTP/") {
+      let words = text.split(separator: " ", maxSplits: 2)
+      head = HTTPHead(status: words.count > 1 ? Int(words[1]) ?? 0 : 0, version: String(words[0]))
+    } else if let colon = text.firstIndex(of: ":") {
+      let name = text[..<colon].lowercased()
+      let value = String(text[text.index(after: colon)...]).trimmed
+      head.headers[name] = head.headers[name].map { "\($0), \(value)" } ?? value
+    }
+    return true
+  }
+
+  /// Starts over after a redirect; what was counted stays counted.
+  mutating func restart() { head = HTTPHead() }
+}
+
+extension StringProtocol {
+  /// The text without spaces, tabs and line breaks at both ends.
+  var trimmed: String {
+    let isBlank: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0.isNewline }
+    guard let first = firstIndex(where: { !isBlank($0) }),
+      let last = lastIndex(where: { !isBlank($0) })
+    else { return "" }
+    return String(self[first...last])
+  }
+}

@@ -1,0 +1,51 @@
+import ContentModel
+import Synchronization
+
+/// Speaks HTTP for everything in a process: connections, limits and statistics are shared.
+///
+/// Its methods block the caller's thread while one thread of its own does the transfers; it may be
+/// used by any number of threads at once. The thread starts with the first request and ends with
+/// the session.
+package final class HTTPSession: Sendable {
+  /// What it was made with.
+  package let configuration: HTTPConfiguration
+  let loop: TransferLoop
+  let health: MirrorHealth
+  private let currentLimits: Mutex<TransferLimits>
+
+  /// Creates a session, which connects to nobody yet.
+  ///
+  /// Throws `usage` for headers that are none.
+  package init(
+    _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system
+  ) throws {
+    let credentials = configuration.credentials
+    for host in credentials.map(\.host)
+    where !configuration.secrets(for: host).allSatisfy(\.isWellFormed) {
+      throw ContentError(
+        .usage, "A header for \(host.origin) has a character that headers cannot have",
+        remedy: "Check it for line breaks", subject: host.origin)
+    }
+    self.configuration = configuration
+    loop = TransferLoop(configuration, clock: clock)
+    health = MirrorHealth(configuration.retry)
+    currentLimits = Mutex(configuration.limits)
+  }
+
+  deinit { loop.close() }
+
+  /// How much at once and how fast; a change counts from now on, also for what runs.
+  package var limits: TransferLimits {
+    get { currentLimits.withLock { $0 } }
+    set {
+      currentLimits.withLock { $0 = newValue }
+      loop.setLimits(newValue)
+    }
+  }
+
+  /// What all transfers did together.
+  package var statistics: TransferStatistics { loop.board.statistics }
+
+  /// Ends everything; whoever waits gets `stopped`, now and later.
+  package func close() { loop.close() }
+}

@@ -1,0 +1,183 @@
+import CCurl
+
+/// The steps of the loop's thread: starting, pausing, giving up and ending requests.
+extension TransferLoop {
+  private static let idleHandleLimit = 16
+
+  // MARK: Starting
+
+  /// Starts what the schedule lets start.
+  func startDue(_ now: Double) {
+    let started = schedule.start(at: now)
+    guard !started.isEmpty else { return }
+    for id in started {
+      guard let exchange = waiting.removeValue(forKey: id) else { continue }
+      running[id] = exchange
+      exchange.startedAt = now
+      exchange.stallGuard.restart(bytes: 0, at: now)
+      exchange.ticket.started(id)
+      exchange.ticket.board.started(at: now)
+      board.started(at: now)
+      send(exchange)
+    }
+    showObstacles()
+  }
+
+  /// Tells the tickets of waiting requests what keeps them.
+  func showObstacles() {
+    let now = clock.uptime()
+    for (entry, obstacle) in schedule.obstacles(at: now) {
+      guard let exchange = waiting[entry.id] else { continue }
+      let (reason, until): (TransferWait.Reason, Double?) =
+        switch obstacle {
+        case .tooEarly(let instant): (exchange.request.reason ?? .turn, instant)
+        case .hostConnections: (.turnAtHost, nil)
+        case .memory: (.memory, nil)
+        case .connections, nil: (.turn, nil)
+        }
+      exchange.ticket.wait(
+        entry.id,
+        TransferWait(
+          reason: reason, until: until.map(clock.date(of:)), host: exchange.request.url.host))
+    }
+  }
+
+  private func send(_ exchange: Exchange) {
+    guard let easy = exchange.easy ?? idleHandles.popLast() ?? EasyHandle(), let multi else {
+      return finish(exchange.id, TransferFault(.network, "libcurl gives no handle"))
+    }
+    exchange.easy = easy
+    easy.reset()
+    easy.configure(for: exchange, configuration)
+    let code = curl_multi_add_handle(multi, easy.pointer)
+    if code != CURLM_OK {
+      finish(exchange.id, TransferFault(.network, String(cString: curl_multi_strerror(code))))
+    }
+  }
+
+  // MARK: Rate
+
+  /// The instant until which `exchange` must not take bytes; nil when it may and has.
+  func mayTake(_ bytes: Int, of exchange: Exchange) -> Double? {
+    guard limiter.isLimiting else { return nil }
+    let now = clock.uptime()
+    let wait = limiter.wait(for: exchange.url.origin, at: now)
+    guard wait <= 0 else { return now + wait }
+    limiter.take(bytes, for: exchange.url.origin, at: now)
+    return nil
+  }
+
+  /// Lets requests go on whose time has come.
+  func continueDue(_ now: Double) {
+    for exchange in running.values where (exchange.limitedUntil ?? .infinity) <= now {
+      unpause(exchange)
+    }
+  }
+
+  func unpause(_ exchange: Exchange) {
+    guard exchange.isPaused, let easy = exchange.easy else { return }
+    exchange.isPaused = false
+    exchange.limitedUntil = nil
+    exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
+    // It may hand over what it kept, and pause again, before it returns.
+    curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+  }
+
+  // MARK: Ending
+
+  /// Gives up what is past its deadline or stalled.
+  func giveUpDue(_ now: Double) {
+    for exchange in Array(running.values) + waiting.values {
+      if let deadline = exchange.request.deadline, deadline <= now {
+        finish(exchange.id, TransferFault(.deadline))
+      }
+    }
+    for exchange in Array(running.values) where exchange.stallGuard.deadline <= now {
+      // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
+      if exchange.isPaused || exchange.easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 {
+        exchange.stallGuard.restart(bytes: exchange.progress, at: now)
+      } else if exchange.stallGuard.isStalled(bytes: exchange.progress, at: now) {
+        finish(exchange.id, TransferFault(.stalled))
+      }
+    }
+  }
+
+  /// Takes libcurl's messages; true when there were any.
+  func readEnds(_ multi: UnsafeMutableRawPointer) -> Bool {
+    var left: Int32 = 0
+    var found = false
+    while let message = curl_multi_info_read(multi, &left)?.pointee {
+      guard message.msg == CURLMSG_DONE, let easy = message.easy_handle else { continue }
+      found = true
+      var context: UnsafeMutableRawPointer?
+      hc_easy_get_pointer(easy, CURLINFO_PRIVATE, &context)
+      guard let context else { continue }
+      settle(Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue(), message.data.result)
+    }
+    return found
+  }
+
+  private func settle(_ exchange: Exchange, _ code: CURLcode) {
+    guard let easy = exchange.easy else { return }
+    // An answer without a body has shown its head to nobody yet.
+    if code == CURLE_OK, !exchange.isComplete { exchange.settleHead() }
+    if exchange.fault == nil, exchange.collector.head.isRedirect {
+      return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    }
+    let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
+    let isGood = code == CURLE_OK || exchange.isComplete
+    finish(
+      exchange.id,
+      exchange.fault
+        ?? (isGood
+          ? nil : TransferFault(code, detail: easy.detail(code), isConnected: isConnected)))
+  }
+
+  private func follow(_ exchange: Exchange, to target: String?) {
+    switch RedirectRule.follow(
+      from: exchange.url, to: target, number: exchange.redirects + 1,
+      limit: configuration.redirectLimit)
+    {
+    case .failure(let fault): finish(exchange.id, fault)
+    case .success(let url):
+      if let multi, let easy = exchange.easy { curl_multi_remove_handle(multi, easy.pointer) }
+      exchange.url = url
+      exchange.redirects += 1
+      exchange.discardable = 0
+      exchange.collector.restart()
+      send(exchange)
+    }
+  }
+
+  /// Ends request `id`, in whatever state it is, and tells its handler.
+  func finish(_ id: Int, _ fault: TransferFault?) {
+    schedule.remove(id)
+    let wasRunning = running[id] != nil
+    guard let exchange = running.removeValue(forKey: id) ?? waiting.removeValue(forKey: id) else {
+      return
+    }
+    let end = exchange.ending(fault)
+    if let easy = exchange.easy {
+      if let multi { curl_multi_remove_handle(multi, easy.pointer) }
+      if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
+      exchange.easy = nil
+    }
+    exchange.ticket.ended(id)
+    if wasRunning {
+      let now = clock.uptime()
+      exchange.ticket.board.ended(end, at: now)
+      board.ended(end, at: now)
+    }
+    exchange.handler.end(end)
+  }
+}
+
+extension Exchange {
+  /// How it ends with `fault`, as far as it came.
+  func ending(_ fault: TransferFault?) -> ExchangeEnd {
+    let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
+    return ExchangeEnd(
+      fault: fault, head: head, url: url, startedAt: startedAt,
+      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil)
+  }
+}

@@ -1,0 +1,192 @@
+package import ContentModel
+
+/// Why one request did not bring what was asked: a value that decides about the next attempt.
+package struct TransferFault: Error, Hashable, Sendable {
+  /// What happened.
+  package let kind: Kind
+  /// The C library's or the server's own words; no secrets.
+  package let detail: String
+  /// Seconds that the server asks to wait, as sent; nil when it asks for none.
+  package var retryAfter: Double?
+
+  package init(_ kind: Kind, _ detail: String = "", retryAfter: Double? = nil) {
+    self.kind = kind
+    self.detail = detail
+    self.retryAfter = retryAfter
+  }
+
+  /// The kinds of failures.
+  package enum Kind: Hashable, Sendable {
+    // Before anything was answered.
+    case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
+    case proxy, network
+    // While it was answered.
+    case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
+    // What was answered.
+    case status(Int), redirectRefused, tooManyRedirects
+    case encoded(String), unexpectedType(String), wrongLength(Int64)
+    case rangeIgnored, rangeUnclear, rangeElsewhere, rangeRefused, changed
+    // What the digest says.
+    case damaged
+  }
+
+  /// What may help.
+  package enum Cure: Hashable, Sendable {
+    /// Nothing: the request itself cannot be carried out.
+    case none
+    /// Another mirror at once; the same one only later.
+    case otherMirror
+    /// The same again after a while.
+    case later
+    /// The same mirror at once, asked for the whole file instead of a range.
+    case wholeFile
+  }
+
+  /// What may help, decided here and nowhere else.
+  package var cure: Cure {
+    switch kind {
+    case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
+    case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
+      .redirectRefused, .tooManyRedirects, .changed, .damaged, .wrongLength, .unexpectedType,
+      .encoded:
+      .otherMirror
+    case .status(let status): Self.isTemporary(status) ? .later : .otherMirror
+    case .network, .garbled, .stalled, .cutShort, .headersTooLong: .later
+    case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
+    }
+  }
+
+  /// Whether the host as a whole is affected, so that every transfer from it should be kind.
+  package var concernsHost: Bool {
+    switch kind {
+    case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy: true
+    case .status(let status): status == 429 || status == 503
+    default: false
+    }
+  }
+
+  /// Whether a server means by `status` that the same request may succeed later.
+  package static func isTemporary(_ status: Int) -> Bool {
+    switch status {
+    case 408, 421, 425, 429, 500...599: true
+    default: false
+    }
+  }
+
+  /// A short name for statistics, such as `status 503`.
+  package var name: String {
+    switch kind {
+    case .status(let status): "status \(status)"
+    case .encoded: "encoded"
+    case .unexpectedType: "unexpected type"
+    case .wrongLength: "wrong length"
+    case .connectTimeout: "connect timeout"
+    case .secureConnection: "secure connection"
+    case .unusableURL: "unusable URL"
+    case .cutShort: "cut short"
+    case .headersTooLong: "headers too long"
+    case .bodyTooLong: "body too long"
+    case .redirectRefused: "redirect refused"
+    case .tooManyRedirects: "too many redirects"
+    case .rangeIgnored: "range ignored"
+    case .rangeUnclear: "range unclear"
+    case .rangeElsewhere: "other range"
+    case .rangeRefused: "range refused"
+    default: "\(kind)"
+    }
+  }
+}
+
+extension ContentError {
+  /// The error that ends a transfer of `subject` from `url`.
+  package init(_ fault: TransferFault, from url: WebURL, subject: String) {
+    let (code, message, remedy) = Self.words(fault, url)
+    self.init(
+      code, message, remedy: remedy, subject: subject,
+      cause: fault.detail.isEmpty ? nil : fault.detail)
+  }
+
+  private static func words(_ fault: TransferFault, _ url: WebURL) -> (Code, String, String) {
+    let again = "Try again later; what was fetched is kept"
+    let owner = "Ask the store's owner to look at the web server"
+    let network = "Check the network and the store's address"
+    switch fault.kind {
+    case .cancelled:
+      return (
+        .stopped, "The transfer of \(url) was stopped", "Start it again; what was fetched is kept"
+      )
+    case .unusableURL:
+      return (.usage, "\(url) cannot be used", "Use an http:// or https:// URL")
+    case .unresolved:
+      return (.hostNotFound, "The host \(url.host) has no address", network)
+    case .refused:
+      return (.connectionRefused, "\(url.host) port \(url.port) refuses connections", network)
+    case .connectTimeout:
+      return (.connectionTimedOut, "\(url.host) port \(url.port) did not answer in time", network)
+    case .secureConnection:
+      return (
+        .secureConnectionFailed, "No secure connection to \(url.host) could be made",
+        "Check that the server offers TLS 1.2 or newer"
+      )
+    case .certificate:
+      return (
+        .certificateUntrusted, "The certificate of \(url.host) is not trusted for it",
+        "Check the address, the system's clock, and the file of certificate authorities"
+      )
+    case .proxy:
+      return (.proxyFailed, "The proxy to \(url.host) failed", "Check the proxy's setting")
+    case .network: return (.networkFailed, "The connection to \(url.host) failed", again)
+    case .stalled: return (.transferStalled, "\(url) stopped sending", again)
+    case .cutShort: return (.connectionLost, "\(url) broke off before its end", again)
+    case .deadline: return (.timedOut, "\(url) did not arrive in the time that was set", again)
+    case .garbled: return (.answerUnusable, "\(url) was not answered in HTTP", owner)
+    case .headersTooLong:
+      return (.answerUnusable, "\(url) was answered with too many headers", owner)
+    case .bodyTooLong:
+      return (.limitExceeded, "\(url) has more bytes than are read", owner)
+    case .status(let status): return words(status, url, fault)
+    case .redirectRefused:
+      return (.redirectRefused, "\(url) redirects to where it may not", owner)
+    case .tooManyRedirects:
+      return (.tooManyRedirects, "\(url) redirects again and again", owner)
+    case .encoded(let coding):
+      return (.answerUnusable, "\(url) was sent as \(coding), which nobody asked for", owner)
+    case .unexpectedType(let type):
+      return (
+        .answerUnusable, "\(url) was answered with a page of type \(type)",
+        "Check whether the network wants a login, and the store's address"
+      )
+    case .wrongLength(let length):
+      return (.answerUnusable, "\(url) has \(length) bytes, not those that are signed", owner)
+    case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused:
+      return (.answerUnusable, "\(url) was answered with another range than asked for", owner)
+    case .changed:
+      return (.answerUnusable, "\(url) is not the file that is signed", owner)
+    case .damaged:
+      return (
+        .pieceDamaged, "Bytes of \(url) differ from the signed index",
+        "Ask the store's owner to publish the package again; start the download again then"
+      )
+    }
+  }
+
+  private static func words(_ status: Int, _ url: WebURL, _ fault: TransferFault)
+    -> (Code, String, String)
+  {
+    let answer = "\(url) was answered with status \(status)"
+    switch status {
+    case 404, 410:
+      return (.storeMissing, answer, "Ask the store's owner to publish it again")
+    case 401, 403, 407:
+      return (.accessDenied, answer, "Check the credentials for this host")
+    case 429:
+      return (.serverBusy, answer, "Try again later; what was fetched is kept")
+    case 503 where fault.retryAfter != nil:
+      return (.serverBusy, answer, "Try again later; what was fetched is kept")
+    case 500...599:
+      return (.serverFailed, answer, "Try again later; what was fetched is kept")
+    default:
+      return (.requestRefused, answer, "Check the store's address")
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import CCurl
+import Glibc
+import Synchronization
+
+/// One multi handle of libcurl on a thread of its own, which starts with the first request.
+///
+/// Other threads leave commands in the inbox and wake it; everything else belongs to the loop's
+/// thread, which is why it may be shared unchecked. No lock is held while anything is called.
+/// The corresponding C functions are those of libcurl-multi(3).
+final class TransferLoop: @unchecked Sendable {
+  let configuration: HTTPConfiguration
+  let clock: TransferClock
+  /// What all transfers did together.
+  let board = StatisticsBoard()
+
+  private let inbox = Mutex(Inbox())
+  private static let counter = Atomic<Int>(0)
+
+  private struct Inbox {
+    var commands: [Command] = []
+    var isRunning = false
+    var isClosed = false
+    /// For curl_multi_wakeup, which may be called by any thread while the handle lives.
+    nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
+  }
+
+  private enum Command: Sendable {
+    case add(Exchange)
+    case cancel(Int)
+    case resume(Int)
+    case priority(Int, of: Int)
+    case limits(TransferLimits)
+    case close
+  }
+
+  // Of the loop's thread.
+  var schedule: TransferSchedule
+  var limiter: RateLimiter
+  var waiting: [Int: Exchange] = [:]
+  var running: [Int: Exchange] = [:]
+  var multi: UnsafeMutableRawPointer?
+  /// Handles for further requests, since each owns a large buffer.
+  var idleHandles: [EasyHandle] = []
+  private var isClosing = false
+
+  /// libcurl's own preparations, once in a process.
+  private static let isReady = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+
+  init(_ configuration: HTTPConfiguration, clock: TransferClock) {
+    self.configuration = configuration
+    self.clock = clock
+    schedule = TransferSchedule(limits: configuration.limits)
+    limiter = RateLimiter(configuration.limits, at: clock.uptime())
+  }
+
+  // MARK: From any thread
+
+  /// Sends `request` when its turn comes; returns its number at once.
+  func submit(
+    _ request: ExchangeRequest, ticket: TransferTicket, handler: any ExchangeHandler
+  ) -> Int {
+    let id = Self.counter.add(1, ordering: .relaxed).newValue
+    let exchange = Exchange(id, request, ticket: ticket, handler: handler, on: self)
+    if !post(.add(exchange)) {
+      handler.end(exchange.ending(TransferFault(.cancelled, "The session is closed")))
+    }
+    return id
+  }
+
+  /// Ends request `id`, which its handler hears of, if it has not ended.
+  func cancel(_ id: Int) { post(.cancel(id)) }
+
+  /// Lets request `id` go on after its handler answered `wait`.
+  func resume(_ id: Int) { post(.resume(id)) }
+
+  func setPriority(_ priority: Int, of ticket: TransferTicket) {
+    post(.priority(priority, of: ticket.id))
+  }
+
+  func setLimits(_ limits: TransferLimits) { post(.limits(limits)) }
+
+  /// Ends everything, and the thread.
+  func close() { post(.close) }
+
+  @discardableResult private func post(_ command: Command) -> Bool {
+    let (isOpen, mustStart) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, false) }
+      inbox.commands.append(command)
+      if case .close = command { inbox.isClosed = true }
+      // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte.
+      if let multi = inbox.multi { curl_multi_wakeup(multi) }
+      defer { inbox.isRunning = true }
+      return (true, !inbox.isRunning)
+    }
+    if mustStart, !LoopThread.start({ self.run() }) {
+      inbox.withLock { $0.isClosed = true }
+      endAll(TransferFault(.network, "The system gives no thread"))
+    }
+    return isOpen
+  }
+
+  // MARK: The thread
+
+  private func run() {
+    // OpenSSL writes to sockets without MSG_NOSIGNAL; a broken one must not end the process.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+
+    multi = Self.isReady ? curl_multi_init() : nil
+    guard let multi else {
+      inbox.withLock { $0.isClosed = true }
+      return endAll(TransferFault(.network, "libcurl cannot start"))
+    }
+    // Connections stay open for as many as may be in use at once.
+    hc_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.limits.connections * 2)
+    inbox.withLock { $0.multi = multi }
+    while !isClosing { turn(multi) }
+    endAll(TransferFault(.cancelled, "The session is closed"))
+    inbox.withLock { $0.multi = nil }
+    idleHandles = []
+    curl_multi_cleanup(multi)
+    self.multi = nil
+  }
+
+  private func turn(_ multi: UnsafeMutableRawPointer) {
+    let commands = inbox.withLock { inbox in
+      defer { inbox.commands.removeAll(keepingCapacity: true) }
+      return inbox.commands
+    }
+    for command in commands { carryOut(command) }
+    let now = clock.uptime()
+    startDue(now)
+    continueDue(now)
+    giveUpDue(now)
+    var count: Int32 = 0
+    curl_multi_perform(multi, &count)
+    // Ends make room for starts, so they are looked at before anything waits.
+    guard !readEnds(multi) else { return }
+    curl_multi_poll(multi, nil, 0, patience(), nil)
+  }
+
+  private func carryOut(_ command: Command) {
+    switch command {
+    case .add(let exchange):
+      waiting[exchange.id] = exchange
+      schedule.add(exchange.entry)
+      showObstacles()
+    case .cancel(let id): finish(id, TransferFault(.cancelled))
+    case .resume(let id): if let exchange = running[id] { unpause(exchange) }
+    case .priority(let priority, let owner): schedule.setPriority(priority, of: owner)
+    case .limits(let limits):
+      schedule.limits = limits
+      limiter.setLimits(limits, at: clock.uptime())
+      for exchange in running.values where exchange.limitedUntil != nil { unpause(exchange) }
+    case .close: isClosing = true
+    }
+  }
+
+  /// Milliseconds until something of ours is due; libcurl minds its own timers and sockets.
+  private func patience() -> Int32 {
+    let now = clock.uptime()
+    var instant = schedule.nextInstant(after: now) ?? .infinity
+    for exchange in running.values {
+      instant = min(instant, exchange.limitedUntil ?? exchange.stallGuard.deadline)
+      instant = min(instant, exchange.request.deadline ?? .infinity)
+    }
+    for exchange in waiting.values {
+      instant = min(instant, exchange.request.deadline ?? .infinity)
+    }
+    // An hour, because a thread that waits for nothing in particular may as well look.
+    return Int32(min(3_600_000, max(0, ((instant - now) * 1000).rounded(.up))))
+  }
+
+  private func endAll(_ fault: TransferFault) {
+    let commands = inbox.withLock { inbox in
+      defer { inbox.commands = [] }
+      return inbox.commands
+    }
+    for case .add(let exchange) in commands { waiting[exchange.id] = exchange }
+    for id in waiting.keys.sorted() + running.keys.sorted() { finish(id, fault) }
+  }
+}

@@ -1,0 +1,118 @@
+/// Decides which waiting request may start: limits, priorities, fairness; pure, time is handed in.
+///
+/// Among those that may start, the highest priority comes first; among equals the transfer with the
+/// fewest requests under way, so that a large one, which asks for several, does not keep out many
+/// small ones; among those the first come. A transfer's further requests also leave a quarter of the
+/// places free for the first request of another.
+struct TransferSchedule {
+  /// A request as the schedule sees it.
+  struct Entry: Hashable {
+    let id: Int
+    /// The transfer that it serves.
+    let owner: Int
+    let origin: String
+    var priority: Int
+    /// The instant before which it must not start.
+    let notBefore: Double
+    /// Bytes of buffers that it may hold.
+    let memory: Int
+  }
+
+  /// Why a request does not start.
+  enum Obstacle: Hashable {
+    case tooEarly(until: Double)
+    case connections, hostConnections, memory
+  }
+
+  var limits: TransferLimits
+  private var waiting: [Entry] = []
+  private var running: [Int: Entry] = [:]
+  private var runningByOrigin: [String: Int] = [:]
+  private var runningByOwner: [Int: Int] = [:]
+  private var memory = 0
+
+  init(limits: TransferLimits) { self.limits = limits }
+
+  /// Adds a request that waits from now on.
+  mutating func add(_ entry: Entry) { waiting.append(entry) }
+
+  /// Forgets a request, waiting or running; its place is free.
+  mutating func remove(_ id: Int) {
+    if let index = waiting.firstIndex(where: { $0.id == id }) { waiting.remove(at: index) }
+    guard let entry = running.removeValue(forKey: id) else { return }
+    memory -= entry.memory
+    Self.decrement(&runningByOrigin, entry.origin)
+    Self.decrement(&runningByOwner, entry.owner)
+  }
+
+  /// Changes the priority of all waiting requests of a transfer.
+  mutating func setPriority(_ priority: Int, of owner: Int) {
+    for index in waiting.indices where waiting[index].owner == owner {
+      waiting[index].priority = priority
+    }
+  }
+
+  /// The requests that start now, in order; they count as running from here on.
+  mutating func start(at now: Double) -> [Int] {
+    var started: [Int] = []
+    while let index = next(at: now) {
+      let entry = waiting.remove(at: index)
+      running[entry.id] = entry
+      runningByOrigin[entry.origin, default: 0] += 1
+      runningByOwner[entry.owner, default: 0] += 1
+      memory += entry.memory
+      started.append(entry.id)
+    }
+    return started
+  }
+
+  private func next(at now: Double) -> Int? {
+    guard !waiting.isEmpty, running.count < max(1, limits.connections) else { return nil }
+    var best: Int?
+    for index in waiting.indices where obstacle(waiting[index], at: now) == nil {
+      if let present = best, !isBefore(waiting[index], waiting[present]) { continue }
+      best = index
+    }
+    return best
+  }
+
+  /// Whether `left` starts before `right`; of equals the first in `waiting` does.
+  private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+    if left.priority != right.priority { return left.priority > right.priority }
+    return runningByOwner[left.owner, default: 0] < runningByOwner[right.owner, default: 0]
+  }
+
+  /// Why waiting request `entry` cannot start; nil when it can.
+  func obstacle(_ entry: Entry, at now: Double) -> Obstacle? {
+    if entry.notBefore > now { return .tooEarly(until: entry.notBefore) }
+    let isFurther = runningByOwner[entry.owner, default: 0] > 0
+    if running.count >= places(limits.connections, isFurther) { return .connections }
+    if runningByOrigin[entry.origin, default: 0] >= places(limits.connectionsPerHost, isFurther) {
+      return .hostConnections
+    }
+    if !running.isEmpty, memory + entry.memory > limits.memory { return .memory }
+    return nil
+  }
+
+  private func places(_ limit: Int, _ isFurther: Bool) -> Int {
+    max(1, limit) - (isFurther ? max(1, limit) / 4 : 0)
+  }
+
+  /// The waiting requests with what keeps each, for whoever shows it.
+  func obstacles(at now: Double) -> [(entry: Entry, obstacle: Obstacle?)] {
+    waiting.map { ($0, obstacle($0, at: now)) }
+  }
+
+  /// When a request that waits for its time may start; nil when none does.
+  func nextInstant(after now: Double) -> Double? {
+    waiting.lazy.map(\.notBefore).filter { $0 > now }.min()
+  }
+
+  /// Requests under way.
+  var runningCount: Int { running.count }
+
+  private static func decrement<Key: Hashable>(_ counts: inout [Key: Int], _ key: Key) {
+    guard let count = counts[key] else { return }
+    counts[key] = count > 1 ? count - 1 : nil
+  }
+}

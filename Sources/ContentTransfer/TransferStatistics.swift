@@ -1,0 +1,82 @@
+import Synchronization
+
+/// What transfers did, in bytes, counts and seconds; of one ticket, or of a whole session.
+package struct TransferStatistics: Hashable, Codable, Sendable {
+  /// Body bytes that came over the network, right or not.
+  package var bytesReceived: Int64 = 0
+  /// Bytes that were verified and handed over.
+  package var bytesFetched: Int64 = 0
+  /// Bytes that were there from before, as whoever keeps them says.
+  package var bytesReused: Int64 = 0
+  /// Requests that were sent, redirects not counted.
+  package var requests = 0
+  /// Requests that failed, by the fault's short name, such as `status 503`.
+  package var failures: [String: Int] = [:]
+  /// Verified bytes by the origin that sent them.
+  package var bytesByHost: [String: Int64] = [:]
+  /// The protocol of the last answer, such as `HTTP/2`.
+  package var protocolName: String?
+  /// Seconds from a request to the first byte of its answer, of the first answer.
+  package var timeToFirstByte: Double?
+  /// Seconds in which at least one request of the ticket was under way.
+  package var activeSeconds = 0.0
+
+  package init() {}
+
+  /// Bytes that came and could not be used: of wrong pieces, of broken-off ones, of error pages.
+  package var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
+  /// Requests that were made again after a failure.
+  package var retries: Int { failures.values.reduce(0, +) }
+  /// Verified bytes a second while a request was under way; nil before anything was.
+  package var rate: Double? { activeSeconds > 0 ? Double(bytesFetched) / activeSeconds : nil }
+}
+
+/// Where statistics are written down while transfers run; from any thread.
+final class StatisticsBoard: Sendable {
+  private let state = Mutex(State())
+  private let received = Atomic<Int>(0)
+
+  private struct State {
+    var statistics = TransferStatistics()
+    var running = 0
+    var runningSince = 0.0
+  }
+
+  /// What was written down so far.
+  var statistics: TransferStatistics {
+    var statistics = state.withLock { $0.statistics }
+    statistics.bytesReceived = Int64(received.load(ordering: .relaxed))
+    return statistics
+  }
+
+  /// Counts body bytes as they come in; called for each of them, so without a lock.
+  func receive(_ bytes: Int) { received.wrappingAdd(bytes, ordering: .relaxed) }
+
+  func record(_ change: (inout TransferStatistics) -> Void) {
+    state.withLock { change(&$0.statistics) }
+  }
+
+  /// A request was sent.
+  func started(at now: Double) {
+    state.withLock { state in
+      state.statistics.requests += 1
+      if state.running == 0 { state.runningSince = now }
+      state.running += 1
+    }
+  }
+
+  /// A request that was sent has ended.
+  func ended(_ end: ExchangeEnd, at now: Double) {
+    state.withLock { state in
+      state.running -= 1
+      if state.running == 0 { state.statistics.activeSeconds += now - state.runningSince }
+      if let name = end.protocolName { state.statistics.protocolName = name }
+      if state.statistics.timeToFirstByte == nil {
+        state.statistics.timeToFirstByte = end.timeToFirstByte
+      }
+      if let fault = end.fault, fault.kind != .cancelled {
+        state.statistics.failures[fault.name, default: 0] += 1
+      }
+    }
+  }
+}

@@ -1,0 +1,242 @@
+import ContentModel
+import ContentTransfer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Small answers over HTTP", .timeLimit(.minutes(1)))
+struct HTTPGetTests {
+  private static let impatient = impatientConfiguration()
+
+  private func get(
+    _ text: String, limit: Int = 1000, _ configuration: HTTPConfiguration = impatient
+  ) throws -> HTTPResponse {
+    try HTTPSession(configuration).get(HTTPRequest(try WebURL(text), limit: limit))
+  }
+
+  private func code(_ body: () throws -> Void) -> ContentError.Code? {
+    do {
+      try body()
+      return nil
+    } catch { return (error as? ContentError)?.code }
+  }
+
+  @Test("A body comes whole, with its status and lower-cased headers")
+  func whole() throws {
+    let server = try ScriptedServer { _ in
+      .http("200 OK", ["X-One: 1", "x-two:2", "X-One: 3"], body: Array("hello".utf8))
+    }
+    let answer = try get(server.url("/a%20b?q=1"))
+    #expect(answer.status == 200)
+    #expect(answer.body == Array("hello".utf8))
+    #expect(answer.headers["x-one"] == "1, 3")
+    #expect(answer.headers["x-two"] == "2")
+    #expect(answer.url.text == server.url("/a%20b?q=1"))
+    #expect(server.requests.map(\.path) == ["/a%20b?q=1"])
+    #expect(server.requests[0].header("accept-encoding") == "identity")
+  }
+
+  @Test("A missing file is an answer, asked for once", arguments: [404, 403, 410])
+  func missing(status: Int) throws {
+    let server = try ScriptedServer { _ in .http("\(status) No", body: Array("page".utf8)) }
+    #expect(try get(server.url()).status == status)
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("A body of as many bytes as are allowed comes; one more is refused, announced or not")
+  func limit() throws {
+    let body = [UInt8](repeating: 7, count: 1000)
+    let server = try ScriptedServer { request in
+      .http("200 OK", body: body, length: request.path == "/said" ? 1000 : nil, then: .close)
+    }
+    for path in ["/said", "/unsaid"] {
+      #expect(try get(server.url(path)).body == body)
+      #expect(code { _ = try get(server.url(path), limit: 999) } == .limitExceeded)
+    }
+  }
+
+  @Test("A fault that happens once heals in the same call", arguments: FaultyAnswer.allCases)
+  func heals(fault: FaultyAnswer) throws {
+    let server = try ScriptedServer { request in
+      request.number == 1 ? fault.answer : .http("200 OK", body: Array("right".utf8))
+    }
+    #expect(try get(server.url()).body == Array("right".utf8))
+    #expect(server.requests.count == 2)
+  }
+
+  @Test(
+    "A fault that lasts ends with its own error after five requests",
+    arguments: FaultyAnswer.allCases)
+  func lasts(fault: FaultyAnswer) throws {
+    let server = try ScriptedServer { _ in fault.answer }
+    #expect(code { _ = try get(server.url()) } == fault.code)
+    #expect(server.requests.count == 5)
+  }
+
+  /// Answers that another attempt may better, with the error they end in.
+  enum FaultyAnswer: CaseIterable {
+    case failed, busy, short, reset, nothing, stalled, encoded, longHeaders, noHTTP
+
+    var answer: ScriptedServer.Answer {
+      let body = Array("wrong".utf8)
+      return switch self {
+      case .failed: .http("500 Oh", body: body)
+      case .busy: .http("503 Busy", ["Retry-After: 0"], body: body)
+      case .short: .http("200 OK", body: body, length: 6, then: .close)
+      case .reset: .http("200 OK", body: body, length: 6, then: .reset)
+      case .nothing: .init([], then: .close)
+      case .stalled: .http("200 OK", body: body, length: 6, then: .hang)
+      case .encoded: .http("200 OK", ["Content-Encoding: gzip"], body: body)
+      case .longHeaders:
+        .http("200 OK", ["X: \(String(repeating: "x", count: 70_000))"], body: body)
+      case .noHTTP: .init(Array("hello there\r\n\r\n".utf8), then: .close)
+      }
+    }
+
+    var code: ContentError.Code {
+      switch self {
+      case .failed: .serverFailed
+      case .busy: .serverBusy
+      case .short, .nothing: .connectionLost
+      case .reset: .networkFailed
+      case .stalled: .transferStalled
+      case .encoded, .longHeaders, .noHTTP: .answerUnusable
+      }
+    }
+  }
+
+  @Test("A refused connection and an unknown host are errors of their own")
+  func unreachable() throws {
+    let port = try Loopback.freePort()
+    #expect(code { _ = try get("http://127.0.0.1:\(port)/") } == .connectionRefused)
+    #expect(code { _ = try get("http://no-such-host.invalid/") } == .hostNotFound)
+  }
+
+  @Test("The deadline ends a call that would go on; what kept it is named")
+  func deadline() throws {
+    let server = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 3600"]) }
+    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    request.deadline = 0.3
+    let session = try HTTPSession()
+    #expect(code { _ = try session.get(request) } == .serverBusy)
+  }
+
+  @Test("A cancelled ticket ends a call that waits for a silent server")
+  func cancel() async throws {
+    let ticket = TransferTicket()
+    let server = try ScriptedServer { _ in
+      ticket.cancel()
+      return .init([], then: .hang)
+    }
+    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    request.ticket = ticket
+    let session = try HTTPSession()
+    #expect(code { _ = try session.get(request) } == .stopped)
+    #expect(code { _ = try session.get(request) } == .stopped)
+  }
+
+  @Test("A closed session refuses, and says so")
+  func closed() throws {
+    let session = try HTTPSession()
+    session.close()
+    let url = try WebURL("http://127.0.0.1:1/")
+    #expect(code { _ = try session.get(HTTPRequest(url, limit: 1)) } == .stopped)
+  }
+
+  // MARK: Redirects and secrets
+
+  @Test("Redirects are followed, and end after five")
+  func redirects() throws {
+    let server = try ScriptedServer { request in
+      let step = Int(request.path.dropFirst()) ?? 0
+      return step == 0
+        ? .http("200 OK", body: [1]) : .http("302 Found", ["Location: /\(step - 1)"], body: [2, 2])
+    }
+    let answer = try get(server.url("/5"))
+    #expect(answer.body == [1])
+    #expect(answer.url.text == server.url("/0"))
+    #expect(code { _ = try get(server.url("/6")) } == .tooManyRedirects)
+  }
+
+  @Test(
+    "A redirect out of the web is refused",
+    arguments: [
+      "file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://u:p@127.0.0.1/",
+    ])
+  func redirectElsewhere(target: String) throws {
+    let server = try ScriptedServer { _ in .http("302 Found", ["Location: \(target)"]) }
+    #expect(code { _ = try get(server.url()) } == .redirectRefused)
+  }
+
+  @Test("Configured headers reach their own host and no other, also through a redirect")
+  func secrets() throws {
+    let other = try ScriptedServer { _ in .http("200 OK", body: [1]) }
+    let target = other.url("/there")
+    let server = try ScriptedServer { request in
+      request.path == "/away"
+        ? .http("302 Found", ["Location: \(target)"]) : .http("200 OK", body: [1])
+    }
+    var configuration = HTTPConfiguration()
+    configuration.credentials = [
+      HTTPCredentials(for: try WebURL(server.url("/x")), bearerToken: "secret")
+    ]
+    let session = try HTTPSession(configuration)
+    _ = try session.get(HTTPRequest(try WebURL(server.url("/here")), limit: 10))
+    _ = try session.get(HTTPRequest(try WebURL(server.url("/away")), limit: 10))
+    #expect(
+      server.requests.map { $0.header("authorization") } == ["Bearer secret", "Bearer secret"])
+    #expect(other.requests.map { $0.header("authorization") } == [nil])
+    #expect(!"\(configuration.credentials)".contains("secret"))
+  }
+
+  @Test("A header that would smuggle another one in is refused")
+  func smuggling() throws {
+    var configuration = HTTPConfiguration()
+    let host = try WebURL("http://127.0.0.1/")
+    configuration.credentials = [HTTPCredentials(for: host, bearerToken: "a\r\nX-Evil: 1")]
+    #expect(code { _ = try HTTPSession(configuration) } == .usage)
+  }
+
+  @Test("Connections are used again")
+  func reuse() throws {
+    let server = try ScriptedServer { request in
+      request.number == 2 ? .http("404 No", body: [1, 2]) : .http("200 OK", body: [1])
+    }
+    let session = try HTTPSession()
+    for _ in 0..<4 { _ = try session.get(HTTPRequest(try WebURL(server.url()), limit: 10)) }
+    #expect(Set(server.requests.map(\.connection)) == [1])
+    #expect(session.statistics.requests == 4)
+    #expect(session.statistics.protocolName == "HTTP/1.1")
+  }
+
+  @Test(
+    "URLs that are none, or hide something, are refused",
+    arguments: [
+      "", "x", "file:///etc/passwd", "ftp://a/b", "http://", "http://user@host/",
+      "http://u:p@host/",
+      "http://ho st/", "http://host/\u{0}", "http://host:99999/", "http://host/\r\nx",
+    ])
+  func urls(text: String) {
+    #expect(code { _ = try WebURL(text) } == .usage)
+  }
+
+  @Test("A path below a URL is percent-encoded, and a query stays at the end")
+  func appending() throws {
+    let base = try WebURL("https://Example.com/store?token=1#part")
+    #expect(
+      try base.appending("a b/c%?#ü.pkg").text
+        == "https://Example.com/store/a%20b/c%25%3F%23%C3%BC.pkg?token=1")
+    #expect(base.origin == "https://example.com:443")
+    #expect("\(base)" == "https://Example.com/store")
+  }
+}
+
+/// A configuration that gives up soon, for servers that never will.
+func impatientConfiguration() -> HTTPConfiguration {
+  var configuration = HTTPConfiguration()
+  configuration.proxy = .direct
+  configuration.stallTimeout = 0.2
+  configuration.leastBytes = 1
+  configuration.retry.firstDelay = 0.001
+  return configuration
+}

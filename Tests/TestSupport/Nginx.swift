@@ -1,0 +1,108 @@
+import Foundation
+import Glibc
+
+/// nginx on a free port of the loopback, serving a folder; ends with the last reference.
+///
+/// A second, independent server beside our own. Tests that use it are skipped, loudly, where it is
+/// not installed.
+package final class Nginx: Sendable {
+  /// Whether nginx is installed.
+  package static let isInstalled = program != nil
+  /// What a skipped test says.
+  package static let reason = "nginx is not installed: apt-get install nginx-light"
+
+  private static let program: String? = [
+    "/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx",
+  ].first { (path: String) in access(path, X_OK) == 0 }
+
+  /// The port on 127.0.0.1.
+  package let port: Int
+  private let folder: TemporaryFolder
+  private let process: pid_t
+
+  /// nginx could not be started; its own words.
+  package struct Failure: Error {
+    package let words: String
+  }
+
+  /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
+  /// port, such as `ssl http2`.
+  package init(serving root: String, listen: String = "", directives: String = "") throws {
+    guard let program = Self.program else { throw Failure(words: Self.reason) }
+    folder = try TemporaryFolder()
+    var started: (pid_t, Int)?
+    // The port was free a moment ago; somebody else may have taken it since.
+    for _ in 0..<5 where started == nil {
+      let port = try Loopback.freePort()
+      let configuration = Self.configuration(root, folder.path, "\(port) \(listen)", directives)
+      try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
+      started = try Self.start(program, folder.path, port).map { ($0, port) }
+    }
+    guard let (process, port) = started else {
+      let words = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
+      throw Failure(words: words ?? "no error.log")
+    }
+    self.process = process
+    self.port = port
+  }
+
+  deinit {
+    kill(process, SIGTERM)
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
+  }
+
+  /// The URL of `path`, which begins with a slash.
+  package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+  /// The requests that were logged so far, one line each.
+  package func requests() -> [String] {
+    let log = try? String(contentsOfFile: folder.path("access.log"), encoding: .utf8)
+    return log.map { $0.split(separator: "\n").map(String.init) } ?? []
+  }
+
+  private static func configuration(
+    _ root: String, _ folder: String, _ listen: String, _ directives: String
+  ) -> String {
+    """
+    daemon off;
+    worker_processes 1;
+    pid \(folder)/nginx.pid;
+    error_log \(folder)/error.log;
+    \(geteuid() == 0 ? "user root;" : "")
+    events { worker_connections 512; }
+    http {
+      log_format short '$request|$http_range|$status|$body_bytes_sent|$connection';
+      access_log \(folder)/access.log short;
+      client_body_temp_path \(folder)/body;
+      proxy_temp_path \(folder)/proxy;
+      fastcgi_temp_path \(folder)/fastcgi;
+      uwsgi_temp_path \(folder)/uwsgi;
+      scgi_temp_path \(folder)/scgi;
+      sendfile on;
+      tcp_nopush on;
+      keepalive_requests 100000;
+      server {
+        listen 127.0.0.1:\(listen);
+        root \(root);
+        \(directives)
+      }
+    }
+    """
+  }
+
+  /// Starts nginx and waits until it answers; nil when it ends at once.
+  private static func start(_ program: String, _ folder: String, _ port: Int) throws -> pid_t? {
+    let words = [program, "-c", "\(folder)/nginx.conf", "-e", "\(folder)/error.log", "-p", folder]
+    var arguments = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var process: pid_t = 0
+    guard posix_spawn(&process, program, nil, nil, &arguments, environ) == 0 else { return nil }
+    var status: Int32 = 0
+    while waitpid(process, &status, WNOHANG) == 0 {
+      if Loopback.answers(on: port) { return process }
+      usleep(2000)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A web server on a free port of the loopback that answers each request as a test says.
+///
+/// It speaks no HTTP beyond reading requests: what a closure returns is sent byte for byte, so that
+/// it can answer as no sane server would. Each connection has a thread.
+package final class ScriptedServer: Sendable {
+  /// One request as it came in.
+  package struct Request: Sendable {
+    /// The request line and headers.
+    package let head: String
+    /// Its number at this server, from 1.
+    package let number: Int
+    /// The number of its connection, from 1.
+    package let connection: Int
+
+    /// The path of the request line.
+    package var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+
+    /// A header's value; nil when it was not sent.
+    package func header(_ name: String) -> String? {
+      for line in head.split(separator: "\r\n").dropFirst() {
+        let parts = line.split(separator: ":", maxSplits: 1)
+        if parts.count == 2, parts[0].lowercased() == name.lowercased() {
+          return parts[1].trimmingCharacters(in: .whitespaces)
+        }
+      }
+      return nil
+    }
+
+    /// The bounds of a single-range `Range` header, as sent.
+    package var range: ClosedRange<Int>? {
+      let bounds = header("range")?.dropFirst("bytes=".count).split(separator: "-").map { Int($0) }
+      guard let bounds, bounds.count == 2, let first = bounds[0], let last = bounds[1],
+        first <= last
+      else { return nil }
+      return first...last
+    }
+  }
+
+  /// What is sent, and what happens then.
+  package struct Answer: Sendable {
+    package var bytes: [UInt8]
+    package var then: Ending
+
+    package enum Ending: Sendable {
+      /// The connection takes another request.
+      case keep
+      /// It ends in order.
+      case close
+      /// It ends with a reset.
+      case reset
+      /// Nothing more is sent for as long as the server lives.
+      case hang
+    }
+
+    package init(_ bytes: [UInt8], then: Ending = .keep) {
+      self.bytes = bytes
+      self.then = then
+    }
+
+    /// An answer with a head of `status`, `headers` and, unless `length` is nil, a Content-Length.
+    package static func http(
+      _ status: String, _ headers: [String] = [], body: [UInt8] = [], length: Int?? = .none,
+      then: Ending = .keep
+    ) -> Answer {
+      var lines = ["HTTP/1.1 \(status)"] + headers
+      if let length = length ?? body.count { lines.append("Content-Length: \(length)") }
+      let head = lines.joined(separator: "\r\n") + "\r\n\r\n"
+      return Answer(Array(head.utf8) + body, then: then)
+    }
+
+    /// The file `bytes` as a server with ranges sends it.
+    package static func file(_ bytes: [UInt8], _ request: Request, headers: [String] = []) -> Answer
+    {
+      guard let range = request.range else { return .http("200 OK", headers, body: bytes) }
+      guard range.lowerBound < bytes.count else {
+        return .http("416 Range Not Satisfiable", ["Content-Range: bytes */\(bytes.count)"])
+      }
+      let part = range.clamped(to: 0...(bytes.count - 1))
+      return .http(
+        "206 Partial Content",
+        headers + ["Content-Range: bytes \(part.lowerBound)-\(part.upperBound)/\(bytes.count)"],
+        body: Array(bytes[part]))
+    }
+  }
+
+  /// The port on 127.0.0.1.
+  package let port: Int
+  private let listener: Int32
+  private let state = Mutex(State())
+  private let answer: @Sendable (Request) -> Answer
+
+  private struct State {
+    var requests: [Request] = []
+    var connections: [Int32] = []
+    var accepted = 0
+    var isClosed = false
+  }
+
+  /// Starts a server; `answer` is called on the connection's thread.
+  package init(_ answer: @escaping @Sendable (Request) -> Answer) throws {
+    self.answer = answer
+    (listener, port) = try Loopback.listen()
+    let listener = listener
+    // The threads hold the server only while they answer, so that it can end.
+    Thread.detachNewThread { [weak self] in
+      while true {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0, let self else { break }
+        self.begin(connection)
+      }
+      close(listener)
+    }
+  }
+
+  deinit {
+    shutdown(listener, Int32(SHUT_RDWR))
+    state.withLock { state in
+      for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
+    }
+  }
+
+  /// The requests so far.
+  package var requests: [Request] { state.withLock { $0.requests } }
+
+  /// The URL of `path`, which begins with a slash.
+  package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+
+  private func begin(_ connection: Int32) {
+    let number = state.withLock { state in
+      state.connections.append(connection)
+      state.accepted += 1
+      return state.accepted
+    }
+    Thread.detachNewThread { [weak self] in
+      while let head = Loopback.readHead(connection), self?.reply(head, number, connection) == true
+      {
+      }
+      self?.forget(connection)
+      close(connection)
+    }
+  }
+
+  private func forget(_ connection: Int32) {
+    state.withLock { $0.connections.removeAll { $0 == connection } }
+  }
+
+  /// Answers one request; false when the connection ends.
+  private func reply(_ head: String, _ connection: Int, _ socket: Int32) -> Bool {
+    let request = state.withLock { state in
+      state.requests.append(
+        Request(head: head, number: state.requests.count + 1, connection: connection))
+      return state.requests[state.requests.count - 1]
+    }
+    let answer = answer(request)
+    guard Loopback.send(answer.bytes, to: socket) else { return false }
+    switch answer.then {
+    case .keep: return true
+    case .close: return false
+    case .reset:
+      var option = linger(l_onoff: 1, l_linger: 0)
+      setsockopt(
+        socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+      return false
+    // Reads until the client or the server's end closes the connection.
+    case .hang: return Loopback.readHead(socket) != nil && false
+    }
+  }
+}
+
+/// Sockets on 127.0.0.1 for tests.
+package enum Loopback {
+  /// A listening socket on a free port.
+  package static func listen() throws -> (socket: Int32, port: Int) {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let failed = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) != 0 || Glibc.listen(descriptor, 128) != 0
+          || getsockname(descriptor, $0, &length) != 0
+      }
+    }
+    if failed { throw POSIXError(.EADDRNOTAVAIL) }
+    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+  }
+
+  /// A port that nobody listens on, as far as can be known.
+  package static func freePort() throws -> Int {
+    let (socket, port) = try listen()
+    close(socket)
+    return port
+  }
+
+  /// Whether somebody accepts connections on `port`.
+  package static func answers(on port: Int) -> Bool {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+      }
+    }
+  }
+
+  static func readHead(_ socket: Int32) -> String? {
+    var head: [UInt8] = []
+    let end = Array("\r\n\r\n".utf8)
+    var byte: UInt8 = 0
+    while !head.suffix(4).elementsEqual(end) {
+      guard head.count < 1 << 16, recv(socket, &byte, 1, 0) == 1 else { return nil }
+      head.append(byte)
+    }
+    return String(decoding: head, as: UTF8.self)
+  }
+
+  static func send(_ bytes: [UInt8], to socket: Int32) -> Bool {
+    bytes.withUnsafeBytes { buffer in
+      var sent = 0
+      while sent < buffer.count {
+        let count = Glibc.send(
+          socket, buffer.baseAddress.map { $0 + sent }, buffer.count - sent, Int32(MSG_NOSIGNAL))
+        if count <= 0 { return false }
+        sent += count
+      }
+      return true
+    }
+  }
+}
