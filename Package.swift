@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
+    .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
   targets: [
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -55,6 +56,10 @@ let package = Package(
         "HostedContent",
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "TUFClient",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"],
+      swiftSettings: settings),
 
     .executableTarget(
       name: "Bookshelf", dependencies: ["HostedContent"],
@@ -82,7 +87,7 @@ let package = Package(
       "ContentTrustTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "TestSupport",
+        "HostedContent", "HostedContentTool", "TUFClient", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),

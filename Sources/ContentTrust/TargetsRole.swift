@@ -39,6 +39,11 @@ package struct TargetFile: Hashable, Sendable {
     custom = json["custom"]
   }
 
+  /// Throws `digestMismatch` unless `bytes` are those that are promised of `name`.
+  package func check(_ bytes: [UInt8], of name: String) throws {
+    try ContentTrust.check(bytes, length: length, hashes: hashes, of: name)
+  }
+
   var json: JSONValue {
     var members: [String: JSONValue] = ["length": .integer(length), "hashes": hashes.json]
     members["custom"] = custom

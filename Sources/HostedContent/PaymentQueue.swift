@@ -36,13 +36,14 @@ public final class PaymentQueue: Sendable {
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     try library.recover(keeping: Set(kept.map(\.id)))
 
-    service =
+    let seller =
       try configuration.service
       ?? CatalogueStoreService(configuration, libraryFolder: folder.root)
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
+    service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0) }
     engine = Engine(
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
