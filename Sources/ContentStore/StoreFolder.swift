@@ -319,8 +319,9 @@ public final class StoreFolder: Sendable {
     let content = content ?? product
     try changing(now) { files, targets in
       let offers = StoreListing(targets).products[product]?.offers ?? []
-      guard offers.contains(where: { $0.contentIdentifier == content && $0.version == version })
-      else {
+      let offer = offers.first { $0.contentIdentifier == content && $0.version == version }
+      // As it was written when it was published: 1.0 is the same number as 1, in another folder.
+      guard let version = offer?.version else {
         throw ContentError(
           .productUnknown, "The store has no version \(version) of \(content)",
           remedy: "See what it has with hostedcontent store list", subject: product.rawValue)

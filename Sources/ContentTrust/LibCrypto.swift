@@ -20,9 +20,15 @@ final class CryptoKey: @unchecked Sendable {
   /// Reads a public key in the form of SubjectPublicKeyInfo (RFC 5280); nil for anything else.
   convenience init?(publicDER bytes: [UInt8]) {
     defer { ERR_clear_error() }
-    let handle = bytes.withUnsafeBufferPointer { buffer in
+    let handle = bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
       var start = buffer.baseAddress
-      return d2i_PUBKEY(nil, &start, buffer.count)
+      let handle = d2i_PUBKEY(nil, &start, buffer.count)
+      // One key has one form: nothing may follow it.
+      guard start == buffer.baseAddress.map({ $0 + buffer.count }) else {
+        EVP_PKEY_free(handle)
+        return nil
+      }
+      return handle
     }
     self.init(owning: handle)
   }

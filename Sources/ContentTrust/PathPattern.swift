@@ -2,16 +2,16 @@
 ///
 /// Names are compared by Unicode scalar, since one pattern must mean the same set of names to every
 /// client. Matching takes time in proportion to pattern times name, however many stars there are.
-struct PathPattern: Hashable, Sendable {
+package struct PathPattern: Hashable, Sendable {
   private let components: [[Unicode.Scalar]]
 
-  init(_ text: String) {
+  package init(_ text: String) {
     components = text.split(separator: "/", omittingEmptySubsequences: false)
       .map { Array($0.unicodeScalars) }
   }
 
   /// Whether `path` has as many components as the pattern, each of which matches.
-  func matches(_ path: String) -> Bool {
+  package func matches(_ path: String) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == components.count else { return false }
     return zip(components, parts).allSatisfy { Self.matches($0, Array($1.unicodeScalars)) }
