@@ -87,20 +87,20 @@ let package = Package(
       "ContentTrustTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "HostedContentTool", "TUFClient", "TestSupport",
+        "HostedContent", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
-        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ]),
     tests(
       "ToolTests",
       [
-        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
+        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
         "Bookshelf", "AsyncBookshelf", "TestSupport",
       ]),
   ]

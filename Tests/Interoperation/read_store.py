@@ -4,6 +4,7 @@ read_store.py STORE ROOT: prints each target's name and its SHA-256 as it was do
 """
 
 import hashlib
+import inspect
 import pathlib
 import sys
 import tempfile
@@ -19,9 +20,15 @@ def main(store, root):
         metadata, targets = pathlib.Path(work, "metadata"), pathlib.Path(work, "targets")
         metadata.mkdir()
         targets.mkdir()
-        (metadata / "root.json").write_bytes(pathlib.Path(root).read_bytes())
+        first = pathlib.Path(root).read_bytes()
+        # Newer versions are handed the root, older ones find it in the folder.
+        how = {}
+        if "bootstrap" in inspect.signature(Updater.__init__).parameters:
+            how["bootstrap"] = first
+        else:
+            (metadata / "root.json").write_bytes(first)
         updater = Updater(
-            str(metadata), f"{server.url}/metadata/", str(targets), f"{server.url}/targets/"
+            str(metadata), f"{server.url}/metadata/", str(targets), f"{server.url}/targets/", **how
         )
         updater.refresh()
         # The reference client has no public list of what there is.
