@@ -74,7 +74,14 @@ let package = Package(
         "HostedContent", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
+    .executableTarget(
+      name: "trust-benchmark",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
+      path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
+    .target(
+      name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
+      path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -87,7 +94,7 @@ let package = Package(
       "ContentTrustTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "TestSupport",
+        "HostedContent", "FuzzTargets", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
