@@ -34,8 +34,9 @@ enum TrustBenchmark {
     times.sort()
     let least = milliseconds(times[0])
     let (median, most) = (milliseconds(times[25]), milliseconds(times[49]))
-    print("nothing new, same process, 50 times: CPU \(least) / \(median) / \(most) ms, "
-      + "\(requests[0].files) requests, \(requests[0].bytes) bytes")
+    print(
+      "nothing new, same process, 50 times: CPU \(least) / \(median) / \(most) ms, "
+        + "\(requests[0].files) requests, \(requests[0].bytes) bytes")
 
     let another = client()
     let cold = try measured { _ = try another.refresh(initialRoot: nil) }
@@ -169,7 +170,8 @@ struct SampleCatalogue {
     let snapshot = try signer.sign(
       SnapshotRole(version: 1, expires: expires, targets: promise, others: others))
     let timestamp = try published(1)["metadata/timestamp.json"]?.count ?? 0
-    return "hash bins, calculated, \(bins) of them: \(timestamp + snapshot.count + bin.count) bytes "
+    return
+      "hash bins, calculated, \(bins) of them: \(timestamp + snapshot.count + bin.count) bytes "
       + "(timestamp \(timestamp), snapshot \(snapshot.count), one bin \(bin.count))"
   }
 }

@@ -38,7 +38,8 @@ struct StoreKeys {
   }
 
   /// Opens the folder at `path`, 0700 when it is made here; nil when it is not there.
-  static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory? {
+  static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory?
+  {
     if creating {
       let place = try FolderPlace(path)
       let parent = try fileSystem.directory(at: place.parent, creating: true)

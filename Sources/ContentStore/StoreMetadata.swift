@@ -24,14 +24,23 @@ struct StoreMetadata {
     do {
       try self.init(reading: folder, trusting: root, root: root.root)
     } catch let error as ContentError where error.code == .signatureInvalid && newest > 1 {
-      // A rotation writes its root before what the new keys have signed.
-      let earlier = try TrustedMetadata(root: Self.contents(.root, newest - 1, folder))
-      var next = earlier
-      try next.update(root: Self.contents(.root, newest, folder))
-      guard let found = try? StoreMetadata(reading: folder, trusting: earlier, root: next.root)
-      else { throw error }
+      guard let found = try Self.halfRotated(folder, newest) else { throw error }
       self = found
     }
+  }
+
+  /// The metadata as an earlier root has it: a rotation writes its root before what the new keys
+  /// have signed, and several may have been interrupted there. Nil when no earlier root has it.
+  private static func halfRotated(_ folder: Directory, _ newest: Int64) throws -> StoreMetadata? {
+    for version in stride(from: newest - 1, through: max(1, newest - 16), by: -1) {
+      let earlier = try TrustedMetadata(root: contents(.root, version, folder))
+      var next = earlier
+      for later in version + 1...newest { try next.update(root: contents(.root, later, folder)) }
+      if let found = try? StoreMetadata(reading: folder, trusting: earlier, root: next.root) {
+        return found
+      }
+    }
+    return nil
   }
 
   private init(reading folder: Directory, trusting start: TrustedMetadata, root: RootRole) throws {
@@ -97,7 +106,9 @@ struct StoreMetadata {
     let root = try RootRole(
       version: 1, expires: now.wholeSeconds(adding: rootLifetime), keys: made,
       thresholds: thresholds)
-    if let signer = signers[.root] { try folder.replaceFile("1.root.json", with: signer.sign(root)) }
+    if let signer = signers[.root] {
+      try folder.replaceFile("1.root.json", with: signer.sign(root))
+    }
     let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
     let targets = TargetsRole(version: 1, expires: writer.expires(in: lifetime), targets: [:])
     try writer.publish(targets, snapshotVersion: 1, timestampVersion: 1)

@@ -157,6 +157,14 @@ private struct JSONParser {
     while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
       position += 1
     }
+    if next == UInt8(ascii: "\"") {
+      // Nearly every string is one without escapes, whose bytes are taken where they are.
+      let end = position
+      position += 1
+      return try text {
+        String(validating: UnsafeBufferPointer(rebasing: $0[start..<end]), as: UTF8.self)
+      }
+    }
     var content = Array(bytes[start..<position])
     while !take("\"") {
       guard let byte = next else { throw failure("the end inside a string") }
@@ -164,7 +172,13 @@ private struct JSONParser {
       position += 1
       if byte == UInt8(ascii: "\\") { content += try escape() } else { content.append(byte) }
     }
-    guard let text = String(validating: content, as: UTF8.self) else {
+    return try text { _ in String(validating: content, as: UTF8.self) }
+  }
+
+  private func text(_ decode: (UnsafeBufferPointer<UInt8>) -> String?) throws(JSONSyntaxError)
+    -> String
+  {
+    guard let text = bytes.withUnsafeBufferPointer(decode) else {
       throw failure("a string that is not UTF-8")
     }
     return text

@@ -80,7 +80,8 @@ package struct JSONWebSignature: Sendable {
       throw ContentError.receiptInvalid("\(place) has \(error)")
     }
     guard case .object(let members) = value, members.count <= maximumMembers else {
-      throw ContentError.receiptInvalid("\(place) is no object of at most \(maximumMembers) members")
+      throw ContentError.receiptInvalid(
+        "\(place) is no object of at most \(maximumMembers) members")
     }
     return value
   }

@@ -35,9 +35,11 @@ extension Role {
       throw ContentError.metadataDamaged(
         signed.role, "specification version “\(specification.prefix(40))” is not 1.x")
     }
-    try self.init(
-      version: signed["version"].integer(atLeast: 1), expires: signed["expires"].date,
-      signed: signed)
+    let version = try signed["version"].integer(atLeast: 1)
+    guard version < .max else {
+      throw ContentError.metadataDamaged(signed.role, "no version can follow its own")
+    }
+    try self.init(version: version, expires: signed["expires"].date, signed: signed)
   }
 
   /// The whole `signed` object.
@@ -106,7 +108,8 @@ package struct KeyList: Sendable {
     objects = try field.members(atMost: MetadataLimits.keys) { key, field in
       guard key.utf8.count <= MetadataLimits.identifierLength, case .object = field.value else {
         throw ContentError.metadataDamaged(
-          field.role, "\(field.path.prefix(300)) is no key under an identifier of at most "
+          field.role,
+          "\(field.path.prefix(300)) is no key under an identifier of at most "
             + "\(MetadataLimits.identifierLength) bytes")
       }
       return field.value

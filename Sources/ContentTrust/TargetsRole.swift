@@ -89,7 +89,8 @@ package struct TargetsRole: Role {
     targets = try signed["targets"].members { name, field in
       guard name.utf8.count <= MetadataLimits.nameLength else {
         throw ContentError.metadataDamaged(
-          field.role, "the name \(name.prefix(100))… has more than "
+          field.role,
+          "the name \(name.prefix(100))… has more than "
             + "\(MetadataLimits.nameLength) bytes")
       }
       return try TargetFile(field)

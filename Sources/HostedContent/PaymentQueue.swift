@@ -43,7 +43,8 @@ public final class PaymentQueue: Sendable {
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
-    service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0) }
+    service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0)
+    }
     engine = Engine(
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),

@@ -33,7 +33,9 @@ public struct ReceiptSigningKey: Sendable {
   public var pem: [UInt8] { get throws { try key.pem } }
 
   /// The half that verifies, which anybody may have.
-  public var verificationKey: ReceiptVerificationKey { ReceiptVerificationKey(unchecked: key.publicKey) }
+  public var verificationKey: ReceiptVerificationKey {
+    ReceiptVerificationKey(unchecked: key.publicKey)
+  }
 
   /// Signs `receipt`, in compact form.
   public func sign(_ receipt: Receipt) throws -> String {

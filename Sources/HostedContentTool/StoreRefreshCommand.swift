@@ -15,7 +15,8 @@ enum StoreRefreshCommand {
     let path = arguments.operands[0]
     let renewal = try arguments.openedStore().refresh(everything: arguments.has("--everything"))
     let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
-    console.print(renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+    console.print(
+      renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
     if let expires = renewal.rootExpires {
       let error = ContentError(
         .keyUnusable,

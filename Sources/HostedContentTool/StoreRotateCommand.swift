@@ -7,7 +7,8 @@ enum StoreRotateCommand {
     name: "store rotate", summary: "Gives roles new keys, and signs everything with them.",
     operands: "STORE ROLE…", operandCount: 2...5,
     options: StoreKeyArguments.options + StoreKeyArguments.plan,
-    example: "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
+    example:
+      "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
     run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {

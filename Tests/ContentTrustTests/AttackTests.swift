@@ -40,7 +40,8 @@ import Testing
   private func believed() throws -> Int64? { try client().cached()?.version }
 
   @Test(arguments: RoleName.allCases.dropFirst())
-  func `arbitrary installation: metadata signed with a key of the attacker's`(role: RoleName) throws {
+  func `arbitrary installation: metadata signed with a key of the attacker's`(role: RoleName) throws
+  {
     try trusting(1)
     let file = try SampleRepository.file("evil")
     let hostile = try sample.rotating(role).publication(2, files: ["book": file])
@@ -118,6 +119,8 @@ import Testing
     try trusting(5)
     // The thief has the three online keys; after the rotation, the store goes on where it was.
     store.put(try sample.publication(.max).files)
+    #expect(refusal() == .metadataDamaged)
+    store.put(try sample.publication(.max - 1).files)
     #expect(refusal() == nil)
     let next = try sample.rotating(.timestamp, .snapshot, .targets)
     store.put(["metadata/2.root.json": try next.root(2, alsoSignedBy: sample)])
@@ -126,11 +129,13 @@ import Testing
     #expect(refusal() == nil)
     #expect(try believed() == 6)
     // And the thief's keys are worth nothing any more.
-    store.put(try sample.publication(.max).files)
+    store.put(try sample.publication(.max - 1).files)
     #expect(refusal() == .signatureInvalid)
   }
 
-  @Test func `indefinite freeze: a mirror that serves the same for ever, and one that stops`() throws {
+  @Test func `indefinite freeze: a mirror that serves the same for ever, and one that stops`()
+    throws
+  {
     try trusting(1)
     clock.advance(by: 999)
     #expect(refusal() == nil)
@@ -225,7 +230,8 @@ import Testing
     #expect(try client().refresh(initialRoot: first).version == 1)
   }
 
-  @Test func `no more than 256 roots are followed in one refresh, and the next one goes on`() throws {
+  @Test func `no more than 256 roots are followed in one refresh, and the next one goes on`() throws
+  {
     var files: [String: [UInt8]] = [:]
     for version in Int64(2)...300 {
       files["metadata/\(version).root.json"] = try sample.root(version)

@@ -238,7 +238,8 @@ import Testing
     #expect(asked().isEmpty)
   }
 
-  @Test func `an expired delegated role is refused, kept or fetched, and a newer one taken`() throws {
+  @Test func `an expired delegated role is refused, kept or fetched, and a newer one taken`() throws
+  {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
@@ -307,7 +308,8 @@ import Testing
     #expect(code { _ = try client.refresh(initialRoot: sample.root()) } == .metadataDamaged)
   }
 
-  @Test func `a role that is named twice, and one without a scope or with two, are refused`() throws {
+  @Test func `a role that is named twice, and one without a scope or with two, are refused`() throws
+  {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     let entry = try #require(repository.delegations["targets"]?.first)

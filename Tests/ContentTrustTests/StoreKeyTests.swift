@@ -110,7 +110,8 @@ import Testing
     try store.add(book, now: now)
     try store.rotate([.root], now: now)
 
-    #expect(code { try open().add(book, details: ProductDetails(title: "T"), now: now) } == .keyUnusable)
+    #expect(
+      code { try open().add(book, details: ProductDetails(title: "T"), now: now) } == .keyUnusable)
     let wrong = StoreKeyOptions(passphrase: Array("offline".utf8))
     #expect(code { try open(wrong).refresh(everything: true, now: now) } == .keyUnusable)
     let online = StoreKeyOptions(passphrase: Array("online".utf8))
@@ -151,7 +152,8 @@ import Testing
 
   @Test(arguments: [
     StoreKeyPlan(counts: [.root: 0]), StoreKeyPlan(thresholds: [.root: 2]),
-    StoreKeyPlan(counts: [.targets: 2], thresholds: [.targets: 0]), StoreKeyPlan(counts: [.root: 65]),
+    StoreKeyPlan(counts: [.targets: 2], thresholds: [.targets: 0]),
+    StoreKeyPlan(counts: [.root: 65]),
   ])
   func `a threshold that cannot be reached is refused before anything is made`(_ plan: StoreKeyPlan)
     throws
@@ -163,7 +165,9 @@ import Testing
   // MARK: Rotation
 
   @Test(arguments: StoreRole.allCases)
-  func `each role gets new keys, and those who trust the first root follow`(_ role: StoreRole) throws {
+  func `each role gets new keys, and those who trust the first root follow`(_ role: StoreRole)
+    throws
+  {
     let store = try StoreFolder.create(at: storePath, now: now)
     try store.add(book, now: now)
     let trust = try TemporaryFolder()
@@ -230,6 +234,22 @@ import Testing
       #expect(try read() == 1)
     }
     #expect(step > 30)
+  }
+
+  @Test func `a store survives two rotations that were interrupted one after the other`() throws {
+    let store = try StoreFolder.create(at: storePath, now: now)
+    try store.add(book, now: now)
+    let trust = try TemporaryFolder()
+    _ = try client(trust).refresh(initialRoot: store.initialRoot())
+    // What a crash leaves right after the root was written: the metadata is as before.
+    let metadata = try FileSystem.real.directory(at: folder.path("store/metadata"))
+    let before = try metadata.contents(of: "timestamp.json", limit: 1 << 20)
+    for _ in 0..<2 {
+      try store.rotate([.targets, .snapshot, .timestamp], now: now)
+      try metadata.replaceFile("timestamp.json", with: before)
+    }
+    try store.refresh(now: now)
+    #expect(try client(trust).refresh(initialRoot: nil).targets.count == 1)
   }
 
   // MARK: Refresh
