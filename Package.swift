@@ -32,6 +32,9 @@ let package = Package(
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
+    .target(
+      name: "CMicroHTTPD",
+      linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
@@ -49,11 +52,12 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("StoreServer", ["ContentModel", "FileIO", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent",
+        "HostedContent", "StoreServer",
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -79,12 +83,22 @@ let package = Package(
       dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "fault-matrix",
+      dependencies: [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
+      ],
+      path: "Benchmarks/FaultMatrix", swiftSettings: settings),
+
     .target(
       name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    .target(
+      name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
@@ -102,8 +116,11 @@ let package = Package(
       "HostedContentTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
-        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
       ]),
+    tests(
+      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
       "ToolTests",
       [

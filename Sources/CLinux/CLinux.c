@@ -2,7 +2,9 @@
 
 #include "CLinux.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -20,6 +22,12 @@ int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
   return fsetxattr(descriptor, name, text, count, 0);
 }
+
+int hc_accept(int listening) {
+  return accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+short hc_poll_peer_closed(void) { return POLLRDHUP; }
 
 long hc_utime_now(void) { return UTIME_NOW; }
 

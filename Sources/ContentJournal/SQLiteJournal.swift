@@ -107,7 +107,10 @@ extension SQLiteJournal: InstallJournal {
   }
 
   package func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try write { try Self.delete(content, version, $0) }
+    try write { connection in
+      try Self.delete(content, version, connection)
+      try Self.unpin(ContentKey(content, version), connection)
+    }
   }
 
   private static func delete(
@@ -150,25 +153,34 @@ extension SQLiteJournal: InstallJournal {
     }
   }
 
-  package func pins() throws -> Set<ContentKey> {
-    try read { connection in
-      var pins: Set<ContentKey> = []
-      try connection.query("SELECT content, version FROM pin") { row in
-        pins.insert(
-          ContentKey(try ProductIdentifier(row.text(0)), try ContentVersion(row.text(1))))
-      }
-      return pins
+  package func pins() throws -> Set<ContentKey> { try read(Self.pins) }
+
+  private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
+    var pins: Set<ContentKey> = []
+    try connection.query("SELECT content, version FROM pin") { row in
+      pins.insert(ContentKey(try ProductIdentifier(row.text(0)), try ContentVersion(row.text(1))))
     }
+    return pins
   }
 
   package func setPin(_ pinned: Bool, on key: ContentKey) throws {
-    try write {
-      try $0.run(
-        pinned
-          ? "INSERT OR IGNORE INTO pin VALUES (?1, ?2)"
-          : "DELETE FROM pin WHERE content = ?1 AND version = ?2",
-        [.text(key.contentIdentifier.rawValue), .text(key.version.rawValue)])
+    try write { connection in
+      // One pin a version, however it is written.
+      try Self.unpin(key, connection)
+      guard pinned else { return }
+      try connection.run("INSERT INTO pin VALUES (?1, ?2)", Self.values(of: key))
     }
+  }
+
+  /// 1.0 and 1.0.0 are one version, which SQL cannot tell.
+  private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
+    for pin in try pins(connection) where pin == key {
+      try connection.run("DELETE FROM pin WHERE content = ?1 AND version = ?2", values(of: pin))
+    }
+  }
+
+  private static func values(of key: ContentKey) -> [SQLiteConnection.Value] {
+    [.text(key.contentIdentifier.rawValue), .text(key.version.rawValue)]
   }
 
   package func files(of content: ProductIdentifier, _ version: ContentVersion) throws

@@ -38,7 +38,6 @@ extension ContentLibrary {
     try home.rename(version.rawValue, to: folder.staging, name)
     try home.sync()
     try journal.forget(content, version)
-    try journal.setPin(false, on: ContentKey(content, version))
     return name
   }
 

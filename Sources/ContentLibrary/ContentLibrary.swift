@@ -213,7 +213,6 @@ package final class ContentLibrary: Sendable {
         present[content.contentIdentifier, default: []].append(content.version)
       } else {
         try journal.forget(content.contentIdentifier, content.version)
-        try journal.setPin(false, on: ContentKey(content.contentIdentifier, content.version))
       }
     }
     for (content, versions) in present {

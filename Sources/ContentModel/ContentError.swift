@@ -69,6 +69,8 @@ extension ContentError.Code {
   public static let certificateUntrusted = Self(rawValue: 107)
   /// The proxy is not found or refuses.
   public static let proxyFailed = Self(rawValue: 108)
+  /// A server cannot listen at the address that it was given.
+  public static let cannotListen = Self(rawValue: 190)
 
   // Server: the store's side.
   /// The store, or a file that the signed catalogue promises, is not there.

@@ -87,7 +87,7 @@ public protocol InstallJournal: Sendable {
   func announce(_ content: InstalledContent, files: [InstalledFile]) throws
   /// Records that `content` is complete and `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
-  /// Forgets an announced or installed version.
+  /// Forgets an announced or installed version, and its pin.
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Announced installs that were never confirmed.
   func announced() throws -> [InstalledContent]

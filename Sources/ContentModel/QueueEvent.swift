@@ -10,9 +10,10 @@ package enum QueueEvent: Hashable, Sendable {
   /// A grant that no payment of this queue waits for: an interrupted purchase that was mended, a
   /// promoted one that was paid elsewhere.
   case granted(transaction: String, Grant, contents: [ContentOffer])
-  case restoreRequested(account: String?)
+  /// `request` names the restore in everything that is said of it.
+  case restoreRequested(request: String, account: String?)
   /// Every purchase of the history was handed in by `restored`, or the rest cannot be had.
-  case restoreEnded(ContentError?)
+  case restoreEnded(request: String, ContentError?)
   case startRequested(downloads: [String])
   case pauseRequested(downloads: [String])
   case resumeRequested(downloads: [String])
@@ -20,11 +21,13 @@ package enum QueueEvent: Hashable, Sendable {
   case finishRequested(transaction: String)
   case workEnded(download: String, WorkResult)
   case activeLimitChanged(Int)
+  case priorityChanged(downloads: [String], Int)
 }
 
 /// Why a purchase comes again.
 package enum RestorePurpose: Hashable, Codable, Sendable {
-  /// Asked for by a restore; a purchase that is still unfinished is passed over.
+  /// Asked for by a restore; a purchase that is still unfinished is passed over, one that was
+  /// restored and is unfinished is reported again.
   case history
   /// An update of what is installed; `switching` says whether it becomes current.
   case update(switching: Bool)
@@ -44,11 +47,13 @@ package enum QueueEffect: Hashable, Sendable {
   /// Ask the seller; the answer comes back as `purchaseAnswered`.
   case purchase(transaction: String, Payment)
   /// Ask the seller for the account's history; it comes back as `restored` and `restoreEnded`.
-  case restore(account: String?)
+  case restore(request: String, account: String?)
   /// Fetch and install; the end comes back as `workEnded`.
   case startWork(DownloadRecord)
   /// Make the work on it end soon.
   case stopWork(download: String)
+  /// Give its transfers this priority.
+  case setPriority(download: String, Int)
   /// Remove what was fetched for it.
   case discardStaging(download: String)
   case reportTransactions([String])
@@ -56,7 +61,7 @@ package enum QueueEffect: Hashable, Sendable {
   /// These are gone; the records say how they stood at last.
   case reportRemoved([TransactionRecord])
   /// All of the history was delivered, or it failed; after everything that was delivered before.
-  case reportRestoreEnded(ContentError?)
+  case reportRestoreEnded(RestoreEnd)
   /// What was asked cannot be; nothing changed.
   case refuse(ContentError)
 }
@@ -70,4 +75,15 @@ package struct QueueDecision: Hashable, Sendable {
     self.changes = changes
     self.effects = effects
   }
+}
+
+/// How a restore ended, or how far it came.
+package struct RestoreEnd: Hashable, Sendable {
+  package let request: String
+  /// What it found, in its order, those included that an earlier restore had found.
+  package var transactions: [String] = []
+  /// Why the rest cannot be had.
+  package var error: ContentError?
+
+  package init(request: String) { self.request = request }
 }

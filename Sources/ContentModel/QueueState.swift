@@ -4,19 +4,15 @@
 /// copy as the new state, and then carries out the effects. Every state takes every event; what
 /// has no meaning in a state changes nothing. Documentation/StateMachine.md has the whole table.
 package struct QueueState: Hashable, Sendable {
-  private var table = TransactionTable()
-  /// What `activateWaiting` looks through, so that no event looks at all transactions.
-  private var line = WaitingLine()
-  /// Transactions by the seller's number of their grant, where that is not their own identifier.
-  private var granted: [String: Set<String>] = [:]
+  private var records = QueueRecords()
   /// How many downloads may be worked on at once, 1 to 32.
   package private(set) var activeLimit: Int
 
   /// Downloads that a worker is on, those of transactions that are gone included.
   private var workers: [String: Worker] = [:]
   private var nextSequence: Int
-  /// Whether a restore is under way; a second one is refused.
-  private var isRestoring = false
+  /// The restore that is under way; a second one is refused.
+  private var restoring: RestoreEnd?
   /// Whether somebody observes; before that nothing is asked for or started.
   private var isLaunched = false
 
@@ -40,18 +36,18 @@ package struct QueueState: Hashable, Sendable {
   package init(transactions: [TransactionRecord] = [], activeLimit: Int = 3) {
     self.activeLimit = Self.bounded(activeLimit)
     nextSequence = (transactions.lazy.map(\.sequence).max() ?? 0) + 1
-    transactions.forEach { store($0) }
+    transactions.forEach { records.store($0) }
   }
 
   /// Unfinished transactions in their order; made anew, so not for every event.
-  package var transactions: [TransactionRecord] { table.ordered }
+  package var transactions: [TransactionRecord] { records.ordered }
 
   /// The unfinished transaction `id`.
-  package func transaction(_ id: String) -> TransactionRecord? { table[id] }
+  package func transaction(_ id: String) -> TransactionRecord? { records[id] }
 
   /// The download `id` of an unfinished transaction.
   package func download(_ id: String) -> DownloadRecord? {
-    place(ofDownload: id).map { $0.record.downloads[$0.position] }
+    records.place(ofDownload: id)?.download
   }
 
   /// Whether a worker is on the download `id`.
@@ -59,15 +55,15 @@ package struct QueueState: Hashable, Sendable {
 
   /// Decides what `event` leads to.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
-    var draft = Draft()
+    var draft = DecisionDraft()
     switch event {
     case .launched: launch(&draft)
     case .paymentAdded(let id, let payment): add(id, payment, &draft)
     case .restored(let id, let original, let contents, let purpose):
       restore(id, original, contents, purpose, &draft)
     case .granted(let id, let grant, let contents): take(id, grant, contents, &draft)
-    case .restoreRequested(let account): beginRestore(account, &draft)
-    case .restoreEnded(let error): endRestore(error, &draft)
+    case .restoreRequested(let request, let account): beginRestore(request, account, &draft)
+    case .restoreEnded(let request, let error): endRestore(request, error, &draft)
     case .purchaseAnswered(let id, let outcome): answer(id, outcome, &draft)
     case .startRequested(let ids): each(ids, &draft) { $0.start($1, &$2) }
     case .pauseRequested(let ids): each(ids, &draft) { $0.pause($1, &$2) }
@@ -76,20 +72,22 @@ package struct QueueState: Hashable, Sendable {
     case .finishRequested(let id): finish(id, &draft)
     case .workEnded(let id, let result): endWork(id, result, &draft)
     case .activeLimitChanged(let limit): activeLimit = Self.bounded(limit)
+    case .priorityChanged(let ids, let priority):
+      each(ids, &draft) { $0.setPriority(min(max(priority, -1000), 1000), $1, &$2) }
     }
     activateWaiting(&draft)
     let decision = draft.decision(for: self)
     // Once it is saved, the journal has the receipt; in memory nobody needs it.
     for case .save(let record) in decision.changes
     where record.grant?.receipt != nil || record.original?.receipt != nil {
-      store(record.withoutReceipt)
+      records.store(record.withoutReceipt)
     }
     return decision
   }
 
   // MARK: Transactions
 
-  private mutating func launch(_ draft: inout Draft) {
+  private mutating func launch(_ draft: inout DecisionDraft) {
     let transactions = transactions
     for transaction in transactions {
       // Asked again, a deferred one may have been decided; nothing else would tell.
@@ -98,7 +96,7 @@ package struct QueueState: Hashable, Sendable {
       }
       for (position, download) in transaction.downloads.enumerated()
       where download.state == .active && workers[download.id] == nil {
-        change(transaction.id, position) { $0.state = .waiting }
+        records.change(transaction.id, position) { $0.state = .waiting }
         draft.touched.insert(transaction.id)
       }
     }
@@ -107,7 +105,7 @@ package struct QueueState: Hashable, Sendable {
     draft.report(downloads: transactions.flatMap { $0.downloads.map(\.id) })
   }
 
-  private mutating func add(_ id: String, _ payment: Payment, _ draft: inout Draft) {
+  private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
     guard transaction(id) == nil else { return }
     var record = TransactionRecord(
       id: id, sequence: nextSequence, payment: payment, state: .purchasing)
@@ -120,25 +118,22 @@ package struct QueueState: Hashable, Sendable {
     append(record, &draft)
   }
 
-  /// Whether an unfinished transaction is of the purchase that `grant` records.
-  private func holds(_ grant: Grant) -> Bool {
-    let number = grant.transactionIdentifier
-    let wanted = grant.withoutReceipt
-    return (granted[number] ?? []).union([number]).contains {
-      transaction($0)?.grant?.withoutReceipt == wanted
-    }
-  }
-
   private mutating func restore(
     _ id: String, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
-    _ draft: inout Draft
+    _ draft: inout DecisionDraft
   ) {
     guard transaction(id) == nil else { return }
     var downloads = downloads(of: id, contents)
     switch purpose {
     case .history:
       // What is unfinished is delivered anyway; only finished purchases are history.
-      if holds(original) { return }
+      if let holder = records.holder(of: original) {
+        // Restored before, it is what the restore finds; told again, nobody waits for it in vain.
+        guard holder.isOfHistory else { return }
+        restoring?.transactions.append(holder.id)
+        return draft.reportedTransactions.append(holder.id)
+      }
+      restoring?.transactions.append(id)
     case .update(let switching):
       for position in downloads.indices { downloads[position].keepsCurrent = !switching }
     }
@@ -153,9 +148,9 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func take(
-    _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout Draft
+    _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
-    guard transaction(id) == nil, !holds(grant) else { return }
+    guard transaction(id) == nil, records.holder(of: grant) == nil else { return }
     append(
       TransactionRecord(
         id: id, sequence: nextSequence, payment: grant.payment, state: .purchased, grant: grant,
@@ -163,29 +158,35 @@ package struct QueueState: Hashable, Sendable {
       &draft)
   }
 
-  private mutating func beginRestore(_ account: String?, _ draft: inout Draft) {
-    guard !isRestoring else {
-      draft.effects.append(.refuse(.restoreUnderWay))
-      return
+  private mutating func beginRestore(
+    _ request: String, _ account: String?, _ draft: inout DecisionDraft
+  ) {
+    guard restoring == nil else {
+      return draft.effects.append(.refuse(.restoreUnderWay(request)))
     }
-    isRestoring = true
-    draft.effects.append(.restore(account: account))
+    restoring = RestoreEnd(request: request)
+    draft.effects.append(.restore(request: request, account: account))
   }
 
-  private mutating func endRestore(_ error: ContentError?, _ draft: inout Draft) {
-    guard isRestoring else { return }
-    isRestoring = false
-    draft.effects.append(.reportRestoreEnded(error))
+  private mutating func endRestore(
+    _ request: String, _ error: ContentError?, _ draft: inout DecisionDraft
+  ) {
+    guard var end = restoring, end.request == request else { return }
+    end.error = error
+    restoring = nil
+    draft.effects.append(.reportRestoreEnded(end))
   }
 
-  private mutating func append(_ record: TransactionRecord, _ draft: inout Draft) {
+  private mutating func append(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     nextSequence += 1
-    store(record)
+    records.store(record)
     draft.report(transaction: record.id)
     draft.report(downloads: record.downloads.map(\.id))
   }
 
-  private mutating func answer(_ id: String, _ outcome: PurchaseOutcome, _ draft: inout Draft) {
+  private mutating func answer(
+    _ id: String, _ outcome: PurchaseOutcome, _ draft: inout DecisionDraft
+  ) {
     guard var record = transaction(id) else { return }
     switch record.state {
     case .purchasing, .deferred: break
@@ -203,7 +204,7 @@ package struct QueueState: Hashable, Sendable {
       guard record.state != .deferred else { return }
       record.state = .deferred
     }
-    store(record)
+    records.store(record)
     draft.report(transaction: id)
     draft.report(downloads: record.downloads.map(\.id))
   }
@@ -212,7 +213,7 @@ package struct QueueState: Hashable, Sendable {
     contents.enumerated().map { DownloadRecord(id: "\(id)-\($0.offset + 1)", offer: $0.element) }
   }
 
-  private mutating func finish(_ id: String, _ draft: inout Draft) {
+  private mutating func finish(_ id: String, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     switch record.state {
     case .purchasing, .deferred:
@@ -221,26 +222,26 @@ package struct QueueState: Hashable, Sendable {
     case .purchased, .failed, .restored: break
     }
     for position in record.downloads.indices { cancel(id, position, &draft) }
-    if let last = drop(id) { draft.removed.append(last) }
+    if let last = records.drop(id) { draft.removed.append(last) }
   }
 
   // MARK: Downloads
 
-  private mutating func start(_ place: Place, _ draft: inout Draft) {
+  private mutating func start(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .waiting, .paused, .failed, .cancelled: request(place, &draft)
     case .active, .finished: break
     }
   }
 
-  private mutating func resume(_ place: Place, _ draft: inout Draft) {
+  private mutating func resume(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .paused, .failed: request(place, &draft)
     case .waiting, .active, .finished, .cancelled: break
     }
   }
 
-  private mutating func pause(_ place: Place, _ draft: inout Draft) {
+  private mutating func pause(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     switch place.download.state {
     case .waiting, .active:
       set(.paused, place.record.id, place.position, &draft)
@@ -249,12 +250,12 @@ package struct QueueState: Hashable, Sendable {
     }
   }
 
-  private mutating func cancel(_ id: String, _ position: Int, _ draft: inout Draft) {
+  private mutating func cancel(_ id: String, _ position: Int, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
-    cancel(Place(record: record, position: position), &draft)
+    cancel(QueueRecords.Place(record: record, position: position), &draft)
   }
 
-  private mutating func cancel(_ place: Place, _ draft: inout Draft) {
+  private mutating func cancel(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     let download = place.download
     switch download.state {
     case .waiting, .active, .paused, .failed:
@@ -268,12 +269,20 @@ package struct QueueState: Hashable, Sendable {
     }
   }
 
-  private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout Draft) {
+  /// Nothing that must survive a launch, so nothing is journaled or reported.
+  private mutating func setPriority(
+    _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
+  ) {
+    records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
+    draft.effects.append(.setPriority(download: place.download.id, priority))
+  }
+
+  private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {
     guard let worker = workers.removeValue(forKey: id) else { return }
     if worker.duty == .stopping(discarding: true) {
       draft.effects.append(.discardStaging(download: id))
     }
-    guard let place = place(ofDownload: id) else { return }
+    guard let place = records.place(ofDownload: id) else { return }
     let (transaction, position) = (place.record.id, place.position)
     switch (place.download.state, result) {
     case (.active, .installed), (.paused, .installed):
@@ -281,7 +290,7 @@ package struct QueueState: Hashable, Sendable {
       set(.finished, transaction, position, &draft)
     case (.active, .failed(let error)):
       set(.failed, transaction, position, &draft)
-      change(transaction, position) { $0.error = error }
+      records.change(transaction, position) { $0.error = error }
     case (.active, .stopped):
       // Nobody told it to stop, so it goes on.
       set(.waiting, transaction, position, &draft)
@@ -291,26 +300,26 @@ package struct QueueState: Hashable, Sendable {
     }
   }
 
-  private mutating func request(_ place: Place, _ draft: inout Draft) {
+  private mutating func request(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     switch place.record.state {
     case .purchased, .restored: break
     case .purchasing, .failed, .deferred: return
     }
     guard place.download.state != .waiting || !place.download.isRequested else { return }
     set(.waiting, place.record.id, place.position, &draft)
-    change(place.record.id, place.position) { $0.isRequested = true }
+    records.change(place.record.id, place.position) { $0.isRequested = true }
   }
 
   /// Gives free workers to waiting downloads, in the queue's order.
   ///
   /// One content is worked on by one download at a time, since two would install into one folder
   /// and race for `current`. The second one then finds what the first has installed.
-  private mutating func activateWaiting(_ draft: inout Draft) {
-    guard isLaunched, workers.count < activeLimit, !line.places.isEmpty else { return }
+  private mutating func activateWaiting(_ draft: inout DecisionDraft) {
+    guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
     // The content of a download whose old worker is still stopping is busy, too.
     var busy = Set(workers.values.map(\.content))
     var turns: [WaitingLine.Place] = []
-    for place in line.places {
+    for place in records.line.places {
       guard workers.count + turns.count < activeLimit else { break }
       if busy.insert(place.content).inserted { turns.append(place) }
     }
@@ -323,9 +332,9 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func set(
-    _ state: DownloadState, _ id: String, _ position: Int, _ draft: inout Draft
+    _ state: DownloadState, _ id: String, _ position: Int, _ draft: inout DecisionDraft
   ) {
-    change(id, position) { download in
+    records.change(id, position) { download in
       download.state = state
       download.error = nil
       if state != .waiting, state != .active { download.isRequested = false }
@@ -334,7 +343,7 @@ package struct QueueState: Hashable, Sendable {
     draft.report(download: download.id, of: id)
   }
 
-  private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout Draft) {
+  private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout DecisionDraft) {
     switch workers[id]?.duty {
     case .working:
       workers[id]?.duty = .stopping(discarding: discarding)
@@ -346,130 +355,22 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func each(
-    _ ids: [String], _ draft: inout Draft,
-    _ act: (inout QueueState, Place, inout Draft) -> Void
+    _ ids: [String], _ draft: inout DecisionDraft,
+    _ act: (inout QueueState, QueueRecords.Place, inout DecisionDraft) -> Void
   ) {
     for id in ids {
-      guard let place = place(ofDownload: id) else { continue }
+      guard let place = records.place(ofDownload: id) else { continue }
       act(&self, place, &draft)
-    }
-  }
-
-  // MARK: Looking up and keeping
-
-  /// A download, as it stood when it was looked up.
-  private struct Place {
-    let record: TransactionRecord
-    let position: Int
-
-    var download: DownloadRecord { record.downloads[position] }
-  }
-
-  private func place(ofDownload id: String) -> Place? {
-    guard let transaction = DownloadRecord.transaction(ofDownload: id),
-      let record = table[transaction],
-      let position = record.downloads.firstIndex(where: { $0.id == id })
-    else { return nil }
-    return Place(record: record, position: position)
-  }
-
-  private mutating func change(
-    _ id: String, _ position: Int, _ body: (inout DownloadRecord) -> Void
-  ) {
-    guard var record = table[id] else { return }
-    body(&record.downloads[position])
-    store(record)
-  }
-
-  /// Takes `record` as it is now; all that is derived from records is kept here and in `drop`.
-  private mutating func store(_ record: TransactionRecord) {
-    unlist(table[record.id])
-    table[record.id] = record
-    if let number = record.grant?.transactionIdentifier, number != record.id {
-      granted[number, default: []].insert(record.id)
-    }
-    for place in Self.places(of: record) { line.insert(place) }
-  }
-
-  private mutating func drop(_ id: String) -> TransactionRecord? {
-    let record = table[id]
-    unlist(record)
-    table[id] = nil
-    return record
-  }
-
-  private mutating func unlist(_ record: TransactionRecord?) {
-    guard let record else { return }
-    for place in Self.places(of: record) { line.remove(place) }
-    if let number = record.grant?.transactionIdentifier, number != record.id {
-      granted[number]?.remove(record.id)
-      if granted[number]?.isEmpty == true { granted[number] = nil }
-    }
-  }
-
-  /// Where the downloads of `record` stand in line.
-  private static func places(of record: TransactionRecord) -> [WaitingLine.Place] {
-    var places: [WaitingLine.Place] = []
-    for (position, download) in record.downloads.enumerated()
-    where download.state == .waiting && download.isRequested {
-      places.append(
-        WaitingLine.Place(
-          sequence: record.sequence, position: position, transaction: record.id,
-          content: download.offer.contentIdentifier))
-    }
-    return places
-  }
-}
-
-extension QueueState {
-  /// A decision while it is being made; each transaction is saved and reported once.
-  private struct Draft {
-    var touched: Set<String> = []
-    var reportedTransactions: [String] = []
-    private(set) var reportedDownloads: [String] = []
-    private var isReported: Set<String> = []
-    var removed: [TransactionRecord] = []
-    var started: [DownloadRecord] = []
-    var effects: [QueueEffect] = []
-
-    mutating func report(transaction id: String) {
-      touched.insert(id)
-      reportedTransactions.append(id)
-    }
-
-    mutating func report(download id: String, of transaction: String) {
-      touched.insert(transaction)
-      report(downloads: [id])
-    }
-
-    mutating func report(downloads ids: [String]) {
-      for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
-    }
-
-    /// Reports come before the work that they announce, so that active is seen before finished.
-    func decision(for state: QueueState) -> QueueDecision {
-      var decision = QueueDecision()
-      let gone = Set(removed.flatMap { $0.downloads.map(\.id) })
-      let reportedDownloads = reportedDownloads.filter { !gone.contains($0) }
-      decision.changes = removed.map { .finish($0) }
-      decision.changes += touched.compactMap(state.transaction)
-        .sorted { $0.sequence < $1.sequence }.map { .save($0) }
-      if !reportedTransactions.isEmpty {
-        decision.effects.append(.reportTransactions(reportedTransactions))
-      }
-      if !reportedDownloads.isEmpty { decision.effects.append(.reportDownloads(reportedDownloads)) }
-      if !removed.isEmpty { decision.effects.append(.reportRemoved(removed)) }
-      decision.effects += effects
-      decision.effects += started.map { .startWork($0) }
-      return decision
     }
   }
 }
 
 extension ContentError {
-  static let restoreUnderWay = ContentError(
-    .restoreUnderWay, "Purchases are being restored already",
-    remedy: "Wait until the restore has finished or failed")
+  static func restoreUnderWay(_ request: String) -> ContentError {
+    ContentError(
+      .restoreUnderWay, "Purchases are being restored already",
+      remedy: "Wait until the restore has finished or failed", subject: request)
+  }
 
   static func cannotFinish(_ transaction: TransactionRecord) -> ContentError {
     ContentError(

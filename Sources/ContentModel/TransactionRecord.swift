@@ -151,6 +151,8 @@ package struct DownloadRecord: Hashable, Sendable {
   package var isRequested: Bool
   /// Whether the version stays beside the current one; nil in records of before there was a choice.
   package var keepsCurrent: Bool?
+  /// −1000 to 1000; the higher one has its turn first. Not journaled.
+  package var priority: Int32 = 0
   private var sharedError: Shared<ContentError>?
 
   package init(

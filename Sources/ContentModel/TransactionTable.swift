@@ -40,14 +40,18 @@ struct TransactionTable: Hashable, Sendable {
   }
 }
 
-/// Downloads that were asked for and wait for their turn, in the queue's order.
+/// Downloads that were asked for and wait for their turn, by priority and in the queue's order.
 struct WaitingLine: Hashable, Sendable {
   struct Place: Hashable, Sendable {
+    let priority: Int32
     /// The transaction's, then the download's within it.
     let sequence: Int
     let position: Int
     let transaction: String
     let content: ProductIdentifier
+
+    /// What the line is sorted by.
+    fileprivate var rank: (Int32, Int, Int) { (-priority, sequence, position) }
   }
 
   private(set) var places: [Place] = []
@@ -69,7 +73,7 @@ struct WaitingLine: Hashable, Sendable {
     while low < high {
       let middle = (low + high) / 2
       let other = places[middle]
-      if (other.sequence, other.position) < (place.sequence, place.position) {
+      if other.rank < place.rank {
         low = middle + 1
       } else {
         high = middle

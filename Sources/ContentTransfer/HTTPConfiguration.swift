@@ -85,19 +85,20 @@ extension HTTPConfiguration {
 }
 
 /// How much is transferred at once, and how fast.
-package struct TransferLimits: Hashable, Sendable {
+public struct TransferLimits: Hashable, Sendable {
   /// Requests at once.
-  package var connections = 16
+  public var connections = 16
   /// Requests at once to one origin.
-  package var connectionsPerHost = 8
+  public var connectionsPerHost = 8
   /// Requests at once for one package.
-  package var connectionsPerTransfer = 4
+  public var connectionsPerTransfer = 4
   /// Bytes a second in all; nil for no limit.
-  package var bytesPerSecond: Int64?
+  public var bytesPerSecond: Int64?
   /// Bytes a second from one origin; nil for no limit.
-  package var bytesPerSecondPerHost: Int64?
+  public var bytesPerSecondPerHost: Int64?
   /// Bytes of buffers that transfers may hold together; one may always go on.
-  package var memory = 64 << 20
+  public var memory = 64 << 20
 
-  package init() {}
+  /// The defaults.
+  public init() {}
 }

@@ -40,7 +40,7 @@ package struct HTTPResponse: Sendable {
 extension HTTPSession {
   /// Fetches a small answer and returns it with any status that is final, such as 404.
   ///
-  /// Blocks.   /// A connection that fails and a status that another attempt may change (408, 425, 429, 5xx) are
+  /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429, 5xx) are
   /// tried again as the retry policy has it. Throws the last of them, `limitExceeded` for a body
   /// that is longer than `limit`, `timedOut` at the deadline unless
   /// a fault was what kept it, `stopped` when the ticket is cancelled.

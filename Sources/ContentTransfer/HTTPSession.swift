@@ -11,6 +11,7 @@ package final class HTTPSession: Sendable {
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   let health: MirrorHealth
+  let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 
   /// Creates a session, which connects to nobody yet.

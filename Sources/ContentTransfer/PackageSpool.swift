@@ -10,8 +10,6 @@ package import FileIO
 package final class PackageSpool {
   /// The spool's name in its staging folder.
   package static let fileName = "package"
-  /// How often a piece is fetched before the download fails.
-  package static let attemptsPerPiece = 5
 
   private let file: File
   private let package: SignedFile
@@ -58,35 +56,21 @@ package final class PackageSpool {
     }
   }
 
-  /// Fetches what is missing; `progress` gets the bytes of each piece once it is verified.
+  /// Fetches what is missing; `progress` gets the bytes of each piece once it is there.
   ///
-  /// Throws `pieceDamaged` when a piece stays wrong, what the source throws, and what `progress`
-  /// throws, which is how a caller stops it. What was verified stays.
-  package func fetchMissing(from source: any PieceSource, progress: (Int64) throws -> Void) throws {
-    guard hasBlock.contains(false) else { return }
-    let reader = try source.open(package)
-    for number in hasBlock.indices where !hasBlock[number] {
-      loaded = nil
-      let piece = try fetchRight(number, from: reader)
-      try file.write(UnsafeRawBufferPointer(piece), at: index.range(ofBlock: number).lowerBound)
-      hasBlock[number] = true
-      try progress(length(of: number))
+  /// Throws what the source throws, such as `pieceDamaged` when a piece stays wrong, and what
+  /// `progress` throws, which is how a caller stops it, beside cancelling `ticket`. What was
+  /// verified stays.
+  package func fetchMissing(
+    from source: any PieceSource, ticket: TransferTicket, progress: (Int64) throws -> Void
+  ) throws {
+    let missing = hasBlock.indices.filter { !hasBlock[$0] }
+    guard !missing.isEmpty else { return }
+    try source.fetch(missing.map(index.piece), of: package, ticket: ticket) { piece, bytes in
+      try file.write(bytes, at: piece.offset)
+      hasBlock[Int(piece.offset / Int64(index.blockLength))] = true
+      try progress(Int64(piece.length))
     }
-  }
-
-  private func fetchRight(_ number: Int, from reader: any PieceReader) throws
-    -> UnsafeMutableRawBufferPointer
-  {
-    for _ in 0..<Self.attemptsPerPiece {
-      let piece = try piece(number) { try reader.read(into: $0, at: $1) }
-      if let piece, try isRight(number)(piece) { return piece }
-    }
-    let range = index.range(ofBlock: number)
-    throw ContentError(
-      .pieceDamaged,
-      "Bytes \(range.lowerBound) to \(range.upperBound - 1) of \(package.path) differ from the signed index, \(Self.attemptsPerPiece) times",
-      remedy: "Ask the store's owner to publish the package again; start the download again then",
-      subject: package.path)
   }
 
   /// The bytes of block `number` as `read` finds them in `buffer`; nil when there are too few.

@@ -1,43 +1,18 @@
 package import ContentModel
-package import FileIO
 
-/// Where the bytes of a store's files come from; nothing that it hands over is trusted.
+/// Where the pieces of a store's files come from.
 package protocol PieceSource: Sendable {
-  /// Opens `file`; throws `storeMissing` when it is not there. Blocking; from any thread.
-  func open(_ file: SignedFile) throws -> any PieceReader
-}
-
-/// One file of a store, read piece by piece.
-package protocol PieceReader: AnyObject {
-  /// Fills `buffer` with the bytes from `offset` on; returns how many there were. Blocking.
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
-}
-
-/// A store that is a folder: `file://`, a mount, a network share.
-package struct FolderPieceSource: PieceSource {
-  private let store: Directory
-
-  package init(store: Directory) { self.store = store }
-
-  package func open(_ file: SignedFile) throws -> any PieceReader {
-    let components = file.path.split(separator: "/").map(String.init)
-    guard let name = components.last else { throw ContentError.notInStore(file.path, store.path) }
-    do {
-      return FolderPieceReader(try store.directory(at: components.dropLast()).file(name))
-    } catch let error as ContentError where error.code == .fileMissing {
-      throw ContentError.notInStore(file.path, store.path)
-    }
-  }
-}
-
-private final class FolderPieceReader: PieceReader {
-  private let file: File
-
-  init(_ file: consuming File) { self.file = file }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try file.read(into: buffer, at: offset)
-  }
+  /// Fetches `pieces` of `file` and hands each over once it is verified, in any order.
+  ///
+  /// Blocks; `deliver` is called on the caller's thread, one call at a time, with bytes that are
+  /// those of the signed digest and end with the call. What `deliver` throws ends the fetch. Throws
+  /// `storeMissing` when the file is nowhere, `pieceDamaged` when a piece stays wrong, `stopped`
+  /// soon after `ticket` was cancelled, and network and server errors. What was handed over before
+  /// an error was right.
+  func fetch(
+    _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
+    deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+  ) throws
 }
 
 extension ContentError {
@@ -45,5 +20,13 @@ extension ContentError {
     ContentError(
       .storeMissing, "The store \(store) promises \(path), which is not there",
       remedy: "Ask the store's owner to publish it again", subject: path)
+  }
+
+  static func damaged(_ piece: Piece, of file: SignedFile, attempts: Int) -> ContentError {
+    ContentError(
+      .pieceDamaged,
+      "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) differ from the signed index, \(attempts) times",
+      remedy: "Ask the store's owner to publish the package again; start the download again then",
+      subject: file.path)
   }
 }

@@ -25,7 +25,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     // What was answered.
     case status(Int), redirectRefused, tooManyRedirects
     case encoded(String), unexpectedType(String), wrongLength(Int64)
-    case rangeIgnored, rangeUnclear, rangeElsewhere, rangeRefused, changed
+    case rangeIgnored, rangeUnclear, rangeElsewhere, rangeRefused, otherValidator
     // What the digest says.
     case damaged
   }
@@ -40,6 +40,8 @@ package struct TransferFault: Error, Hashable, Sendable {
     case later
     /// The same mirror at once, asked for the whole file instead of a range.
     case wholeFile
+    /// The same mirror at once, without naming the version that is expected.
+    case plainRange
   }
 
   /// What may help, decided here and nowhere else.
@@ -47,12 +49,13 @@ package struct TransferFault: Error, Hashable, Sendable {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
     case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
-      .redirectRefused, .tooManyRedirects, .changed, .damaged, .wrongLength, .unexpectedType,
+      .redirectRefused, .tooManyRedirects, .damaged, .wrongLength, .unexpectedType,
       .encoded:
       .otherMirror
     case .status(let status): Self.isTemporary(status) ? .later : .otherMirror
     case .network, .garbled, .stalled, .cutShort, .headersTooLong: .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
+    case .otherValidator: .plainRange
     }
   }
 
@@ -92,6 +95,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case .rangeUnclear: "range unclear"
     case .rangeElsewhere: "other range"
     case .rangeRefused: "range refused"
+    case .otherValidator: "other validator"
     default: "\(kind)"
     }
   }
@@ -160,7 +164,7 @@ extension ContentError {
       return (.answerUnusable, "\(url) has \(length) bytes, not those that are signed", owner)
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused:
       return (.answerUnusable, "\(url) was answered with another range than asked for", owner)
-    case .changed:
+    case .otherValidator:
       return (.answerUnusable, "\(url) is not the file that is signed", owner)
     case .damaged:
       return (

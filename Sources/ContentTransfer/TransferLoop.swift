@@ -130,15 +130,16 @@ final class TransferLoop: @unchecked Sendable {
       return inbox.commands
     }
     for command in commands { carryOut(command) }
+    // What is given up makes room for what starts.
     let now = clock.uptime()
+    giveUpDue(now)
     startDue(now)
     continueDue(now)
-    giveUpDue(now)
     var count: Int32 = 0
     curl_multi_perform(multi, &count)
     // Ends make room for starts, so they are looked at before anything waits.
-    guard !readEnds(multi) else { return }
-    curl_multi_poll(multi, nil, 0, patience(), nil)
+    guard !readEnds(multi), !isClosing else { return }
+    curl_multi_poll(multi, nil, 0, patience(since: now), nil)
   }
 
   private func carryOut(_ command: Command) {
@@ -158,10 +159,10 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Milliseconds until something of ours is due; libcurl minds its own timers and sockets.
-  private func patience() -> Int32 {
-    let now = clock.uptime()
-    var instant = schedule.nextInstant(after: now) ?? .infinity
+  /// Milliseconds until something of ours is due that was not at `turn`, when all that was due was
+  /// done; libcurl minds its own timers and sockets.
+  private func patience(since turn: Double) -> Int32 {
+    var instant = schedule.nextInstant(after: turn) ?? .infinity
     for exchange in running.values {
       instant = min(instant, exchange.limitedUntil ?? exchange.stallGuard.deadline)
       instant = min(instant, exchange.request.deadline ?? .infinity)
@@ -170,7 +171,7 @@ final class TransferLoop: @unchecked Sendable {
       instant = min(instant, exchange.request.deadline ?? .infinity)
     }
     // An hour, because a thread that waits for nothing in particular may as well look.
-    return Int32(min(3_600_000, max(0, ((instant - now) * 1000).rounded(.up))))
+    return Int32(min(3_600_000, max(0, ((instant - clock.uptime()) * 1000).rounded(.up))))
   }
 
   private func endAll(_ fault: TransferFault) {

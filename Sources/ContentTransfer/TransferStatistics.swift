@@ -1,34 +1,50 @@
 import Synchronization
 
 /// What transfers did, in bytes, counts and seconds; of one ticket, or of a whole session.
-package struct TransferStatistics: Hashable, Codable, Sendable {
+public struct TransferStatistics: Hashable, Codable, Sendable {
   /// Body bytes that came over the network, right or not.
-  package var bytesReceived: Int64 = 0
+  public var bytesReceived: Int64 = 0
   /// Bytes that were verified and handed over.
-  package var bytesFetched: Int64 = 0
+  public var bytesFetched: Int64 = 0
   /// Bytes that were there from before, as whoever keeps them says.
-  package var bytesReused: Int64 = 0
+  public var bytesReused: Int64 = 0
   /// Requests that were sent, redirects not counted.
-  package var requests = 0
+  public var requests = 0
   /// Requests that failed, by the fault's short name, such as `status 503`.
-  package var failures: [String: Int] = [:]
+  public var failures: [String: Int] = [:]
   /// Verified bytes by the origin that sent them.
-  package var bytesByHost: [String: Int64] = [:]
+  public var bytesByHost: [String: Int64] = [:]
   /// The protocol of the last answer, such as `HTTP/2`.
-  package var protocolName: String?
+  public var protocolName: String?
   /// Seconds from a request to the first byte of its answer, of the first answer.
-  package var timeToFirstByte: Double?
+  public var timeToFirstByte: Double?
   /// Seconds in which at least one request of the ticket was under way.
-  package var activeSeconds = 0.0
+  public var activeSeconds = 0.0
 
-  package init() {}
+  /// Nothing was done yet.
+  public init() {}
 
   /// Bytes that came and could not be used: of wrong pieces, of broken-off ones, of error pages.
-  package var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
+  public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
   /// Requests that were made again after a failure.
-  package var retries: Int { failures.values.reduce(0, +) }
+  public var retries: Int { failures.values.reduce(0, +) }
   /// Verified bytes a second while a request was under way; nil before anything was.
-  package var rate: Double? { activeSeconds > 0 ? Double(bytesFetched) / activeSeconds : nil }
+  public var rate: Double? { activeSeconds > 0 ? Double(bytesFetched) / activeSeconds : nil }
+}
+
+extension TransferStatistics {
+  /// Takes up what another ticket's transfers did after this one's.
+  package mutating func add(_ other: TransferStatistics) {
+    bytesReceived += other.bytesReceived
+    bytesFetched += other.bytesFetched
+    bytesReused += other.bytesReused
+    requests += other.requests
+    failures.merge(other.failures, uniquingKeysWith: +)
+    bytesByHost.merge(other.bytesByHost, uniquingKeysWith: +)
+    protocolName = other.protocolName ?? protocolName
+    timeToFirstByte = timeToFirstByte ?? other.timeToFirstByte
+    activeSeconds += other.activeSeconds
+  }
 }
 
 /// Where statistics are written down while transfers run; from any thread.

@@ -1,5 +1,5 @@
-package import ContentModel
-package import FoundationEssentials
+public import ContentModel
+public import FoundationEssentials
 import Synchronization
 
 /// One download's handle on its transfers: stops them, changes their priority, says how they go.
@@ -131,16 +131,16 @@ package enum TransferStatus: Hashable, Sendable {
 }
 
 /// Why a transfer waits, and until when.
-package struct TransferWait: Hashable, Sendable {
+public struct TransferWait: Hashable, Sendable {
   /// What it waits for.
-  package let reason: Reason
+  public let reason: Reason
   /// When it goes on at the latest, unless something else keeps it then; nil when nobody knows.
-  package let until: Date?
+  public let until: Date?
   /// Where it goes on.
-  package let host: String
+  public let host: String
 
   /// What a transfer waits for.
-  package enum Reason: Hashable, Sendable {
+  public enum Reason: Hashable, Sendable {
     /// Its turn: as many requests are under way as may be.
     case turn
     /// Its turn at the host: as many requests to it are under way as may be.

@@ -25,6 +25,12 @@ package struct File: ~Copyable, Sendable {
     return FileStatus(status)
   }
 
+  /// A second descriptor of the open file, for a C library that takes one and closes it.
+  package func duplicatedDescriptor() throws -> Int32 {
+    try fileSystem.check(.open, path)
+    return try fileSystem.retrying(.open, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+  }
+
   // MARK: Reading
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the file's end.

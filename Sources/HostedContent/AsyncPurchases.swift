@@ -67,27 +67,18 @@ extension PaymentQueue {
   ///
   /// Throws the error of the first that failed; the others go on.
   public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
-    let downloads = transaction.downloads
-    guard !downloads.isEmpty else { return [] }
-    var awaited = AwaitedDownloads(downloads.filter { $0.state != .finished })
-    if !awaited.left.isEmpty {
-      do {
-        let begin = { () throws -> Void? in
-          // Of one that is gone nothing is reported any more.
-          guard self.isUnfinished(transaction) else { throw awaited.cancelled }
-          self.start(Array(awaited.left))
-          return nil
-        }
-        try await first(begin: begin) { report -> Void? in
-          try awaited.take(report, of: transaction)
-          return awaited.left.isEmpty ? () : nil
-        }
-      } catch is CancellationError {
-        cancel(Array(awaited.left))
-        throw CancellationError()
-      }
+    var awaited = AwaitedDownloads(of: transaction)
+    guard !awaited.left.isEmpty else { return awaited.folders }
+    do {
+      let signals = signals(starting: Array(awaited.left))
+      // Of one that is gone nothing is reported any more.
+      guard isUnfinished(transaction) else { throw awaited.cancelled }
+      for await signal in signals where try awaited.take(signal) { return awaited.folders }
+      throw CancellationError()
+    } catch is CancellationError {
+      cancel(Array(awaited.left))
+      throw CancellationError()
     }
-    return downloads.compactMap(\.contentURL)
   }
 
   /// Finishes a transaction and waits until it is gone for good; one that is gone already is fine.
@@ -112,23 +103,18 @@ extension PaymentQueue {
   public func restore(withApplicationUsername account: String? = nil) async throws
     -> [PaymentTransaction]
   {
-    let before = Set(transactions)
-    var restored: [PaymentTransaction] = []
+    var id = ""
     let begin = { () -> [PaymentTransaction]? in
-      self.restoreCompletedTransactions(withApplicationUsername: account)
+      id = self.restoreCompletedTransactions(withApplicationUsername: account)
       return nil
     }
     return try await first(begin: begin) { report in
       switch report {
-      case .transactions(let transactions):
-        restored += transactions.filter {
-          $0.isOfHistory && !before.contains($0) && !restored.contains($0)
-        }
-        return nil
-      case .restoreEnded(let error?): throw error
-      case .restoreEnded(nil): return restored
-      case .failure(let error) where error.code == .restoreUnderWay: throw error
-      case .failure, .downloads, .removed: return nil
+      case .restoreEnded(let result) where result.identifier == id:
+        if let error = result.error { throw error }
+        return result.transactions
+      case .failure(let error) where error.subject == id: throw error
+      case .restoreEnded, .failure, .transactions, .downloads, .removed: return nil
       }
     }
   }
@@ -136,13 +122,6 @@ extension PaymentQueue {
   /// Whether the end of `transaction` is still to be reported to those who observe by now.
   fileprivate func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
     delivery.isUnfinished(transaction)
-  }
-}
-
-extension PaymentTransaction {
-  /// Whether a restore brought it, rather than an update, which says what becomes of `current`.
-  fileprivate var isOfHistory: Bool {
-    transactionState == .restored && downloads.allSatisfy { $0.record.keepsCurrent == nil }
   }
 }
 
@@ -154,7 +133,7 @@ extension Download {
     var reports = queue?.reports ?? AsyncStream { $0.finish() }
     // Of one that is gone nothing is reported any more.
     if queue?.isUnfinished(transaction) != true { reports = AsyncStream { $0.finish() } }
-    return AsyncStream(bufferingPolicy: .bufferingNewest(32)) { continuation in
+    return AsyncStream { continuation in
       continuation.yield(DownloadUpdate(self))
       let task = Task { [reports] in
         for await report in reports {
@@ -196,41 +175,46 @@ extension QueueReport {
   }
 }
 
-/// Downloads whose end is waited for.
+/// A transaction's downloads, until all are installed.
 private struct AwaitedDownloads {
+  private let transaction: PaymentTransaction
   private(set) var left: Set<Download>
-  /// Those that were seen on their way; a failure that is reported before is of an earlier attempt.
-  private var moved: Set<Download> = []
+  /// Whether they were started; a failure that was reported before is of an earlier attempt.
+  private var hasBegun = false
 
-  init(_ downloads: [Download]) { left = Set(downloads) }
+  init(of transaction: PaymentTransaction) {
+    self.transaction = transaction
+    left = Set(transaction.downloads.filter { $0.state != .finished })
+  }
+
+  var folders: [URL] { transaction.downloads.compactMap(\.contentURL) }
 
   /// What those that are left end with when their transaction goes.
   var cancelled: any Error {
     left.first.map { ContentError.downloadCancelled($0.contentIdentifier) } ?? CancellationError()
   }
 
-  /// Takes out what is finished; throws what one of them failed with.
-  mutating func take(_ report: QueueReport, of transaction: PaymentTransaction) throws {
-    switch report {
-    case .downloads(let updates):
+  /// Takes out what is finished; true when nothing is left, throws what one of them failed with.
+  mutating func take(_ signal: StreamSignal) throws -> Bool {
+    switch signal {
+    case .begun: hasBegun = true
+    case .report(.downloads(let updates)):
       for update in updates where left.contains(update.download) { try take(update) }
-    case .removed(let removed):
+    case .report(.removed(let removed)):
       if removed.contains(transaction), !left.isEmpty { throw cancelled }
-    case .transactions, .failure, .restoreEnded: break
+    case .report(.transactions), .report(.failure), .report(.restoreEnded): break
     }
+    return left.isEmpty
   }
 
   private mutating func take(_ update: DownloadUpdate) throws {
     switch update.state {
     case .finished: left.remove(update.download)
-    case .waiting, .active: moved.insert(update.download)
     case .failed:
-      if moved.contains(update.download), let error = update.error { throw error }
+      if hasBegun, let error = update.error { throw error }
     case .cancelled:
-      if moved.contains(update.download) {
-        throw ContentError.downloadCancelled(update.download.contentIdentifier)
-      }
-    case .paused: break
+      if hasBegun { throw ContentError.downloadCancelled(update.download.contentIdentifier) }
+    case .waiting, .active, .paused: break
     }
   }
 }

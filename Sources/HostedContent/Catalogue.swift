@@ -19,13 +19,13 @@ package final class Catalogue: Sendable {
     self.initialRoot = initialRoot
   }
 
-  /// The catalogue of `store`, trusted by `trustedRoot` or else by a local store's own root.
+  /// The catalogue of `store`, trusted by `trustedRoot` or else by a root that it vouches for.
   convenience init(
-    of store: StoreLocation, trustedRoot: [UInt8]?, trustFolder: Directory,
+    of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory,
     now: @escaping @Sendable () -> Date
   ) {
     self.init(
-      client: TrustClient(trustFolder: trustFolder, fetcher: StoreFetcher(store: store), now: now),
+      client: TrustClient(trustFolder: trustFolder, fetcher: store, now: now),
       initialRoot: { try trustedRoot ?? store.ownRoot() })
   }
 

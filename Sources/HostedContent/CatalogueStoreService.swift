@@ -14,9 +14,11 @@ final class CatalogueStoreService: StoreService {
   // The catalogue blocks while it reads; that must not hold up a thread of the task pool.
   private let serial = DispatchQueue(label: "hostedcontent.catalogue")
 
-  init(_ configuration: PaymentQueue.Configuration, libraryFolder: Directory) throws {
+  init(
+    _ configuration: PaymentQueue.Configuration, store: StoreAccess, libraryFolder: Directory
+  ) throws {
     catalogue = Catalogue(
-      of: configuration.store, trustedRoot: configuration.trustedRoot,
+      of: store, trustedRoot: configuration.trustedRoot,
       trustFolder: try libraryFolder.createDirectory("trust"), now: configuration.clock.now)
     clock = configuration.clock
     receiptKey = configuration.receiptKey

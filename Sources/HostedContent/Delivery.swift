@@ -22,7 +22,7 @@ final class Delivery: Sendable {
     }
 
     /// What waits for the delivery queue, in its order.
-    var outbox: [Letter] = []
+    var outbox = Outbox()
     /// When the delivery queue will look into it; nil when nobody has asked it to.
     var expected: DispatchTime?
     /// When changes of downloads were told last.
@@ -35,13 +35,13 @@ final class Delivery: Sendable {
     var streams: [StreamObserver]? = []
     /// Called when the seller says that content may have changed; false for never again.
     var onContentPublished: [@Sendable () -> Bool] = []
-  }
 
-  /// Something to be told; only neighbours of one kind are merged, so that nothing changes places.
-  fileprivate enum Letter {
-    case changes(WaitingReports)
-    case progress([String: DownloadProgress])
-    case call(@Sendable () -> Void)
+    /// When somebody is still to be asked to look into the outbox.
+    mutating func expect() -> DispatchTime? {
+      guard let time = outbox.nextDue, expected.map({ time < $0 }) ?? true else { return nil }
+      expected = time
+      return time
+    }
   }
 
   private struct WeakObserver {
@@ -159,16 +159,14 @@ final class Delivery: Sendable {
 
   // MARK: What the seller says
 
-  /// Reports that a restore finished, or failed.
-  func report(restoreEnded error: ContentError?) {
+  /// Reports how a restore ended; `found` are those of its transactions that are unfinished.
+  func report(_ end: RestoreEnd, found records: [TransactionRecord]) {
     deliver {
-      self.tell { queue, observer in
-        if let error {
-          observer.paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error)
-        } else {
-          observer.paymentQueueRestoreCompletedTransactionsFinished(queue)
-        }
-      }
+      let result = RestoreResult(
+        identifier: end.request,
+        transactions: records.map { PaymentTransaction(report: self.updated($0)) },
+        error: end.error)
+      self.tell { $1.paymentQueue($0, restoreEndedWith: result) }
     }
   }
 
@@ -233,22 +231,24 @@ final class Delivery: Sendable {
 
   // MARK: Reports
 
-  /// Hands a report over, behind all that were before it.
-  private func deliver(_ body: @escaping @Sendable () -> Void) {
-    send { _ in (.call(body), .now()) }
+  /// Hands a call over, behind all that was reported before it.
+  func deliver(_ body: @escaping @Sendable () -> Void) { send(.call(body), of: []) }
+
+  /// Puts a letter into the outbox and sees to it that somebody looks by its time, `pause` after
+  /// the last call about changes for one that may wait.
+  private func send(
+    _ letter: Outbox.Letter, of ids: some Collection<String>,
+    after pause: DispatchTimeInterval? = nil
+  ) {
+    let time: DispatchTime? = state.withLock { state in
+      let now = DispatchTime.now()
+      state.outbox.put(letter, of: ids, due: pause.map { max(now, state.lastTold + $0) } ?? now)
+      return state.expect()
+    }
+    look(at: time)
   }
 
-  /// Puts a letter into the outbox and sees to it that somebody looks by its time.
-  ///
-  /// `write` may take the last letter out of the outbox, to merge it into its own.
-  private func send(_ write: (inout State) -> (letter: Letter, time: DispatchTime)) {
-    let time: DispatchTime? = state.withLock { state in
-      let (letter, time) = write(&state)
-      state.outbox.append(letter)
-      if let expected = state.expected, expected <= time { return nil }
-      state.expected = time
-      return time
-    }
+  private func look(at time: DispatchTime?) {
     guard let time else { return }
     if time <= .now() {
       target.async { self.empty() }
@@ -257,18 +257,21 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Tells what is in the outbox; on the delivery queue.
+  /// Tells what is due; on the delivery queue.
   private func empty() {
-    let letters = state.withLock { state in
+    let (letters, time) = state.withLock { state in
+      let now = DispatchTime.now()
+      let letters = state.outbox.take(at: now)
+      if letters.contains(where: \.isChanges) { state.lastTold = now }
       state.expected = nil
-      if state.outbox.contains(where: \.isChanges) { state.lastTold = .now() }
-      defer { state.outbox = [] }
-      return state.outbox
+      return (letters, state.expect())
     }
+    look(at: time)
     for letter in letters {
       switch letter {
+      case .transactions(let records): tell(records)
       case .changes(let reports): tell(reports)
-      case .progress(let progress): tell(progress)
+      case .removed(let records): tell(removed: records)
       case .call(let body): body()
       }
     }
@@ -276,10 +279,12 @@ final class Delivery: Sendable {
 
   /// Reports transactions that were added or changed state.
   func report(transactions records: [TransactionRecord]) {
-    deliver {
-      let handles = records.map { PaymentTransaction(report: self.updated($0)) }
-      self.tell { $1.paymentQueue($0, updatedTransactions: handles) }
-    }
+    send(.transactions(records), of: records.map(\.id))
+  }
+
+  private func tell(_ records: [TransactionRecord]) {
+    let handles = records.map { PaymentTransaction(report: updated($0)) }
+    tell { $1.paymentQueue($0, updatedTransactions: handles) }
   }
 
   /// Reports the downloads named `ids` of transactions that stand as `records` say.
@@ -287,72 +292,58 @@ final class Delivery: Sendable {
   /// At once when little happens; when much does, what changed within a few milliseconds shares a
   /// call, so that a thousand downloads do not make thousands of calls a second.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
-    send { state in
-      var reports = WaitingReports()
-      if case .changes(let waiting) = state.outbox.last {
-        reports = waiting
-        state.outbox.removeLast()
-      }
-      reports.add(ids, of: records)
-      return (.changes(reports), max(.now(), state.lastTold + Self.pause))
-    }
+    send(
+      .changes(WaitingReports(ids, of: records)), of: records.map(\.id), after: Self.pause)
   }
 
-  /// The least time between two calls about changed downloads, unless something else is told.
+  /// The least time between two calls about changed downloads, but for what must be told before
+  /// something else.
   private static let pause = DispatchTimeInterval.milliseconds(20)
+
+  /// Reports how far downloads are; those whose transactions are gone are passed over.
+  func report(progress: [String: DownloadProgress]) {
+    let ids = progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) }
+    send(.changes(WaitingReports(progress: progress)), of: ids, after: Self.pause)
+  }
 
   private func tell(_ reports: WaitingReports) {
     for call in reports.calls {
-      let wanted = Set(call.downloads)
-      let downloads = call.records
-        .flatMap { PaymentTransaction(report: updated($0)).downloads }
-        .filter { wanted.contains($0.id) }
+      let downloads = downloads(of: call)
       if !downloads.isEmpty { tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
     }
   }
 
-  /// Reports how far downloads are; those whose transactions are gone are passed over.
-  ///
-  /// While an observer blocks, newer progress takes the place of what waits, so that nothing piles
-  /// up before the reports that follow; it never moves before a report that was handed over.
-  func report(progress: [String: DownloadProgress]) {
-    send { state in
-      var merged = progress
-      if case .progress(let waiting) = state.outbox.last {
-        merged = waiting.merging(progress) { $1 }
-        state.outbox.removeLast()
-      }
-      return (.progress(merged), .now())
+  /// The downloads that `call` tells, with their handles brought to what it says.
+  private func downloads(of call: WaitingReports.Call) -> [Download] {
+    let changed = Set(call.downloads)
+    var downloads = call.records.map { PaymentTransaction(report: updated($0)) }
+      .flatMap(\.downloads).filter { changed.contains($0.id) }
+    for download in self.downloads(call.progress.keys) {
+      guard let progress = call.progress[download.id] else { continue }
+      download.report.update(progress, of: download.id)
+      if download.state == .active, !changed.contains(download.id) { downloads.append(download) }
     }
+    return downloads
   }
 
-  private func tell(_ progress: [String: DownloadProgress]) {
-    var moved: [Download] = []
-    for transaction in owners(of: progress.keys) {
-      for download in transaction.downloads {
-        guard let progress = progress[download.id] else { continue }
-        transaction.report.update(progress, of: download.id)
-        if download.state == .active { moved.append(download) }
-      }
-    }
-    if !moved.isEmpty { tell { $1.paymentQueue($0, updatedDownloads: moved) } }
-  }
-
-  /// The transactions of downloads, in the queue's order; no others are looked at.
-  private func owners(of downloads: some Sequence<String>) -> [PaymentTransaction] {
-    let ids = Set(downloads.compactMap { DownloadRecord.transaction(ofDownload: $0) })
-    let reports = state.withLock { state in ids.compactMap { state.reports[$0] } }
+  /// Downloads of unfinished transactions, in the queue's order; no others are looked at.
+  private func downloads(_ ids: some Collection<String>) -> [Download] {
+    guard !ids.isEmpty else { return [] }
+    let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
+    let reports = state.withLock { state in owners.compactMap { state.reports[$0] } }
     return reports.map { ($0.record.sequence, $0) }.sorted { $0.0 < $1.0 }
-      .map { PaymentTransaction(report: $1) }
+      .flatMap { PaymentTransaction(report: $1).downloads }
   }
 
   /// Reports transactions that were finished.
   func report(removed records: [TransactionRecord]) {
-    deliver {
-      let handles = records.map { PaymentTransaction(report: self.updated($0)) }
-      self.state.withLock { state in records.forEach { state.reports[$0.id] = nil } }
-      self.tell { $1.paymentQueue($0, removedTransactions: handles) }
-    }
+    send(.removed(records), of: records.map(\.id))
+  }
+
+  private func tell(removed records: [TransactionRecord]) {
+    let handles = records.map { PaymentTransaction(report: updated($0)) }
+    state.withLock { state in records.forEach { state.reports[$0.id] = nil } }
+    tell { $1.paymentQueue($0, removedTransactions: handles) }
   }
 
   /// Reports something that could not be done.
@@ -373,7 +364,7 @@ final class Delivery: Sendable {
   }
 }
 
-extension Delivery.Letter {
+extension Outbox.Letter {
   fileprivate var isChanges: Bool {
     if case .changes = self { true } else { false }
   }

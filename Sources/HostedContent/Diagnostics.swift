@@ -1,4 +1,5 @@
 import ContentModel
+public import ContentTransfer
 public import FoundationEssentials
 import Synchronization
 
@@ -34,6 +35,8 @@ public struct QueueStatistics: Hashable, Codable, Sendable {
   public internal(set) var bytesFetched: Int64 = 0
   /// Bytes of archives that an earlier attempt had fetched.
   public internal(set) var bytesReused: Int64 = 0
+  /// What the transfers of downloads that ended did.
+  public internal(set) var transfers = TransferStatistics()
   /// Times that the queue's journal was written; each is one sync.
   public internal(set) var journalCommits = 0
   /// Times that it could not be written.
@@ -122,8 +125,8 @@ final class Diagnostics: Sendable {
       }
     case .purchaseAnswered(let id, let outcome): tell(id, outcome)
     case .restoreRequested: tell(.info, "restore begun")
-    case .restoreEnded(nil): tell(.info, "restore finished")
-    case .restoreEnded(let error?):
+    case .restoreEnded(_, nil): tell(.info, "restore finished")
+    case .restoreEnded(_, let error?):
       tell(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }
     case .startRequested(let ids): tell("start requested", ids)
     case .pauseRequested(let ids): tell("pause requested", ids)
@@ -134,6 +137,7 @@ final class Diagnostics: Sendable {
     case .workEnded(let id, .stopped): tell(.info, "download stopped") { ["download": id] }
     case .workEnded(let id, .failed(let error)):
       tell(.error, "download failed") { ["download": id, "error": "\(error.code.rawValue)"] }
+    case .priorityChanged(let ids, _): tell("priority changed", ids)
     case .activeLimitChanged(let limit):
       tell(.info, "active limit changed") { ["limit": "\(limit)"] }
     }

@@ -1,4 +1,5 @@
 public import ContentModel
+public import ContentTransfer
 public import FoundationEssentials
 
 /// A content package on its way into the library: a handle that shows what was reported last.
@@ -37,6 +38,26 @@ public struct Download: Sendable, Identifiable {
     case .waiting, .paused, .failed, .cancelled: Self.unknownTimeRemaining
     }
   }
+
+  /// What is done for it now; nil unless it is active.
+  public var phase: DownloadPhase? {
+    guard record.state == .active else { return nil }
+    return report.progress(of: id)?.activity.phase ?? .preparing
+  }
+
+  /// Why it waits, and until when; nil unless it is active and its phase is `.waiting`.
+  public var wait: TransferWait? {
+    guard record.state == .active else { return nil }
+    return report.progress(of: id)?.activity.wait
+  }
+
+  /// What its transfers did in the last attempt, as reported last.
+  public var statistics: TransferStatistics {
+    report.progress(of: id)?.statistics ?? TransferStatistics()
+  }
+
+  /// Downloads of higher priority get their turn and their bytes first; see `setPriority`.
+  public var priority: Int { Int(record.priority) }
 
   /// What `timeRemaining` is while it is unknown: −1.
   public static let unknownTimeRemaining: Double = -1

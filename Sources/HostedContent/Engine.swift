@@ -29,8 +29,14 @@ final class Engine: @unchecked Sendable {
   private var isClosed = false
   private let closing = Atomic(false)
 
+  private struct Wish {
+    let event: QueueEvent
+    /// Called when the event was decided, before anything of it is reported.
+    var onDecided: (@Sendable () -> Void)?
+  }
+
   private struct Inbox {
-    var events: [QueueEvent] = []
+    var wishes: [Wish] = []
     /// Whether the serial queue will look into it.
     var isExpected = false
   }
@@ -54,9 +60,12 @@ final class Engine: @unchecked Sendable {
   }
 
   /// Takes an event from any thread; it is handled soon, in the order of submission.
-  func submit(_ event: QueueEvent) {
+  ///
+  /// `onDecided` is called after everything that was decided before was handed to `delivery`, and
+  /// before anything of this event is; never when the event is dropped.
+  func submit(_ event: QueueEvent, onDecided: (@Sendable () -> Void)? = nil) {
     let isExpected = inbox.withLock { inbox in
-      inbox.events.append(event)
+      inbox.wishes.append(Wish(event: event, onDecided: onDecided))
       defer { inbox.isExpected = true }
       return inbox.isExpected
     }
@@ -99,32 +108,32 @@ final class Engine: @unchecked Sendable {
   // MARK: Deciding
 
   private func handleWaiting() {
-    let (events, isMore) = inbox.withLock { inbox in
-      let group = Array(inbox.events.prefix(Self.groupLimit))
-      inbox.events.removeFirst(group.count)
-      inbox.isExpected = !inbox.events.isEmpty
+    let (wishes, isMore) = inbox.withLock { inbox in
+      let group = Array(inbox.wishes.prefix(Self.groupLimit))
+      inbox.wishes.removeFirst(group.count)
+      inbox.isExpected = !inbox.wishes.isEmpty
       return (group, inbox.isExpected)
     }
     if !isClosed {
-      if events.count == 1 || !handleTogether(events) { events.forEach(handle) }
+      if wishes.count == 1 || !handleTogether(wishes) { wishes.forEach(handle) }
     }
     if isMore { serial.async { self.handleWaiting() } }
   }
 
   /// An event, what it led to, and the state that its effects are carried out in.
   private struct Step {
-    let event: QueueEvent
+    let wish: Wish
     let decision: QueueDecision
     let state: QueueState
   }
 
-  /// Journals what `events` lead to in one commit, which costs one sync instead of many, and then
+  /// Journals what `wishes` lead to in one commit, which costs one sync instead of many, and then
   /// carries out each one's effects; false when it could not be journaled, and nothing was done.
-  private func handleTogether(_ events: [QueueEvent]) -> Bool {
+  private func handleTogether(_ wishes: [Wish]) -> Bool {
     var next = state
-    let steps = events.map { event in
-      let decision = next.apply(event)
-      return Step(event: event, decision: decision, state: next)
+    let steps = wishes.map { wish in
+      let decision = next.apply(wish.event)
+      return Step(wish: wish, decision: decision, state: next)
     }
     let changes = steps.flatMap(\.decision.changes)
     do {
@@ -134,15 +143,17 @@ final class Engine: @unchecked Sendable {
       return false
     }
     for step in steps {
-      if case .workEnded(let id, _) = step.event { endWork(on: id) }
+      if case .workEnded(let id, _) = step.wish.event { endWork(on: id) }
       state = step.state
-      diagnostics.tell(step.event)
+      diagnostics.tell(step.wish.event)
+      step.wish.onDecided?()
       step.decision.effects.forEach(perform)
     }
     return true
   }
 
-  private func handle(_ event: QueueEvent) {
+  private func handle(_ wish: Wish) {
+    let event = wish.event
     if case .workEnded(let id, _) = event { endWork(on: id) }
     var next = state
     var decision = next.apply(event)
@@ -171,6 +182,7 @@ final class Engine: @unchecked Sendable {
     }
     state = next
     happened.forEach(diagnostics.tell)
+    wish.onDecided?()
     decision.effects.forEach(perform)
   }
 
@@ -187,7 +199,7 @@ final class Engine: @unchecked Sendable {
   private static func substitute(for event: QueueEvent, _ error: ContentError) -> [QueueEvent]? {
     switch event {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
-      .activeLimitChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
+      .activeLimitChanged, .priorityChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
       .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred), .restoreRequested,
       .restoreEnded:
       [event]
@@ -206,7 +218,7 @@ final class Engine: @unchecked Sendable {
     case .finishRequested(let id), .restored(let id, _, _, _), .granted(let id, _, _): id
     case .launched, .paymentAdded, .purchaseAnswered, .restoreRequested, .restoreEnded,
       .startRequested, .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged,
-      .workEnded:
+      .priorityChanged, .workEnded:
       nil
     }
   }
@@ -216,10 +228,12 @@ final class Engine: @unchecked Sendable {
   private func perform(_ effect: QueueEffect) {
     switch effect {
     case .purchase(let id, let payment): seller.purchase(payment, transaction: id)
-    case .restore(let account): seller.restore(account: account)
-    case .reportRestoreEnded(let error): delivery.report(restoreEnded: error)
+    case .restore(let request, let account): seller.restore(request: request, account: account)
+    case .reportRestoreEnded(let end):
+      delivery.report(end, found: end.transactions.compactMap(state.transaction))
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): boards[id]?.stop()
+    case .setPriority(let id, let priority): boards[id]?.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
     case .reportTransactions(let ids):
       delivery.report(transactions: ids.compactMap(state.transaction))
@@ -233,7 +247,7 @@ final class Engine: @unchecked Sendable {
   }
 
   private func startWork(on download: DownloadRecord) {
-    let board = WorkBoard()
+    let board = WorkBoard(priority: Int(download.priority))
     boards[download.id] = board
     progress.begin(download.id)
     startTicking()
@@ -307,6 +321,7 @@ extension QueueStatistics {
     let bytes = board.archiveBytes
     bytesFetched += bytes.fetched
     bytesReused += bytes.reused
+    transfers.add(board.ticket.statistics)
   }
 }
 

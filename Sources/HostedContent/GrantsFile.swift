@@ -1,21 +1,33 @@
 import ContentModel
 import FileIO
 import FoundationEssentials
+import Synchronization
 
-/// What accounts were granted: a JSON file that several libraries and processes may share.
+/// What accounts were granted: JSON lines in a file that several libraries and processes may share.
 ///
-/// Changed under a lock and replaced durably, so that a grant is never lost or given twice. May be
-/// used from any thread.
-struct GrantsFile: Sendable {
+/// A grant is appended under a lock and durable before it counts, so that none is lost or given
+/// twice. Of what a crash tore off at the end, nobody has heard. May be used from any thread, blocks.
+final class GrantsFile: Sendable {
   private let folder: Directory
   private let name: String
+  private let known = Mutex(Known())
 
   /// A file may not be longer, in bytes.
   private static let maximumLength: Int64 = 64 << 20
+  private static let newline = UInt8(ascii: "\n")
 
-  private struct Contents: Codable {
-    var format = 1
+  /// What was read of the file; it only grows, so that a look reads what is new.
+  private struct Known {
+    var inode: UInt64?
+    /// Where the last whole line ends, in bytes.
+    var length: Int64 = 0
     var grants: [Grant] = []
+    var places: [String: Int] = [:]
+
+    mutating func append(_ grant: Grant) {
+      places[grant.transactionIdentifier] = grants.count
+      grants.append(grant)
+    }
   }
 
   /// The file `name` in `folder`; it need not exist.
@@ -26,35 +38,68 @@ struct GrantsFile: Sendable {
 
   /// All grants of `account`, oldest first.
   func grants(account: String?) throws -> [Grant] {
-    try read().grants.filter { $0.payment.applicationUsername == account }
+    try known.withLock { known in
+      if try folder.status(of: name) == nil {
+        known = Known()
+      } else {
+        try catchUp(&known, with: folder.file(name))
+      }
+      return known.grants.filter { $0.payment.applicationUsername == account }
+    }
   }
 
   /// Remembers what `make` returns, unless `transaction` was granted before: then that.
-  func grant(transaction: String, make: () -> Grant) throws -> Grant {
+  func grant(transaction: String, make: () throws -> Grant) throws -> Grant {
     let lock = try folder.updatedFile("\(name).lock", mode: 0o600)
     try lock.lock()
-    var contents = try read()
-    if let known = contents.grants.first(where: { $0.transactionIdentifier == transaction }) {
-      return known
+    return try known.withLock { known in
+      let file = try folder.updatedFile(name, mode: 0o600)
+      try catchUp(&known, with: file)
+      if let place = known.places[transaction] { return known.grants[place] }
+      let grant = try make()
+      try append(grant, to: file, &known)
+      return grant
     }
-    let grant = make()
-    contents.grants.append(grant)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
-    try folder.replaceFile(name, with: Array(encoder.encode(contents)), mode: 0o600)
-    return grant
   }
 
-  private func read() throws -> Contents {
-    guard try folder.status(of: name) != nil else { return Contents() }
-    let bytes = try folder.contents(of: name, limit: Self.maximumLength)
-    do {
-      return try JSONDecoder().decode(Contents.self, from: Data(bytes))
-    } catch {
-      throw ContentError(
-        .storeDamaged, "The grants file \(folder.path(of: name)) cannot be read",
-        remedy: "Bring back a copy of it, or move it away to begin anew", subject: name,
-        cause: "\(error)")
+  private func append(_ grant: Grant, to file: borrowing File, _ known: inout Known) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    let line = try Array(encoder.encode(grant)) + [Self.newline]
+    try file.truncate(to: known.length)
+    try line.withUnsafeBytes { try file.write($0, at: known.length) }
+    try file.sync()
+    if known.length == 0 { try folder.sync() }
+    known.length += Int64(line.count)
+    known.append(grant)
+  }
+
+  /// Reads the lines that `known` does not have; all of them in another file than it was.
+  private func catchUp(_ known: inout Known, with file: borrowing File) throws {
+    let status = try file.status()
+    if status.identity.inode != known.inode || status.size < known.length { known = Known() }
+    known.inode = status.identity.inode
+    guard status.size <= Self.maximumLength else { throw unreadable("it is too long") }
+    guard status.size > known.length else { return }
+    var bytes = [UInt8](repeating: 0, count: Int(status.size - known.length))
+    let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: known.length) }
+    guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
+    var fresh = known
+    for line in bytes[...end].split(separator: Self.newline) {
+      do {
+        fresh.append(try JSONDecoder().decode(Grant.self, from: Data(line)))
+      } catch {
+        throw unreadable("\(error)")
+      }
     }
+    fresh.length += Int64(end + 1)
+    known = fresh
+  }
+
+  private func unreadable(_ cause: String) -> ContentError {
+    ContentError(
+      .storeDamaged, "The grants file \(folder.path(of: name)) cannot be read",
+      remedy: "Bring back a copy of it, or move it away to begin anew", subject: name,
+      cause: cause)
   }
 }

@@ -1,6 +1,7 @@
 import ContentJournal
 import ContentLibrary
 public import ContentModel
+public import ContentTransfer
 import Dispatch
 import FileIO
 import FoundationEssentials
@@ -15,6 +16,7 @@ public final class PaymentQueue: Sendable {
   private let configuration: Configuration
   let library: ContentLibrary
   let service: any StoreService
+  private let store: StoreAccess
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock
@@ -36,9 +38,12 @@ public final class PaymentQueue: Sendable {
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     try library.recover(keeping: Set(kept.map(\.id)))
 
+    store = try StoreAccess(
+      configuration.store, mirrors: configuration.mirrors, network: configuration.network,
+      trustsOnFirstUse: configuration.trustsOnFirstUse)
     let seller =
       try configuration.service
-      ?? CatalogueStoreService(configuration, libraryFolder: folder.root)
+      ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
@@ -49,7 +54,7 @@ public final class PaymentQueue: Sendable {
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
       library: library, journal: journal,
-      pipeline: Pipeline(library: library, store: configuration.store, clock: configuration.clock),
+      pipeline: Pipeline(library: library, store: store, clock: configuration.clock),
       delivery: delivery, service: service)
     delivery.attach(to: self)
     engine.listen(to: service)
@@ -61,6 +66,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// The library is free for another queue then. What is asked of this one later is ignored.
   public func close() {
+    store.close()
     engine.close()
     lock.release()
     delivery.endStreams()
@@ -154,9 +160,16 @@ public final class PaymentQueue: Sendable {
   ///
   /// The end is reported apart from the downloads' ends, by
   /// `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`; nothing to restore is
-  /// success. A second restore meanwhile is refused with `restoreUnderWay`.
-  public func restoreCompletedTransactions(withApplicationUsername account: String? = nil) {
-    engine.submit(.restoreRequested(account: account))
+  /// success. What an earlier restore brought and is unfinished is reported again, not doubled.
+  /// A second restore meanwhile is refused with `restoreUnderWay`, its identifier as the subject.
+  /// Returns the restore's identifier.
+  @discardableResult
+  public func restoreCompletedTransactions(
+    withApplicationUsername account: String? = nil
+  ) -> String {
+    let id = Self.newIdentifier()
+    engine.submit(.restoreRequested(request: id, account: account))
+    return id
   }
 
   static func newIdentifier() -> String { UUID().uuidString.lowercased() }
@@ -166,6 +179,14 @@ public final class PaymentQueue: Sendable {
   /// Starts downloads: waiting, paused, failed and cancelled ones; others do not change.
   public func start(_ downloads: [Download]) {
     engine.submit(.startRequested(downloads: downloads.map(\.id)))
+  }
+
+  /// Starts downloads; `body` is called on the delivery queue, between what was reported of them
+  /// before and what their start leads to.
+  func start(_ downloads: [Download], whenBegun body: @escaping @Sendable () -> Void) {
+    engine.submit(.startRequested(downloads: downloads.map(\.id))) { [delivery] in
+      delivery.deliver(body)
+    }
   }
 
   /// Pauses waiting and active downloads, which keep their bytes; others do not change.
@@ -186,6 +207,20 @@ public final class PaymentQueue: Sendable {
   /// Sets how many downloads are worked on at once, 1 to 32; those that are under way go on.
   public func setMaximumActiveDownloads(_ limit: Int) {
     engine.submit(.activeLimitChanged(limit))
+  }
+
+  /// Sets which of several downloads get their turn, their connections and their bytes first.
+  ///
+  /// −1000 to 1000, 0 for a new one, and until the queue is closed; also while they are under way.
+  public func setPriority(_ priority: Int, of downloads: [Download]) {
+    engine.submit(.priorityChanged(downloads: downloads.map(\.id), priority))
+  }
+
+  /// How much is transferred at once, and how fast; a change counts from now on, also for what is
+  /// under way. A store in a folder has no such limits.
+  public var transferLimits: TransferLimits {
+    get { store.session?.limits ?? configuration.network.limits }
+    set { store.session?.limits = newValue }
   }
 
   // MARK: Products and updates
@@ -218,7 +253,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// Unless `switching`, the version is installed beside the current one, for `use(_:of:)` later.
   /// Returns the transaction's identifier. Throws `notEntitled` when the account was never granted
-  /// the product, `productUnknown` when it is no longer offered.
+  /// the product, `productUnknown` when the store offers it no longer, or in another version.
   @discardableResult
   public func add(
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
@@ -231,8 +266,10 @@ public final class PaymentQueue: Sendable {
         subject: product.rawValue)
     }
     let offers = try await service.products([product]).products.first?.contents ?? []
-    let contents = offers.filter { $0.contentIdentifier == update.contentIdentifier }
-    guard !contents.isEmpty else { throw ContentError.notOffered(product.rawValue) }
+    let contents = offers.filter {
+      $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
+    }
+    guard !contents.isEmpty else { throw ContentError.notOffered(update) }
     let id = Self.newIdentifier()
     engine.submit(
       .restored(
@@ -253,6 +290,13 @@ public final class PaymentQueue: Sendable {
 }
 
 extension ContentError {
+  fileprivate static func notOffered(_ update: ContentUpdate) -> ContentError {
+    ContentError(
+      .productUnknown,
+      "The store does not offer \(update.contentIdentifier) \(update.offered) any more",
+      remedy: "Look for updates again", subject: update.productIdentifier.rawValue)
+  }
+
   static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",

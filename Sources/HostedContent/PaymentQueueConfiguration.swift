@@ -11,6 +11,12 @@ extension PaymentQueue {
     public var store: StoreLocation
     /// The store's trusted root (TUF root metadata); nil takes the one of a local store, once.
     public var trustedRoot: [UInt8]?
+    /// Whether a store on the web may vouch for itself the first time; then nobody else does.
+    public var trustsOnFirstUse = false
+    /// Other web servers with the same files, tried in their order of health.
+    public var mirrors: [StoreLocation] = []
+    /// How the store and its mirrors are reached.
+    public var network = NetworkSettings()
     /// Who sells; nil grants every product of the store.
     public var service: (any StoreService)?
     /// Where grants are remembered; nil for `grants.json` in the library.

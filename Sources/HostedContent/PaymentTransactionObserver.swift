@@ -30,6 +30,9 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   func paymentQueue(
     _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError)
 
+  /// A restore ended; by default this calls one of the two above.
+  func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult)
+
   /// The user chose a product outside the service. True adds the payment now; false refuses it, and
   /// the service may add it later. One observer that says true is enough.
   func paymentQueue(
@@ -65,6 +68,15 @@ extension PaymentTransactionObserver {
     _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
   ) {}
 
+  /// Calls `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`.
+  public func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult) {
+    if let error = result.error {
+      paymentQueue(queue, restoreCompletedTransactionsFailedWithError: error)
+    } else {
+      paymentQueueRestoreCompletedTransactionsFinished(queue)
+    }
+  }
+
   /// Refuses.
   public func paymentQueue(
     _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
@@ -78,6 +90,16 @@ extension PaymentTransactionObserver {
     _ queue: PaymentQueue,
     didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
   ) {}
+}
+
+/// How a restore ended.
+public struct RestoreResult: Hashable, Sendable {
+  /// What `restoreCompletedTransactions` returned.
+  public let identifier: String
+  /// What it found and is unfinished; also what an earlier restore brought.
+  public let transactions: [PaymentTransaction]
+  /// Why the rest cannot be had; nil when everything was found.
+  public let error: ContentError?
 }
 
 /// Who is asked while a transaction is under way.

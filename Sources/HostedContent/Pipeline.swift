@@ -8,7 +8,7 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  let store: StoreLocation
+  let store: StoreAccess
   let clock: EngineClock
 
   /// Where in a download's staging folder its files are unpacked.
@@ -31,15 +31,19 @@ struct Pipeline: Sendable {
 
     // Transfer: the signed index says what each piece must be; only verified pieces are kept.
     let source = try store.pieceSource()
-    let index = try PackageIndex(signedAs: offer.index, from: source)
+    let index = try PackageIndex(signedAs: offer.index, from: source, ticket: board.ticket)
+    board.enter(.verifying)
     let staging = try library.staging(for: download.id)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
     let missing = offer.package.length - spool.verifiedBytes
     try staging.removeTree(Self.unpackedName)
     try library.requireSpace(missing + index.installedSize, for: offer.productIdentifier)
-    board.begin(total: missing + index.installedSize, reused: spool.verifiedBytes)
-    try spool.fetchMissing(from: source, progress: board.fetch)
+    board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
+    board.enter(.downloading)
+    try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
+
+    board.enter(.unpacking)
 
     // Package: verified bytes become files in staging; plist and files must be as promised.
     let unpacked = try staging.createDirectory(Self.unpackedName, exclusive: true)
@@ -47,9 +51,11 @@ struct Pipeline: Sendable {
     let files = try unpackPackage(
       spool, name: offer.package.path, into: unpacked, promise: UnpackPromise(offer, index)
     ) { total in
-      try board.advance(total - written)
+      try board.write(total - written)
       written = total
     }
+
+    board.enter(.installing)
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
@@ -65,8 +71,10 @@ extension PackageSpool: ByteSource {}
 
 extension PackageIndex {
   /// Reads the index that `file` names, after its length and digest were checked.
-  init(signedAs file: SignedFile, from source: any PieceSource) throws {
-    let bytes = try source.contents(of: file, limit: Self.maximumLength)
+  init(
+    signedAs file: SignedFile, from source: any PieceSource, ticket: TransferTicket
+  ) throws {
+    let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       self = try JSONDecoder().decode(PackageIndex.self, from: Data(bytes))
     } catch {

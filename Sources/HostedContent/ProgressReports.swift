@@ -21,11 +21,17 @@ struct ProgressReports {
     let instant = clock.uptime()
     var moved: [String: DownloadProgress] = [:]
     for (id, board) in boards {
-      guard let work = board.work, let known = meters[id] else { continue }
-      var meter = known ?? ProgressMeter(total: work.total, at: instant)
-      let progress = meter.advance(to: work.done, at: instant)
-      meters[id] = meter
-      if last[id] != progress { moved[id] = progress }
+      guard let known = meters[id] else { continue }
+      let before = last[id] ?? DownloadProgress(fraction: 0, timeRemaining: -1)
+      var progress = before
+      if let work = board.work {
+        var meter = known ?? ProgressMeter(work, at: instant)
+        progress = meter.advance(to: work, at: instant)
+        meters[id] = meter
+      }
+      progress.activity = board.activity
+      progress.statistics = board.ticket.statistics
+      if progress != before { moved[id] = progress }
       last[id] = progress
     }
     return moved

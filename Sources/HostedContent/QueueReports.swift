@@ -12,8 +12,8 @@ public enum QueueReport: Sendable {
   case removed([PaymentTransaction])
   /// Something that was asked of the queue could not be done.
   case failure(ContentError)
-  /// A restore ended; nil when it succeeded.
-  case restoreEnded(ContentError?)
+  /// A restore ended, well or not.
+  case restoreEnded(RestoreResult)
 }
 
 /// How a download stood when it was reported; unlike `Download` it does not change.
@@ -48,10 +48,29 @@ extension PaymentQueue {
   /// is cancelled or the queue is closed. Reports that nobody takes are kept.
   public var reports: AsyncStream<QueueReport> {
     AsyncStream { continuation in
-      let observer = StreamObserver(continuation)
-      continuation.onTermination = { [weak self] _ in self?.end(observer) }
-      begin(observer)
+      observe(continuation) { if case .report(let report) = $0 { continuation.yield(report) } }
     }
+  }
+
+  /// The reports, after `begin` was called with the observer that takes them.
+  private func signals(_ begin: (StreamObserver) -> Void) -> AsyncStream<StreamSignal> {
+    AsyncStream { continuation in begin(observe(continuation) { continuation.yield($0) }) }
+  }
+
+  /// The reports; downloads are started, and `.begun` is where reports of their start begin.
+  func signals(starting downloads: [Download]) -> AsyncStream<StreamSignal> {
+    signals { observer in start(downloads) { observer.tell(.begun) } }
+  }
+
+  @discardableResult
+  private func observe<Element>(
+    _ continuation: AsyncStream<Element>.Continuation,
+    _ tell: @escaping @Sendable (StreamSignal) -> Void
+  ) -> StreamObserver {
+    let observer = StreamObserver(tell: tell, end: { continuation.finish() })
+    continuation.onTermination = { [weak self] _ in self?.end(observer) }
+    begin(observer)
+    return observer
   }
 
   /// The first thing that `transform` finds in the reports.
@@ -70,41 +89,46 @@ extension PaymentQueue {
   }
 }
 
+/// What a stream within the module gets.
+enum StreamSignal: Sendable {
+  case report(QueueReport)
+  /// What is reported from here on comes after what was asked for.
+  case begun
+}
+
 /// Turns an observer's calls into a stream's elements.
 final class StreamObserver: PaymentTransactionObserver {
-  private let continuation: AsyncStream<QueueReport>.Continuation
+  let tell: @Sendable (StreamSignal) -> Void
+  private let end: @Sendable () -> Void
 
-  init(_ continuation: AsyncStream<QueueReport>.Continuation) { self.continuation = continuation }
+  init(tell: @escaping @Sendable (StreamSignal) -> Void, end: @escaping @Sendable () -> Void) {
+    self.tell = tell
+    self.end = end
+  }
 
-  func finish() { continuation.finish() }
+  func finish() { end() }
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
   ) {
-    continuation.yield(.transactions(transactions))
+    tell(.report(.transactions(transactions)))
   }
 
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
   ) {
-    continuation.yield(.removed(transactions))
+    tell(.report(.removed(transactions)))
   }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    continuation.yield(.downloads(downloads.map(DownloadUpdate.init)))
+    tell(.report(.downloads(downloads.map(DownloadUpdate.init))))
   }
 
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    continuation.yield(.failure(error))
+    tell(.report(.failure(error)))
   }
 
-  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue) {
-    continuation.yield(.restoreEnded(nil))
-  }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
-  ) {
-    continuation.yield(.restoreEnded(error))
+  func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult) {
+    tell(.report(.restoreEnded(result)))
   }
 }

@@ -14,7 +14,7 @@ final class Seller: Sendable {
 
   private enum Order: Sendable {
     case purchase(Payment, transaction: String)
-    case restore(account: String?)
+    case restore(request: String, account: String?)
   }
 
   init(_ service: any StoreService) {
@@ -39,7 +39,9 @@ final class Seller: Sendable {
     orders.yield(.purchase(payment, transaction: transaction))
   }
 
-  func restore(account: String?) { orders.yield(.restore(account: account)) }
+  func restore(request: String, account: String?) {
+    orders.yield(.restore(request: request, account: account))
+  }
 
   /// Hands the service's events to `body` until the seller is closed.
   func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
@@ -64,7 +66,7 @@ final class Seller: Sendable {
     guard onAnswer != nil else { return }
     switch order {
     case .purchase(let payment, let transaction): await sell(payment, transaction)
-    case .restore(let account): await restore(account)
+    case .restore(let request, let account): await restore(request, account)
     }
   }
 
@@ -79,7 +81,7 @@ final class Seller: Sendable {
     onAnswer?(.purchaseAnswered(transaction: transaction, outcome))
   }
 
-  private func restore(_ account: String?) async {
+  private func restore(_ request: String, _ account: String?) async {
     do {
       for try await purchase in service.restore(account: account) {
         onAnswer?(
@@ -87,9 +89,10 @@ final class Seller: Sendable {
             transaction: PaymentQueue.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
-      onAnswer?(.restoreEnded(nil))
+      onAnswer?(.restoreEnded(request: request, nil))
     } catch {
-      onAnswer?(.restoreEnded(ContentError(error, while: "restoring purchases")))
+      let error = ContentError(error, while: "restoring purchases")
+      onAnswer?(.restoreEnded(request: request, error))
     }
   }
 }

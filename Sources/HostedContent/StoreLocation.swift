@@ -1,62 +1,49 @@
 import ContentModel
 import ContentTransfer
-import ContentTrust
-import FileIO
 public import FoundationEssentials
 
-/// Where a store is: a folder, or a `file://` URL of one.
-public struct StoreLocation: Hashable, Sendable {
-  /// The folder's path.
-  let path: String
+/// Where a store is: a folder, a `file://` URL of one, or an `http://` or `https://` URL.
+public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
+  enum Place: Hashable, Sendable {
+    case folder(String)
+    case web(WebURL)
+  }
+
+  let place: Place
 
   /// Reads a path or a URL; throws `usage` for a scheme that is not read.
   public init(_ text: String) throws {
     guard let colon = text.firstRange(of: "://") else {
       guard !text.isEmpty, !text.utf8.contains(0) else { throw Self.unreadable(text) }
-      path = text
+      place = .folder(text)
       return
     }
-    guard text[..<colon.lowerBound].lowercased() == "file", let url = URL(string: text),
-      url.host() == nil || url.host() == "" || url.host() == "localhost"
-    else { throw Self.unreadable(text) }
-    path = url.path(percentEncoded: false)
+    switch text[..<colon.lowerBound].lowercased() {
+    case "http", "https": place = .web(try WebURL(text))
+    case "file":
+      guard let url = URL(string: text), ["", "localhost"].contains(url.host() ?? "") else {
+        throw Self.unreadable(text)
+      }
+      place = .folder(url.path(percentEncoded: false))
+    default: throw Self.unreadable(text)
+    }
   }
 
-  /// Takes a file URL.
-  public init(_ url: URL) throws {
-    try self.init(url.isFileURL ? url.absoluteString : url.relativeString)
-  }
+  /// Takes a URL.
+  public init(_ url: URL) throws { try self.init(url.absoluteString) }
 
   private static func unreadable(_ text: String) -> ContentError {
     ContentError(
       .usage, "“\(text.prefix(200))” is no store that can be read",
-      remedy: "Name a folder or a file:// URL", subject: String(text.prefix(200)))
+      remedy: "Name a folder, or a file://, http:// or https:// URL",
+      subject: String(text.prefix(200)))
   }
 
-  /// Opens the store's folder; throws `storeMissing` when there is none.
-  func folder() throws -> Directory {
-    do {
-      let folder = try FileSystem.real.directory(at: path)
-      if try folder.status(of: "metadata")?.kind == .directory { return folder }
-    } catch let error as ContentError where error.code == .fileMissing {}
-    throw ContentError(
-      .storeMissing, "There is no store at \(path)",
-      remedy: "Check the path, or make one with hostedcontent store init", subject: path)
-  }
-
-  func pieceSource() throws -> any PieceSource { FolderPieceSource(store: try folder()) }
-
-  /// The root that a local store vouches for itself: `metadata/1.root.json`; nil when absent.
-  func ownRoot() throws -> [UInt8]? {
-    try StoreFetcher(store: self).fetch("metadata/1.root.json", limit: 512 << 10)
-  }
-}
-
-/// Metadata of a store that is opened when it is needed, since it may come back after it was gone.
-struct StoreFetcher: MetadataFetcher {
-  let store: StoreLocation
-
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    try FolderFetcher(store.folder()).fetch(path, limit: limit)
+  /// The path or URL, without a query, which may hold a signature.
+  public var description: String {
+    switch place {
+    case .folder(let path): path
+    case .web(let url): url.description
+    }
   }
 }

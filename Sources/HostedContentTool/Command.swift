@@ -31,7 +31,7 @@ struct Command: Sendable {
     static let quiet = Option("--quiet", "no progress and no messages but errors")
     static let help = Option("--help", "show this help; -h is the same")
     static let version = Option("--version", "show the version of hostedcontent")
-    static let store = Option("--store", "STORE", "the store: a folder or a file:// URL")
+    static let store = Option("--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
     static let library = Option("--library", "FOLDER", "the library's folder")
     static let root = Option(
       "--root", "FILE", "the store's trusted root; default: a local store's own")
@@ -121,6 +121,9 @@ struct Arguments: Sendable {
   /// The value of `option`; the last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
+  /// All values of `option`, in their order.
+  func values(_ option: String) -> [String] { values[option] ?? [] }
+
   /// The value of `option`, which must be given and not be empty.
   func required(_ option: String) throws -> String {
     guard let value = try text(option) else { throw Self.wrong("\(option) is missing", command) }
@@ -141,6 +144,11 @@ struct Arguments: Sendable {
       throw Self.wrong("\(option) takes a number of at least \(least), not “\(text)”", command)
     }
     return number
+  }
+
+  /// The error for a value that `option` does not take; `why` goes on after its name.
+  func wrongValue(_ option: String, _ why: String) -> ContentError {
+    Self.wrong("\(option) \(why)", command)
   }
 
   static func wrong(_ message: String, _ command: String) -> ContentError {

@@ -9,7 +9,7 @@ enum CommandTable {
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
     StoreListCommand.command, StoreRetireCommand.command, StoreRefreshCommand.command,
-    StoreRotateCommand.command, ProductsCommand.command,
+    StoreRotateCommand.command, ServeCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
     PinCommand.command, CollectCommand.command,

@@ -11,11 +11,11 @@ import Synchronization
 /// leaves a failed download's transaction open, so that the next run goes on.
 final class InstallSession: PaymentTransactionObserver {
   static let options: [Command.Option] = [
-    .store, .library, .root,
+    .store, .library,
     .init("--account", "NAME", "the buyer's account; default: the library's own"),
     .init("--grants", "FILE", "where grants are remembered; default: in the library"),
     .init("--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
-  ]
+  ] + NetworkArguments.options + NetworkArguments.transferOptions
 
   private let queue: PaymentQueue
   private let console: Console
@@ -62,7 +62,7 @@ final class InstallSession: PaymentTransactionObserver {
   convenience init(_ arguments: Arguments, _ console: Console) throws {
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
     try self.init(
-      arguments.queueConfiguration(), account: arguments.text("--account"), seconds: seconds,
+      arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
       console,
       signals: StopSignals())
   }

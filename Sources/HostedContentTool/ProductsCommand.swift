@@ -6,7 +6,7 @@ import HostedContent
 enum ProductsCommand {
   static let command = Command(
     name: "products", summary: "Shows what a store offers.", operands: "[ID…]",
-    operandCount: 0...Int.max, options: [.store, .root, .json],
+    operandCount: 0...Int.max, options: [.store, .json] + NetworkArguments.options,
     example: "hostedcontent products --store store", run: run)
 
   private struct Report: Encodable {
@@ -17,7 +17,8 @@ enum ProductsCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let wanted = arguments.operands.isEmpty ? nil : Set(arguments.operands)
     let response = try arguments.storeLocation().products(
-      wanted, trustedRoot: arguments.trustedRoot())
+      wanted, trustedRoot: arguments.trustedRoot(),
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console), network: arguments.network())
     if arguments.has("--json") {
       try console.print(
         json: Report(
@@ -54,19 +55,6 @@ extension ContentError {
         remedy: "Check the identifier; hostedcontent products lists what there is", subject: text)
     } catch {
       return ContentError(error, while: "checking an identifier")
-    }
-  }
-}
-
-extension Arguments {
-  /// The store that `--store` names.
-  func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
-
-  /// The bytes of the file that `--root` names; nil without the option.
-  func trustedRoot() throws -> [UInt8]? {
-    try text("--root").map { path in
-      let place = FilePlace(path)
-      return try place.folder().contents(of: place.name, limit: 512 << 10)
     }
   }
 }

@@ -2,11 +2,14 @@ import FoundationEssentials
 import HostedContent
 
 extension Arguments {
-  /// The queue that `--library`, `--store`, `--root` and `--grants` describe.
-  func queueConfiguration() throws -> PaymentQueue.Configuration {
+  /// The queue that `--library`, `--store`, `--grants` and the network's options describe.
+  func queueConfiguration(_ console: Console) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
       library: try library(), store: try storeLocation())
     configuration.trustedRoot = try trustedRoot()
+    configuration.trustsOnFirstUse = trustsOnFirstUse(console)
+    configuration.mirrors = try values("--mirror").map { try StoreLocation($0) }
+    configuration.network = try network()
     configuration.grantsFile = try text("--grants").map { URL(filePath: $0) }
     return configuration
   }

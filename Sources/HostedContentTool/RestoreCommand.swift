@@ -8,11 +8,11 @@ enum RestoreCommand {
     name: "restore", summary: "Restores the account's purchases; --download installs them.",
     operands: "", operandCount: 0...0,
     options: [
-      .store, .library, .root,
+      .store, .library,
       .init("--account", "NAME", "the buyer's account; default: the library's own"),
       .init("--grants", "FILE", "where grants are remembered; default: in the library"),
       .init("--download", nil, "download and install what is restored"), .json,
-    ],
+    ] + NetworkArguments.options + NetworkArguments.transferOptions,
     example: "hostedcontent restore --store store --library lib2 --grants grants.json --download",
     run: run)
 
@@ -27,10 +27,12 @@ enum RestoreCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
-    let queue = try PaymentQueue(arguments.queueConfiguration())
+    let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
     let transactions = try await queue.restore(
       withApplicationUsername: arguments.text("--account"))
+    // All at once; each is then waited for.
+    if arguments.has("--download") { queue.start(transactions.flatMap(\.downloads)) }
     var failures: [ContentError] = []
     var done: [PaymentTransaction] = []
     for transaction in transactions {

@@ -45,6 +45,12 @@ final class StopSignals: @unchecked Sendable {
     }
   }
 
+  /// Calls `body` once, also for a signal that came before.
+  func onFirstSignal(_ body: @escaping @Sendable () -> Void) {
+    let hasCalled = Atomic(false)
+    onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
+  }
+
   static let interrupted = ContentError(
     .stopped, "The command was interrupted", remedy: "Run it again; what was fetched is kept")
 

@@ -7,9 +7,9 @@ enum UpdatesCommand {
     name: "updates", summary: "Shows installed content of which the store has a newer version.",
     operands: "", operandCount: 0...0,
     options: [
-      .store, .library, .root, .json,
+      .store, .library, .json,
       .init("--require-update", nil, "exit with 3 when there is nothing to update"),
-    ],
+    ] + NetworkArguments.options,
     example: "hostedcontent updates --store store --library lib", run: run)
 
   private struct Report: Encodable {
@@ -27,7 +27,8 @@ enum UpdatesCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let products = try arguments.storeLocation().products(
-      nil, trustedRoot: arguments.trustedRoot())
+      nil, trustedRoot: arguments.trustedRoot(),
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console), network: arguments.network())
     let updates = try arguments.libraryReader().updates(of: products.products)
     products.failures.forEach(console.report)
     if arguments.has("--json") {

@@ -94,6 +94,30 @@ struct QueueStateTests {
     #expect(states().filter { $0 == .active }.count == 3)
   }
 
+  @Test("A higher priority has its turn first, and is bounded; the transfers of a worker hear of it")
+  func priorities() throws {
+    let transactions = try (1...4).map {
+      try Sample.transaction(
+        .purchased, id: "t\($0)", sequence: $0, download: .waiting, product: "p\($0)")
+    }
+    var queue = QueueState(transactions: transactions, activeLimit: 1)
+    _ = queue.apply(.launched)
+    _ = queue.apply(.startRequested(downloads: ["t1-1", "t2-1", "t3-1", "t4-1"]))
+    let raised = queue.apply(.priorityChanged(downloads: ["t3-1", "t1-1"], 5_000))
+    #expect(
+      raised.effects == [
+        .setPriority(download: "t3-1", 1000), .setPriority(download: "t1-1", 1000),
+      ])
+    #expect(raised.changes.isEmpty)
+    _ = queue.apply(.priorityChanged(downloads: ["t2-1"], -1))
+    var order = ["t1-1"]
+    for _ in 0..<3 {
+      let decision = queue.apply(.workEnded(download: order.last ?? "", .installed))
+      for case .startWork(let download) in decision.effects { order.append(download.id) }
+    }
+    #expect(order == ["t1-1", "t3-1", "t4-1", "t2-1"])
+  }
+
   @Test("One content is worked on by one download at a time; others of it wait for their turn")
   func sameContent() throws {
     var queue = QueueState(transactions: [

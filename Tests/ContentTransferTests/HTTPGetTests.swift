@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Small answers over HTTP", .timeLimit(.minutes(1)))
+@Suite("Small answers over HTTP", .timeLimit(.minutes(10)))
 struct HTTPGetTests {
   private static let impatient = impatientConfiguration()
 
@@ -12,13 +12,6 @@ struct HTTPGetTests {
     _ text: String, limit: Int = 1000, _ configuration: HTTPConfiguration = impatient
   ) throws -> HTTPResponse {
     try HTTPSession(configuration).get(HTTPRequest(try WebURL(text), limit: limit))
-  }
-
-  private func code(_ body: () throws -> Void) -> ContentError.Code? {
-    do {
-      try body()
-      return nil
-    } catch { return (error as? ContentError)?.code }
   }
 
   @Test("A body comes whole, with its status and lower-cased headers")

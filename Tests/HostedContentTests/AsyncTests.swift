@@ -148,4 +148,40 @@ struct AsyncTests {
     }
     #expect(states == [.cancelled])
   }
+
+  @Test("A failure of an earlier attempt that is told late does not end a new one")
+  func lateFailure() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let away = fixture.folder.path("away")
+    let archives = "\(fixture.storePath)/targets/a/1.0"
+    try FileManager.default.moveItem(atPath: archives, toPath: away)
+    let delivery = DispatchQueue(label: "delivery")
+    let queue = try fixture.queue { $0.deliveryQueue = delivery }
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    var events = queue.diagnostics.makeAsyncIterator()
+    delivery.suspend()
+    queue.start(transaction.downloads)
+    while let event = await events.next(), event.name != "download failed" {}
+    try FileManager.default.moveItem(atPath: away, toPath: archives)
+    let folders = Task { try await queue.install(transaction) }
+    while let event = await events.next(), event.name != "start requested" {}
+    delivery.resume()
+    #expect(try await folders.value.count == 1)
+  }
+
+  @Test("An update is of the version that was offered when it was found, or fails")
+  func outdatedUpdate() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.updates().first)
+    try fixture.publish("a", "1.2")
+    let error = await #expect(throws: ContentError.self) { try await queue.deliver(update) }
+    #expect(error?.code == .productUnknown)
+    try fixture.expectInstalled("a", "1.0")
+  }
 }

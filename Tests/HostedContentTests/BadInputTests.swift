@@ -226,7 +226,7 @@ struct BadInputTests {
 
   @Test(
     "A store address of another scheme is wrong usage",
-    arguments: ["http://example.com/store", "ftp://x", "", "file://elsewhere/store"])
+    arguments: ["gopher://example.com/store", "ftp://x", "", "file://elsewhere/store"])
   func storeAddress(text: String) {
     let error = #expect(throws: ContentError.self) { try StoreLocation(text) }
     #expect(error?.code == .usage)

@@ -115,6 +115,22 @@ struct QueueJournalTests {
     #expect(try journal.pins() == [key])
   }
 
+  @Test("A pin is of a version however that is written, and goes with it")
+  func pins() throws {
+    let folder = try TemporaryFolder()
+    let journal = try Self.journal(folder)
+    let content = try ProductIdentifier("a")
+    let (short, long) = (try ContentVersion("1.0"), try ContentVersion("1.0.0"))
+    try journal.setPin(true, on: ContentKey(content, short))
+    try journal.setPin(true, on: ContentKey(content, long))
+    #expect(try journal.pins().map(\.version.rawValue) == ["1.0.0"])
+    try journal.setPin(false, on: ContentKey(content, short))
+    #expect(try journal.pins().isEmpty)
+    try journal.setPin(true, on: ContentKey(content, long))
+    try journal.forget(content, short)
+    #expect(try journal.pins().isEmpty)
+  }
+
   @Test("A receipt is readable in callbacks, after a restart, and once the transaction is finished")
   func receipts() async throws {
     let fixture = try StoreFixture()

@@ -82,7 +82,8 @@ struct RestoreTests {
   }
 
   @Test(
-    "Restoring again makes new transactions; consumables and unfinished purchases are not restored")
+    "Restoring again finds what is unfinished; consumables and unfinished purchases are not restored"
+  )
   func again() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -98,8 +99,15 @@ struct RestoreTests {
       queue.restoreCompletedTransactions()
       await observer.wait { $0.restoreEnds.count == ends + 1 }
     }
-    let restored = observer.log.transactions.values.filter { $0.transactionState == .restored }
-    #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a", "a"])
+    // Unfinished, the restored one is what a second restore finds; finished, it comes anew.
+    let restored = { observer.log.transactions.values.filter { $0.original != nil } }
+    #expect(restored().map(\.payment.productIdentifier.rawValue) == ["a"])
+    let first = try #require(restored().first)
+    #expect(observer.log.transactionStates[first.id] == [.restored, .restored])
+    queue.finishTransaction(first)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 3 }
+    #expect(restored().count == 2)
   }
 
   @Test("What was found before an error is delivered, and the error comes last")
@@ -135,5 +143,46 @@ struct RestoreTests {
     #expect(observer.log.errors.allSatisfy { $0.code == .restoreUnderWay })
     #expect(!observer.log.errors.isEmpty)
     #expect(observer.log.restoreEnds.allSatisfy { $0 == nil })
+  }
+
+  @Test("Of two who restore at once one gets the purchases and the other the refusal")
+  func twoCallers() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    _ = service.grant(try identifier("p"), "g")
+    // Nobody is told anything until both restores were decided.
+    let delivery = DispatchQueue(label: "delivery")
+    delivery.suspend()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.deliveryQueue = delivery
+    }
+    var decided = queue.diagnostics.makeAsyncIterator()
+    let callers = (0..<2).map { _ in
+      Task { () -> Result<Int, any Error> in
+        await Result(catching: { try await queue.restore().count })
+      }
+    }
+    var begun = 0
+    while begun < 2, let event = await decided.next() {
+      if event.name == "restore begun" { begun += 1 }
+    }
+    delivery.resume()
+    var counts: [Int] = []
+    var codes: [ContentError.Code?] = []
+    for caller in callers {
+      switch await caller.value {
+      case .success(let count): counts.append(count)
+      case .failure(let error): codes.append((error as? ContentError)?.code)
+      }
+    }
+    #expect(counts == [1])
+    #expect(codes == [.restoreUnderWay])
+  }
+}
+
+extension Result where Failure == any Error {
+  fileprivate init(catching body: () async throws -> Success) async {
+    do { self = .success(try await body()) } catch { self = .failure(error) }
   }
 }

@@ -103,16 +103,28 @@ struct UsageTests {
       saying: ["--timeout"])
   }
 
-  @Test("A store that is no folder and no file URL is a usage error that makes nothing")
-  func remoteStore() throws {
+  @Test("A store of a scheme that is not read is a usage error that makes nothing")
+  func unreadableStore() throws {
     let tool = try Tool()
-    for store in [
-      "http://localhost/store", "https://example.com", "ftp://x/y", "file://elsewhere/",
-    ] {
+    for store in ["gopher://localhost/store", "ftp://x/y", "file://elsewhere/"] {
       try tool.fail("get", "x", "--store", store, "--library", "lib", status: 2, saying: [store])
       try tool.fail("products", "--store", store, status: 2, saying: [store])
     }
     #expect(!tool.exists("lib"))
+  }
+
+  @Test(
+    "How a store on the web is reached is checked before anything is made",
+    arguments: [
+      ("--limit-rate", "fast"), ("--limit-rate", "0"), ("--connections", "0"),
+      ("--header", "no-colon"), ("--mirror", "/a/folder"), ("--attempts", "x"),
+    ])
+  func networkOptions(option: String, value: String) throws {
+    let tool = try Tool()
+    try tool.fail(
+      "get", "x", "--store", "http://127.0.0.1:1/", "--library", "lib", option, value, status: 2,
+      saying: [option == "--mirror" ? "mirror" : option])
+    #expect(!tool.exists("lib") || option == "--mirror")
   }
 
   @Test("A result that cannot be written is an error, a reader that went away is none")

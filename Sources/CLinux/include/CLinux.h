@@ -19,6 +19,12 @@ int hc_sync_file_system(int descriptor);
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
 
+// accept4(2) with SOCK_NONBLOCK and SOCK_CLOEXEC, of which no child process inherits a connection.
+int hc_accept(int listening);
+
+// POLLRDHUP of poll(2): the other side has closed its connection or its half of it.
+short hc_poll_peer_closed(void);
+
 // UTIME_NOW and UTIME_OMIT, macros that Swift does not import.
 long hc_utime_now(void);
 long hc_utime_omit(void);

@@ -1,0 +1,148 @@
+import ContentModel
+import Foundation
+import HostedContent
+import StoreServer
+
+/// One run: a fault, how often it happens, and how the download begins.
+struct Cell {
+  enum Start: String, CaseIterable {
+    case fresh, resumed
+    case three = "three at once"
+  }
+
+  let row: Faults.Row
+  let start: Start
+  let isLasting: Bool
+
+  /// What a run showed.
+  struct Outcome {
+    var seconds = 0.0
+    /// What was promised and not kept.
+    var violations: [String] = []
+    /// Bytes that came and could not be used.
+    var wasted: Int64 = 0
+    /// How a lasting fault ended.
+    var error: ContentError?
+  }
+
+  private static let bound: Duration = .seconds(40)
+
+  private var names: [String] { start == .three ? Fixture.names : [Fixture.names[0]] }
+
+  func run(_ fixture: Fixture, number: Int) async throws -> Outcome {
+    let server = try fixture.server(isSecure: row.isOfTLS)
+    let library = "library-\(number)"
+    defer {
+      server.stop()
+      fixture.remove(library)
+    }
+    var outcome = Outcome()
+    var fetched: Int64 = 0
+    if start == .resumed { fetched += try await fetchHalf(fixture, server, library) }
+    try server.setFaults(FaultScript("\(row.line) \(isLasting ? "always" : "once")"))
+    let begin = ContinuousClock.now
+    let queue = try fixture.queue(server, library: library)
+    defer { queue.close() }
+    let error = await install(queue, &outcome)
+    outcome.seconds = (ContinuousClock.now - begin).seconds
+    outcome.error = error
+    let mustSucceed = !isLasting || row.isHarmless
+    if mustSucceed, let error { outcome.violations.append("failed: \(error)") }
+    if !mustSucceed, error == nil { outcome.violations.append("succeeded in spite of it") }
+    if error != nil {
+      try server.setFaults(.none)
+      if let error = await install(queue, &outcome) {
+        outcome.violations.append("failed once the fault was gone: \(error)")
+      }
+    }
+    for name in names where try !fixture.isRight(name, library: library) {
+      outcome.violations.append("wrong bytes in \(name)")
+    }
+    fetched += queue.statistics.bytesFetched
+    outcome.wasted = queue.statistics.transfers.bytesWasted
+    let length = try await length(queue)
+    if fetched != length { outcome.violations.append("\(fetched - length) bytes fetched again") }
+    return outcome
+  }
+
+  /// Gets everything; nil for success, `timedOut` when it hangs.
+  private func install(_ queue: PaymentQueue, _ outcome: inout Outcome) async -> ContentError? {
+    let end = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
+      group.addTask {
+        do {
+          try await Self.deliver(names, queue)
+          return .success(())
+        } catch { return .failure(error) }
+      }
+      group.addTask {
+        try? await Task.sleep(for: Self.bound)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+    switch end {
+    case .success: return nil
+    case .failure(let error as ContentError): return error
+    case .failure(let error):
+      outcome.violations.append("no typed error: \(error)")
+    case nil: outcome.violations.append("hangs")
+    }
+    return ContentError(.timedOut, "see the violations", remedy: "")
+  }
+
+  /// Installs what is not there yet, going on with transactions that an earlier try left open.
+  private static func deliver(_ names: [String], _ queue: PaymentQueue) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for name in names {
+        group.addTask {
+          let product = try ProductIdentifier(name)
+          let open = queue.transactions.first {
+            $0.payment.productIdentifier == product && $0.transactionState == .purchased
+          }
+          let transaction: PaymentTransaction
+          if let open {
+            transaction = open
+          } else {
+            transaction = try await queue.purchase(Payment(productIdentifier: product))
+          }
+          _ = try await queue.install(transaction)
+          try await queue.finish(transaction)
+        }
+      }
+      var failure: (any Error)?
+      while let result = await group.nextResult() {
+        if case .failure(let error) = result { failure = failure ?? error }
+      }
+      if let failure { throw failure }
+    }
+  }
+
+  /// Fetches some of the first package and stops as a service does that is closed; returns how much.
+  private func fetchHalf(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
+    -> Int64
+  {
+    try server.setFaults(FaultScript("/targets/*.pkg rate 6MB/s"))
+    let queue = try fixture.queue(server, library: library)
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier(Fixture.names[0])))
+    let reports = queue.reports
+    queue.start(transaction.downloads)
+    for await report in reports {
+      guard case .downloads(let updates) = report else { continue }
+      if updates.contains(where: { $0.progress > 0.2 }) { break }
+    }
+    queue.close()
+    return queue.statistics.bytesFetched
+  }
+
+  /// Bytes of the archives that were to be fetched.
+  private func length(_ queue: PaymentQueue) async throws -> Int64 {
+    let products = try await queue.products(Set(names)).products
+    return products.flatMap(\.contents).reduce(0) { $0 + $1.package.length }
+  }
+}
+
+extension Duration {
+  var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

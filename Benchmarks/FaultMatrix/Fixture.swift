@@ -1,0 +1,84 @@
+import ContentModel
+import ContentPackage
+import ContentStore
+import FileIO
+import Foundation
+import HostedContent
+import StoreServer
+import TestSupport
+
+/// A store with three packages that no compression makes shorter, and servers of it.
+struct Fixture {
+  static let names = ["a", "b", "c"]
+  static let contentLength = 5 << 20
+
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+    let store = try StoreFolder.create(at: folder.path("store"))
+    for (number, name) in Self.names.enumerated() {
+      let source = folder.path("source-\(name)")
+      try FileManager.default.createDirectory(
+        atPath: "\(source)/Contents", withIntermediateDirectories: true)
+      try Data(Self.contents(number)).write(to: URL(filePath: "\(source)/Contents/noise.bin"))
+      _ = try buildPackage(
+        folder: FileSystem.real.directory(at: source), output: folder.opened(),
+        outputName: "\(name).pkg", productIdentifier: ProductIdentifier(name),
+        version: ContentVersion("1.0"))
+      try store.publish([folder.path("\(name).pkg")])
+    }
+    try TestCertificates.right.chain.write(
+      toFile: folder.path("right.pem"), atomically: true, encoding: .utf8)
+    for (file, text) in [
+      ("right.key", TestCertificates.right.key), ("wrong.pem", TestCertificates.wrong.chain),
+      ("wrong.key", TestCertificates.wrong.key),
+    ] {
+      try text.write(toFile: folder.path(file), atomically: true, encoding: .utf8)
+    }
+  }
+
+  private static func contents(_ number: Int) -> [UInt8] {
+    var random = SplitMix(state: UInt64(number) + 1)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(contentLength)
+    while bytes.count < contentLength {
+      withUnsafeBytes(of: random.next()) { bytes += $0 }
+    }
+    return bytes
+  }
+
+  func server(isSecure: Bool) throws -> StoreServer {
+    var configuration = StoreServer.Configuration()
+    if isSecure {
+      configuration.certificate = Certificate(
+        chain: folder.path("right.pem"), key: folder.path("right.key"))
+    }
+    let server = try StoreServer(folder: folder.path("store"), configuration: configuration)
+    try server.start()
+    return server
+  }
+
+  /// A queue on `library`; its patience is short, so that a table of hundreds of runs is made soon.
+  func queue(_ server: StoreServer, library: String) throws -> PaymentQueue {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: folder.path(library)), store: try StoreLocation(server.url))
+    configuration.trustedRoot = Array(
+      try Data(contentsOf: URL(filePath: folder.path("store/metadata/1.root.json"))))
+    configuration.network.certificateAuthorities = URL(filePath: folder.path("right.pem"))
+    configuration.network.connectTimeout = 0.5
+    configuration.network.stallTimeout = 0.5
+    configuration.network.attempts = 3
+    configuration.network.firstRetryDelay = 0.05
+    return try PaymentQueue(configuration)
+  }
+
+  /// Whether `name` is installed byte for byte, with nothing beside it.
+  func isRight(_ name: String, library: String) throws -> Bool {
+    let number = Self.names.firstIndex(of: name) ?? 0
+    let path = folder.path("\(library)/products/\(name)/current/Contents/noise.bin")
+    return try Array(Data(contentsOf: URL(filePath: path))) == Self.contents(number)
+  }
+
+  func remove(_ library: String) { try? FileManager.default.removeItem(atPath: folder.path(library)) }
+}

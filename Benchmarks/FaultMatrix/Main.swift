@@ -1,0 +1,61 @@
+import Foundation
+import HostedContent
+import TestSupport
+
+/// Every fault × {fresh, resumed, three at once} × {once, always}, against a server that makes them.
+///
+/// Prints a table and what was not kept; exit status 1 when anything was not. Words on the command
+/// line choose the faults whose lines contain them.
+@main
+enum FaultMatrix {
+  static func main() async throws {
+    let fixture = try Fixture()
+    let words = CommandLine.arguments.dropFirst()
+    let rows = Faults.rows(
+      wrongChain: fixture.folder.path("wrong.pem"), wrongKey: fixture.folder.path("wrong.key")
+    ).filter { row in words.isEmpty || words.contains { row.line.contains($0) } }
+    print("| fault | \(columns.map(\.title).joined(separator: " | ")) | lasting, it ends with |")
+    print("|---|\(columns.map { _ in "---" }.joined(separator: "|"))|---|")
+    var violations: [String] = []
+    var wasted: Int64 = 0
+    var number = 0
+    for row in rows {
+      var cells: [String] = []
+      var ends: Set<Int> = []
+      for column in columns {
+        number += 1
+        let cell = Cell(row: row, start: column.start, isLasting: column.isLasting)
+        let outcome = try await cell.run(fixture, number: number)
+        cells.append(String(format: "%.1f", outcome.seconds))
+        wasted += outcome.wasted
+        if let error = outcome.error { ends.insert(error.code.rawValue) }
+        violations += outcome.violations.map { "\(row.line), \(column.title): \($0)" }
+      }
+      let end = ends.isEmpty ? "success" : ends.sorted().map(String.init).joined(separator: ", ")
+      print("| `\(row.shown)` | \(cells.joined(separator: " | ")) | \(end) |")
+    }
+    print("\(number) runs, \(violations.count) promises broken, \(wasted) bytes wasted")
+    for violation in violations { print("BROKEN: \(violation)") }
+    exit(violations.isEmpty ? 0 : 1)
+  }
+
+  private struct Column {
+    let start: Cell.Start
+    let isLasting: Bool
+
+    var title: String { "\(start.rawValue), \(isLasting ? "always" : "once")" }
+  }
+
+  private static let columns = Cell.Start.allCases.flatMap { start in
+    [false, true].map { Column(start: start, isLasting: $0) }
+  }
+}
+
+extension Faults.Row {
+  /// The line without paths of this machine.
+  fileprivate var shown: String {
+    line.replacing("/targets/*.pkg ", with: "").split(separator: " ")
+      .map { $0.hasPrefix("/") && $0.contains("hostedcontent-") ? "FILE" : String($0) }
+      .joined(separator: " ")
+  }
+}

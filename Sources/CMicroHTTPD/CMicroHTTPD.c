@@ -1,0 +1,172 @@
+#include "CMicroHTTPD.h"
+
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+// MARK: Callbacks
+
+static void *begin(void *context, const char *target, struct MHD_Connection *connection) {
+  (void)connection;
+  const hc_http_callbacks *callbacks = context;
+  return callbacks->begin(callbacks->context, target);
+}
+
+static enum MHD_Result proceed(void *context, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *uploaded, void **exchange) {
+  (void)url, (void)version, (void)upload;
+  const hc_http_callbacks *callbacks = context;
+  return callbacks->proceed(callbacks->context, *exchange, connection, method, uploaded) ? MHD_YES
+                                                                                        : MHD_NO;
+}
+
+static void complete(void *context, struct MHD_Connection *connection, void **exchange,
+                     enum MHD_RequestTerminationCode code) {
+  (void)connection, (void)code;
+  const hc_http_callbacks *callbacks = context;
+  if (*exchange) callbacks->complete(callbacks->context, *exchange);
+  *exchange = NULL;
+}
+
+// MARK: The daemon
+
+hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int connections,
+                              unsigned int idle_seconds, size_t stack_bytes,
+                              const char *certificate, const char *key) {
+  void *context = (void *)callbacks;
+  int has_tls = certificate && key;
+  struct MHD_OptionItem options[] = {
+      {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)begin, context},
+      {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)complete, context},
+      {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
+      {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)idle_seconds, NULL},
+      {MHD_OPTION_THREAD_STACK_SIZE, (intptr_t)stack_bytes, NULL},
+      {has_tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, (void *)certificate},
+      {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key},
+      {MHD_OPTION_END, 0, NULL},
+  };
+  unsigned int flags =
+      MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_NO_LISTEN_SOCKET;
+  return MHD_start_daemon(has_tls ? flags | MHD_USE_TLS : flags, 0, NULL, NULL, proceed, context,
+                          MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+void hc_http_add(hc_http_daemon *daemon, int descriptor) {
+  struct sockaddr_storage address = {0};
+  socklen_t length = sizeof address;
+  // A client that has gone again has no address, and will be found gone.
+  if (getpeername(descriptor, (struct sockaddr *)&address, &length) != 0) {
+    address.ss_family = AF_INET;
+    length = sizeof(struct sockaddr);
+  }
+  MHD_add_connection(daemon, descriptor, (struct sockaddr *)&address, length);
+}
+
+void hc_http_stop(hc_http_daemon *daemon) { MHD_stop_daemon(daemon); }
+
+// MARK: A connection
+
+struct visitor {
+  void *context;
+  void (*field)(void *context, const char *name, const char *value);
+};
+
+static enum MHD_Result visit(void *context, enum MHD_ValueKind kind, const char *name,
+                             const char *value) {
+  (void)kind;
+  const struct visitor *visitor = context;
+  visitor->field(visitor->context, name, value);
+  return MHD_YES;
+}
+
+void hc_http_each_header(hc_http_connection *connection, void *context,
+                         void (*field)(void *context, const char *name, const char *value)) {
+  struct visitor visitor = {context, field};
+  MHD_get_connection_values(connection, MHD_HEADER_KIND, visit, &visitor);
+}
+
+int hc_http_descriptor(hc_http_connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info ? info->connect_fd : -1;
+}
+
+void *hc_http_tls_session(hc_http_connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+  return info ? info->tls_session : NULL;
+}
+
+ptrdiff_t hc_http_tls_send(void *session, const void *bytes, size_t count) {
+  ssize_t sent = gnutls_record_send((gnutls_session_t)session, bytes, count);
+  if (sent == GNUTLS_E_AGAIN || sent == GNUTLS_E_INTERRUPTED) return 0;
+  return sent < 0 ? -1 : sent;
+}
+
+void hc_http_restart_idle_time(hc_http_connection *connection, unsigned int seconds) {
+  // Taking the limit away and giving it back is how libmicrohttpd offers that.
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
+  MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
+}
+
+// MARK: Responses
+
+hc_http_response *hc_http_response_empty(void) {
+  return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+}
+
+hc_http_response *hc_http_response_file(uint64_t length, int descriptor, uint64_t offset) {
+  return MHD_create_response_from_fd_at_offset64(length, descriptor, offset);
+}
+
+struct stream {
+  void *context;
+  ptrdiff_t (*read)(void *context, char *buffer, size_t count);
+  void (*done)(void *context);
+};
+
+static ssize_t read_stream(void *context, uint64_t offset, char *buffer, size_t count) {
+  (void)offset;
+  const struct stream *stream = context;
+  ptrdiff_t filled = stream->read(stream->context, buffer, count);
+  return filled < 0 ? MHD_CONTENT_READER_END_WITH_ERROR : filled;
+}
+
+static void free_stream(void *context) {
+  struct stream *stream = context;
+  stream->done(stream->context);
+  free(stream);
+}
+
+hc_http_response *hc_http_response_stream(uint64_t length, size_t buffer, void *context,
+                                          ptrdiff_t (*read)(void *context, char *buffer,
+                                                            size_t count),
+                                          void (*done)(void *context)) {
+  struct stream *stream = malloc(sizeof *stream);
+  if (!stream) {
+    done(context);
+    return NULL;
+  }
+  *stream = (struct stream){context, read, done};
+  hc_http_response *response =
+      MHD_create_response_from_callback(length, buffer, read_stream, stream, free_stream);
+  if (!response) free_stream(stream);
+  return response;
+}
+
+void hc_http_response_add_header(hc_http_response *response, const char *name, const char *value) {
+  MHD_add_response_header(response, name, value);
+}
+
+int hc_http_send(hc_http_connection *connection, unsigned int status, hc_http_response *response) {
+  enum MHD_Result result = MHD_queue_response(connection, status, response);
+  MHD_destroy_response(response);
+  return result == MHD_YES;
+}
+
+const char *hc_http_reason(unsigned int status) {
+  const char *reason = MHD_get_reason_phrase_for(status);
+  return reason ? reason : "Status";
+}

@@ -1,0 +1,42 @@
+/// A decision while it is being made; each transaction is saved and reported once.
+struct DecisionDraft {
+  var touched: Set<String> = []
+  var reportedTransactions: [String] = []
+  private(set) var reportedDownloads: [String] = []
+  private var isReported: Set<String> = []
+  var removed: [TransactionRecord] = []
+  var started: [DownloadRecord] = []
+  var effects: [QueueEffect] = []
+
+  mutating func report(transaction id: String) {
+    touched.insert(id)
+    reportedTransactions.append(id)
+  }
+
+  mutating func report(download id: String, of transaction: String) {
+    touched.insert(transaction)
+    report(downloads: [id])
+  }
+
+  mutating func report(downloads ids: [String]) {
+    for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
+  }
+
+  /// Reports come before the work that they announce, so that active is seen before finished.
+  func decision(for state: QueueState) -> QueueDecision {
+    var decision = QueueDecision()
+    let gone = Set(removed.flatMap { $0.downloads.map(\.id) })
+    let reportedDownloads = reportedDownloads.filter { !gone.contains($0) }
+    decision.changes = removed.map { .finish($0) }
+    decision.changes += touched.compactMap(state.transaction)
+      .sorted { $0.sequence < $1.sequence }.map { .save($0) }
+    if !reportedTransactions.isEmpty {
+      decision.effects.append(.reportTransactions(reportedTransactions))
+    }
+    if !reportedDownloads.isEmpty { decision.effects.append(.reportDownloads(reportedDownloads)) }
+    if !removed.isEmpty { decision.effects.append(.reportRemoved(removed)) }
+    decision.effects += effects
+    decision.effects += started.map { .startWork($0) }
+    return decision
+  }
+}

@@ -1,0 +1,47 @@
+import Dispatch
+import Synchronization
+
+/// What the loop has for a worker, in order; the worker sleeps while there is nothing.
+///
+/// Bounded by the slabs that a request may have out, not by itself.
+final class Handover: Sendable {
+  enum Event: Sendable {
+    /// Whole pieces of a request came.
+    case pieces(request: Int, Slab)
+    /// A request has ended; all its pieces came before.
+    case ended(request: Int, ExchangeEnd)
+    /// The ticket says something.
+    case ticket(TransferTicket.Change)
+  }
+
+  private let state = Mutex(State())
+  private let signal = DispatchSemaphore(value: 0)
+
+  private struct State {
+    var events: [Event] = []
+    var isAwaited = false
+  }
+
+  func push(_ event: Event) {
+    let mustWake = state.withLock { state in
+      state.events.append(event)
+      defer { state.isAwaited = false }
+      return state.isAwaited
+    }
+    // Only a sleeping worker costs a system call.
+    if mustWake { signal.signal() }
+  }
+
+  /// All events that there are, at least one; blocks until there is.
+  func pop() -> [Event] {
+    while true {
+      let events = state.withLock { state in
+        state.isAwaited = state.events.isEmpty
+        defer { state.events = [] }
+        return state.events
+      }
+      if !events.isEmpty { return events }
+      signal.wait()
+    }
+  }
+}

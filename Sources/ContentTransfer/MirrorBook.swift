@@ -1,0 +1,69 @@
+/// What one fetch knows about the addresses of its file, beside what the session knows of hosts.
+struct MirrorBook {
+  private let addresses: [WebURL]
+  private let hosts: MirrorHealth
+  private let clock: TransferClock
+  private var file: HealthTable
+  private var marks: [Marks]
+
+  private struct Marks {
+    /// Whether ranges are asked for.
+    var ranges = true
+    /// What `If-Range` says; nil while nothing strong is known.
+    var validator: String?
+    /// Whether `If-Range` is sent at all; not where servers of one name disagree.
+    var usesValidator = true
+  }
+
+  init(_ addresses: [WebURL], _ session: HTTPSession) {
+    self.addresses = addresses
+    hosts = session.health
+    clock = session.loop.clock
+    file = HealthTable(session.configuration.retry)
+    marks = addresses.map { _ in Marks() }
+  }
+
+  /// Where the next request goes.
+  func choose(at now: Double) -> MirrorChoice {
+    let candidates = addresses.indices.map { index in
+      let (name, origin) = (addresses[index].text, addresses[index].origin)
+      let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
+      return MirrorChoice.Candidate(
+        file: file.delay(of: name), host: host, failures: file.failures(of: name) + hostFailures,
+        ranges: marks[index].ranges)
+    }
+    return MirrorChoice(among: candidates, at: now)
+  }
+
+  func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
+
+  func validator(at mirror: Int) -> String? {
+    marks[mirror].usesValidator ? marks[mirror].validator : nil
+  }
+
+  /// Takes note of what identifies the file there.
+  mutating func learn(_ head: HTTPHead, at mirror: Int) {
+    marks[mirror].validator = Validator.strong(head)
+  }
+
+  mutating func giveUpRanges(at mirror: Int) { marks[mirror].ranges = false }
+
+  mutating func giveUpValidator(at mirror: Int) { marks[mirror].usesValidator = false }
+
+  mutating func succeed(at mirror: Int) {
+    file.succeed(addresses[mirror].text)
+    let origin = addresses[mirror].origin
+    hosts.withTable { $0.succeed(origin) }
+  }
+
+  mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
+    let now = clock.uptime()
+    let random = Double.random(in: 0...1)
+    guard fault.concernsHost else {
+      return file.fail(
+        addresses[mirror].text, fault, startedAt: startedAt, now: now, random: random)
+    }
+    let origin = addresses[mirror].origin
+    hosts.withTable { $0.fail(origin, fault, startedAt: startedAt, now: now, random: random) }
+  }
+}

@@ -1,0 +1,45 @@
+/// Which of a file's addresses is asked next, and from when on; pure.
+struct MirrorChoice: Hashable {
+  /// The address's place in the list.
+  let mirror: Int
+  /// The instant before which it must not be asked.
+  let notBefore: Double
+  /// Why not before; nil when it may be asked now.
+  let fault: TransferFault?
+
+  /// What is known of one address.
+  struct Candidate {
+    /// What came of this file's own requests there.
+    var file: (until: Double, fault: TransferFault)?
+    /// What came of everybody's requests to its host.
+    var host: (until: Double, fault: TransferFault)?
+    /// Failures in a row, of either.
+    var failures = 0
+    var ranges = true
+
+    /// The later of the two instants.
+    var delay: (until: Double, fault: TransferFault)? {
+      guard let file, let host else { return file ?? host }
+      return file.until >= host.until ? file : host
+    }
+  }
+
+  /// Chooses among `candidates`, which are in order of preference and not empty.
+  ///
+  /// One that may be asked now comes before one that must wait; among those the one with fewest
+  /// failures, then one that sends ranges, then the first. When all must wait: the one that waits
+  /// for the shortest time.
+  init(among candidates: [Candidate], at now: Double) {
+    func rank(_ candidate: Candidate) -> (Double, Int, Int) {
+      (max(candidate.delay?.until ?? now, now), candidate.failures, candidate.ranges ? 0 : 1)
+    }
+    var best = 0
+    for index in candidates.indices where rank(candidates[index]) < rank(candidates[best]) {
+      best = index
+    }
+    mirror = best
+    let delay = candidates[best].delay
+    notBefore = max(delay?.until ?? now, now)
+    fault = notBefore > now ? delay?.fault : nil
+  }
+}

@@ -1,0 +1,200 @@
+import ContentModel
+
+/// One worker's fetch of pieces over HTTP: asks for ranges, verifies, delivers, tries again.
+///
+/// Decides nothing itself: `FetchPlan` says what is asked for, `MirrorChoice` where and when,
+/// `TransferFault` what may help. For one thread, which blocks in `run`.
+final class PieceFetch {
+  private let file: SignedFile
+  private let addresses: [WebURL]
+  private let session: HTTPSession
+  private let ticket: TransferTicket
+  private let handover = Handover()
+  private var plan: FetchPlan
+  private var mirrors: MirrorBook
+  private var requests: [Int: Request] = [:]
+  private var nextNumber = 0
+
+  /// A request under way or waiting.
+  private struct Request {
+    let handler: RangeHandler
+    /// The pieces that it asks for, by their number in the plan.
+    let pieces: [Int]
+    let mirror: Int
+    let isWhole: Bool
+    var id = 0
+    var delivered = 0
+    var isDamaged = false
+  }
+
+  init(
+    _ pieces: [Piece], of file: SignedFile, from addresses: [WebURL], session: HTTPSession,
+    ticket: TransferTicket
+  ) {
+    self.file = file
+    self.addresses = addresses
+    self.session = session
+    self.ticket = ticket
+    plan = FetchPlan(pieces)
+    mirrors = MirrorBook(addresses, session)
+  }
+
+  /// Fetches all pieces; see `PieceSource`.
+  func run(_ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void) throws {
+    session.slabs.beginFetch()
+    let listener = ticket.addListener { [handover] in handover.push(.ticket($0)) }
+    defer {
+      session.slabs.endFetch()
+      ticket.removeListener(listener)
+      for request in requests.values { session.loop.cancel(request.id) }
+    }
+    while plan.left > 0 {
+      ask()
+      for event in handover.pop() {
+        switch event {
+        case .pieces(let number, let slab): try take(slab, of: number, deliver)
+        case .ended(let number, let end): try settle(number, end)
+        case .ticket(.cancelled): try ticket.checkCancelled()
+        case .ticket(.priority(let priority)): session.loop.setPriority(priority, of: ticket)
+        }
+      }
+    }
+  }
+
+  // MARK: Asking
+
+  /// Asks for as much at once as may be.
+  private func ask() {
+    let limit = max(1, session.limits.connectionsPerTransfer)
+    while requests.count < limit, plan.hasWaiting {
+      let now = session.loop.clock.uptime()
+      let choice = mirrors.choose(at: now)
+      // One request is enough to find out whether a server is back.
+      if choice.fault != nil, !requests.isEmpty { return }
+      if mirrors.ranges(at: choice.mirror) {
+        guard let pieces = plan.next(connections: limit) else { return }
+        ask(for: pieces, choice, isWhole: plan.span(of: pieces) == 0..<file.length)
+      } else {
+        // A whole file holds everything, so it comes once.
+        guard !requests.values.contains(where: \.isWhole) else { return }
+        ask(for: plan.takeAll(), choice, isWhole: true)
+      }
+    }
+  }
+
+  private func ask(for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool) {
+    nextNumber += 1
+    let pieces = numbers.map { plan.pieces[$0] }
+    let sizes = SlabSizes(for: pieces)
+    let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
+    let question = RangeQuestion(
+      range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
+      validator: validator, mayBePage: file.path.hasSuffix(".html"))
+    let handler = RangeHandler(
+      nextNumber, pieces, question: question, sizes: sizes, slabs: session.slabs,
+      handover: handover, clock: session.loop.clock)
+    let url = addresses[choice.mirror]
+    var exchange = ExchangeRequest(url: url, range: isWhole ? nil : question.range)
+    if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
+    exchange.notBefore = choice.notBefore
+    exchange.reason = choice.fault.map { TransferWait.Reason($0, from: url) }
+    exchange.memory = sizes.memory
+    var request = Request(
+      handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole)
+    request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
+    requests[nextNumber] = request
+  }
+
+  // MARK: Pieces
+
+  /// Verifies the pieces in `slab` and delivers the right ones.
+  private func take(
+    _ slab: Slab, of number: Int, _ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    guard var request = requests[number] else { return }
+    defer {
+      requests[number] = request
+      if request.handler.giveBack(slab) { session.loop.resume(request.id) }
+    }
+    var place = 0
+    var right: Int64 = 0
+    for index in slab.pieces {
+      let number = request.pieces[index]
+      let piece = plan.pieces[number]
+      let bytes = UnsafeRawBufferPointer(
+        rebasing: slab.memory[place..<(place + piece.length)])
+      place += piece.length
+      guard !plan.isDone(number) else { continue }
+      guard try piece.matches(bytes) else {
+        request.isDamaged = true
+        try fail(number, TransferFault(.damaged), at: request)
+        continue
+      }
+      try deliver(piece, bytes)
+      plan.complete(number)
+      request.delivered += 1
+      right += Int64(piece.length)
+    }
+    count(right, from: addresses[request.mirror].origin)
+  }
+
+  private func count(_ bytes: Int64, from origin: String) {
+    guard bytes > 0 else { return }
+    for board in [ticket.board, session.loop.board] {
+      board.record {
+        $0.bytesFetched += bytes
+        $0.bytesByHost[origin, default: 0] += bytes
+      }
+    }
+  }
+
+  /// Counts a failed attempt at a piece; throws when there were enough.
+  private func fail(_ number: Int, _ fault: TransferFault, at request: Request) throws {
+    let attempts = plan.fail(number)
+    // Each mirror is asked at least once, however many there are.
+    guard attempts >= max(session.configuration.retry.attempts, addresses.count) else { return }
+    if fault.kind == .damaged {
+      throw ContentError.damaged(plan.pieces[number], of: file, attempts: attempts)
+    }
+    throw ContentError(fault, from: addresses[request.mirror], subject: file.path)
+  }
+
+  // MARK: Ends
+
+  /// Draws the conclusions from a request's end.
+  private func settle(_ number: Int, _ end: ExchangeEnd) throws {
+    guard let request = requests.removeValue(forKey: number) else { return }
+    let missing = plan.putBack(request.pieces)
+    if let head = end.head, end.fault == nil { mirrors.learn(head, at: request.mirror) }
+    let hasProgress = request.delivered > 0
+    if hasProgress { mirrors.succeed(at: request.mirror) }
+    guard missing != nil || end.fault != nil else { return }
+    // A shorter range than asked for is legal, as long as it brings something.
+    let silent = request.isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
+    guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {
+      return
+    }
+    try conclude(fault, request, missing, end, hasProgress: hasProgress)
+  }
+
+  private func conclude(
+    _ fault: TransferFault, _ request: Request, _ missing: Int?, _ end: ExchangeEnd,
+    hasProgress: Bool
+  ) throws {
+    switch fault.cure {
+    case .none:
+      try ticket.checkCancelled()
+      throw ContentError(fault, from: end.url, subject: file.path)
+    case .wholeFile where mirrors.ranges(at: request.mirror):
+      return mirrors.giveUpRanges(at: request.mirror)
+    case .plainRange where mirrors.validator(at: request.mirror) != nil:
+      return mirrors.giveUpValidator(at: request.mirror)
+    case .otherMirror, .later, .wholeFile, .plainRange: break
+    }
+    // Damage was counted when it was seen.
+    if let missing, fault.kind != .damaged { try fail(missing, fault, at: request) }
+    // What broke off after it brought something goes on at once.
+    if hasProgress, fault.cure == .later, fault.retryAfter == nil { return }
+    mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
+  }
+}

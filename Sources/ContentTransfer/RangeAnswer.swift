@@ -1,0 +1,151 @@
+import FoundationEssentials
+
+/// What was asked for, as far as an answer must fit it.
+struct RangeQuestion: Hashable, Sendable {
+  /// The bytes that are wanted.
+  var range: Range<Int64>
+  /// Whether the whole file was asked for, without a `Range` header.
+  var isWhole: Bool
+  /// Bytes of the whole file, as signed.
+  var fileLength: Int64
+  /// The validator that was sent in `If-Range`; nil when none was.
+  var validator: String?
+  /// Whether the file may be a web page.
+  var mayBePage = false
+}
+
+/// Where in the file an answer's body lies; pure.
+///
+/// The digest decides about bytes in the end. What is checked here tells early, before a body is
+/// read, that an answer cannot be what was asked for, and where its bytes belong.
+struct RangeAnswer: Hashable, Sendable {
+  /// The offset of the body's first byte.
+  let start: Int64
+  /// The offset after its last byte.
+  let end: Int64
+
+  /// Judges `head` as the answer to `question`; see RFC 9110 §14 and §15.
+  static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
+    RangeAnswer, TransferFault
+  > {
+    do {
+      return .success(try place(of: head, question, now))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  private static func place(of head: HTTPHead, _ question: RangeQuestion, _ now: Date)
+    throws(TransferFault) -> RangeAnswer
+  {
+    switch head.status {
+    case 200, 203:
+      try checkForm(head, question)
+      return try wholeBody(head, question)
+    case 206:
+      try checkForm(head, question)
+      return try part(head, question)
+    case 416: throw refused(head, question)
+    default:
+      throw TransferFault(
+        .status(head.status),
+        retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: now))
+    }
+  }
+
+  /// Refuses what is packed, and pages: of a login, of a provider, of an error that calls itself 200.
+  private static func checkForm(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault) {
+    let coding = head["content-encoding"]?.lowercased() ?? "identity"
+    guard coding.isEmpty || coding == "identity" else { throw TransferFault(.encoded(coding)) }
+    let type = (head["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
+    if ["text/html", "application/xhtml+xml"].contains(type), !question.mayBePage {
+      throw TransferFault(.unexpectedType(type))
+    }
+  }
+
+  private static func wholeBody(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault)
+    -> RangeAnswer
+  {
+    if !question.isWhole, let sent = question.validator, let now = Validator.strong(head),
+      now != sent
+    {
+      throw TransferFault(.otherValidator)
+    }
+    if let length = head.contentLength, length != question.fileLength {
+      throw TransferFault(.wrongLength(length))
+    }
+    if !question.isWhole { throw TransferFault(.rangeIgnored) }
+    return RangeAnswer(start: 0, end: question.fileLength)
+  }
+
+  private static func part(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault)
+    -> RangeAnswer
+  {
+    guard let text = head["content-range"], let range = ContentRange(text), let bytes = range.bytes
+    else { throw TransferFault(.rangeUnclear, head["content-range"] ?? "No Content-Range") }
+    if let total = range.total, total != question.fileLength {
+      throw TransferFault(.wrongLength(total), text)
+    }
+    if let length = head.contentLength, length != Int64(bytes.count) {
+      throw TransferFault(.rangeUnclear, "\(text), but \(length) bytes")
+    }
+    guard bytes.overlaps(question.range), bytes.upperBound <= question.fileLength else {
+      throw TransferFault(.rangeElsewhere, text)
+    }
+    return RangeAnswer(start: bytes.lowerBound, end: bytes.upperBound)
+  }
+
+  /// A range that the signed length allows was refused: another file, or a server without ranges.
+  private static func refused(_ head: HTTPHead, _ question: RangeQuestion) -> TransferFault {
+    let text = head["content-range"] ?? "No Content-Range"
+    if let total = ContentRange(text)?.total, total != question.fileLength {
+      return TransferFault(.wrongLength(total), text)
+    }
+    return question.isWhole ? TransferFault(.status(416)) : TransferFault(.rangeRefused, text)
+  }
+}
+
+/// A `Content-Range` of bytes (RFC 9110 §14.4).
+struct ContentRange: Hashable {
+  /// The bytes; nil for an unsatisfied range.
+  let bytes: Range<Int64>?
+  /// Bytes of the whole; nil when the server does not know.
+  let total: Int64?
+
+  /// Reads `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; nil for anything else.
+  init?(_ text: String) {
+    let words = text.trimmed.split(separator: " ", omittingEmptySubsequences: true)
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    total = Int64(digits: parts[1])
+    guard total != nil || parts[1] == "*" else { return nil }
+    if parts[0] == "*" {
+      guard total != nil else { return nil }
+      bytes = nil
+      return
+    }
+    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard bounds.count == 2, let first = Int64(digits: bounds[0]),
+      let last = Int64(digits: bounds[1]), first <= last, last < .max, last < total ?? .max
+    else { return nil }
+    bytes = first..<(last + 1)
+  }
+}
+
+/// What tells that a resource is still the same, byte for byte (RFC 9110 §8.8); pure.
+enum Validator {
+  /// A strong entity tag; else a date of modification at least a minute before the answer's, which
+  /// counts as strong; nil when there is neither.
+  static func strong(_ head: HTTPHead) -> String? {
+    if let tag = head["etag"] {
+      let isStrong = tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2
+      return isStrong && tag.utf8.count <= 1024 ? tag : nil
+    }
+    guard let text = head["last-modified"], text.utf8.count <= 64,
+      let modified = HTTPDate.date(text), let sent = head["date"].flatMap(HTTPDate.date),
+      sent.timeIntervalSince(modified) >= 60
+    else { return nil }
+    return text
+  }
+}

@@ -1,0 +1,64 @@
+import ContentModel
+public import ContentTransfer
+public import FoundationEssentials
+
+/// How a store on the web is reached; a store in a folder needs none of it.
+///
+/// Certificates are always checked. Source: libcurl's options of the same names.
+public struct NetworkSettings: Sendable {
+  /// Which proxy is used.
+  public enum Proxy: Hashable, Sendable {
+    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say.
+    case environment
+    /// None.
+    case direct
+    /// This one, such as `http://proxy.example:3128`.
+    case url(String)
+  }
+
+  /// A bearer token (RFC 6750) for the store and its mirrors; other hosts never see it.
+  public var bearerToken: String?
+  /// Headers, by name, for the store and its mirrors only.
+  public var headers: [String: String] = [:]
+  /// Which proxy is used.
+  public var proxy = Proxy.environment
+  /// A file of certificate authorities in PEM instead of the system's.
+  public var certificateAuthorities: URL?
+  /// Seconds that a connection, with its TLS handshake, may take.
+  public var connectTimeout = 15.0
+  /// Seconds without progress after which a transfer is tried anew.
+  public var stallTimeout = 15.0
+  /// How often a piece is asked for in all.
+  public var attempts = 5
+  /// How much is transferred at once, and how fast; see `PaymentQueue.transferLimits`.
+  public var limits = TransferLimits()
+
+  /// The first of the growing delays between attempts, in seconds.
+  package var firstRetryDelay = 0.5
+
+  /// Creates settings with the defaults.
+  public init() {}
+
+  /// The session that these settings make for `servers`.
+  func session(for servers: [WebURL]) throws -> HTTPSession {
+    var configuration = HTTPConfiguration()
+    let headers =
+      headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
+      + (bearerToken.map { [HTTPHeader("Authorization", "Bearer \($0)")] } ?? [])
+    configuration.credentials =
+      headers.isEmpty ? [] : servers.map { HTTPCredentials(for: $0, headers: headers) }
+    configuration.proxy =
+      switch proxy {
+      case .environment: .environment
+      case .direct: .direct
+      case .url(let url): .url(url)
+      }
+    configuration.certificateAuthorities = certificateAuthorities?.path(percentEncoded: false)
+    configuration.connectTimeout = connectTimeout
+    configuration.stallTimeout = stallTimeout
+    configuration.retry.attempts = max(1, attempts)
+    configuration.retry.firstDelay = firstRetryDelay
+    configuration.limits = limits
+    return try HTTPSession(configuration)
+  }
+}

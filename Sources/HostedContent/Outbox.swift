@@ -1,0 +1,124 @@
+import ContentModel
+import Dispatch
+
+/// What waits to be told, and until when: it decides which reports share a call and which go ahead.
+///
+/// What is told of one transaction never changes places. Between transactions there is no order to
+/// keep, so that changes of a thousand downloads share their calls whatever else is told meanwhile.
+struct Outbox {
+  /// Something to be told.
+  enum Letter {
+    case transactions([TransactionRecord])
+    case changes(WaitingReports)
+    case removed([TransactionRecord])
+    /// Anything else: what was told before it stays before, and what comes later after.
+    case call(@Sendable () -> Void)
+  }
+
+  private struct Entry {
+    var letter: Letter
+    var concern: Concern
+    var due: DispatchTime
+  }
+
+  private var entries: [Entry] = []
+
+  /// When the next letter is to be told; nil when none waits.
+  var nextDue: DispatchTime? { entries.map(\.due).min() }
+
+  /// Puts a letter in, to be told at `due` at the latest; `ids` are the transactions it is about.
+  mutating func put(_ letter: Letter, of ids: some Collection<String>, due: DispatchTime) {
+    let concern = Concern(letter, ids)
+    for index in entries.indices.reversed() {
+      let meets = entries[index].concern.meets(concern)
+      if entries[index].letter.isAlike(letter), !meets || !letter.keepsApart {
+        entries[index].letter.append(letter)
+        entries[index].concern.formUnion(concern)
+        entries[index].due = min(entries[index].due, due)
+        return
+      }
+      if meets { break }
+    }
+    entries.append(Entry(letter: letter, concern: concern, due: due))
+  }
+
+  /// Takes out what is due at `now`, and what must be told before that.
+  mutating func take(at now: DispatchTime) -> [Letter] {
+    var going: [Entry] = []
+    var staying: [Entry] = []
+    for entry in entries.reversed() {
+      if entry.due <= now || going.contains(where: { $0.concern.meets(entry.concern) }) {
+        going.append(entry)
+      } else {
+        staying.append(entry)
+      }
+    }
+    entries = staying.reversed()
+    return going.reversed().map(\.letter)
+  }
+}
+
+/// The transactions that a letter is about.
+private enum Concern {
+  case some(Set<String>)
+  /// Everything, or too many to compare.
+  case all
+
+  private static let limit = 256
+
+  init(_ letter: Outbox.Letter, _ ids: some Collection<String>) {
+    if case .call = letter {
+      self = .all
+    } else {
+      self = ids.count > Self.limit ? .all : .some(Set(ids))
+    }
+  }
+
+  func meets(_ other: Concern) -> Bool {
+    switch (self, other) {
+    case (.some(let ids), .some(let others)): !ids.isDisjoint(with: others)
+    case (.all, _), (_, .all): true
+    }
+  }
+
+  mutating func formUnion(_ other: Concern) {
+    guard case .some(let ids) = self, case .some(let others) = other else { return self = .all }
+    self = .some(ids.union(others))
+  }
+}
+
+extension Outbox.Letter {
+  /// Whether two reports of one transaction are two calls, since the first would not be seen.
+  fileprivate var keepsApart: Bool {
+    switch self {
+    case .transactions, .removed: true
+    case .changes, .call: false
+    }
+  }
+
+  fileprivate func isAlike(_ other: Self) -> Bool {
+    switch (self, other) {
+    case (.transactions, .transactions), (.changes, .changes), (.removed, .removed): true
+    case (.transactions, _), (.changes, _), (.removed, _), (.call, _): false
+    }
+  }
+
+  /// Takes up what is told after it, which is alike.
+  fileprivate mutating func append(_ later: Self) {
+    let earlier = self
+    // Alone, each payload is changed in place, however long it has become.
+    self = .call {}
+    switch (consume earlier, later) {
+    case (.transactions(var records), .transactions(let others)):
+      records += others
+      self = .transactions(records)
+    case (.changes(var reports), .changes(let others)):
+      reports.append(others)
+      self = .changes(reports)
+    case (.removed(var records), .removed(let others)):
+      records += others
+      self = .removed(records)
+    case (let unchanged, _): self = unchanged
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import ContentModel
+import ContentTransfer
+import ContentTrust
+import FileIO
+
+/// The way to a store's files: a folder, or web servers that mirror each other.
+///
+/// Nothing that comes this way is trusted. May be used from any thread; its calls block.
+final class StoreAccess: Sendable {
+  private enum Way: Sendable {
+    case folder(path: String)
+    case web(HTTPSession, mirrors: [WebURL])
+  }
+
+  private let way: Way
+  private let trustsOnFirstUse: Bool
+
+  /// The longest root metadata that is read, in bytes.
+  private static let rootLimit: Int64 = 512 << 10
+
+  /// Reaches nobody yet; throws `usage` for mirrors of another kind than the store.
+  init(
+    _ store: StoreLocation, mirrors: [StoreLocation] = [],
+    network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false
+  ) throws {
+    self.trustsOnFirstUse = trustsOnFirstUse
+    switch store.place {
+    case .folder(let path):
+      guard mirrors.isEmpty else { throw ContentError.noMirror(of: store) }
+      way = .folder(path: path)
+    case .web(let url):
+      let others = try mirrors.map { mirror in
+        guard case .web(let url) = mirror.place else { throw ContentError.noMirror(of: store) }
+        return url
+      }
+      let servers = [url] + others
+      way = .web(try network.session(for: servers), mirrors: servers)
+    }
+  }
+
+  /// Ends what is under way; whoever waits gets `stopped`.
+  func close() {
+    if case .web(let session, _) = way { session.close() }
+  }
+
+  /// The session with the store's web servers; nil for a folder.
+  var session: HTTPSession? {
+    if case .web(let session, _) = way { session } else { nil }
+  }
+
+  /// Where pieces come from; throws `storeMissing` when the store's folder is not there.
+  func pieceSource() throws -> any PieceSource {
+    switch way {
+    case .folder(let path): FolderPieceSource(store: try folder(path))
+    case .web(let session, let mirrors): try HTTPPieceSource(session, mirrors: mirrors)
+    }
+  }
+
+  /// The root that the store vouches for itself: `metadata/1.root.json`; nil when there is none.
+  ///
+  /// Only a local store's is taken, unless the first use is trusted.
+  func ownRoot() throws -> [UInt8]? {
+    switch way {
+    case .web where !trustsOnFirstUse: nil
+    case .web, .folder: try fetch("metadata/1.root.json", limit: Self.rootLimit)
+    }
+  }
+
+  /// The store's folder, opened when it is needed, since it may come back after it was gone.
+  private func folder(_ path: String) throws -> Directory {
+    do {
+      let folder = try FileSystem.real.directory(at: path)
+      if try folder.status(of: "metadata")?.kind == .directory { return folder }
+    } catch let error as ContentError where error.code == .fileMissing {}
+    throw ContentError(
+      .storeMissing, "There is no store at \(path)",
+      remedy: "Check the path, or make one with hostedcontent store init", subject: path)
+  }
+}
+
+extension StoreAccess: MetadataFetcher {
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    switch way {
+    case .folder(let root): try FolderFetcher(folder(root)).fetch(path, limit: limit)
+    case .web(let session, let mirrors):
+      try session.contents(of: path, at: mirrors, limit: Int(clamping: limit))
+    }
+  }
+}
+
+extension ContentError {
+  fileprivate static func noMirror(of store: StoreLocation) -> ContentError {
+    ContentError(
+      .usage, "A mirror of \(store) is not on the web, or the store is not",
+      remedy: "Give http:// or https:// URLs for the store and its mirrors",
+      subject: store.description)
+  }
+}

@@ -1,0 +1,98 @@
+import ContentModel
+import FileIO
+import FoundationEssentials
+import HostedContent
+
+/// How a store on the web is reached, as options say it.
+enum NetworkArguments {
+  /// What every command takes that reads a store.
+  static let options: [Command.Option] = [
+    .root,
+    .init("--trust-on-first-use", nil, "let a store on the web vouch for itself the first time"),
+    .init("--token-file", "FILE", "a bearer token for the store and its mirrors"),
+    .init("--header", "NAME:VALUE", "a header for the store and its mirrors; may be repeated"),
+    .init("--ca", "FILE", "certificate authorities in PEM instead of the system's"),
+    .init("--proxy", "URL", "a proxy, or none; default: what the environment says"),
+    .init("--connect-timeout", "SECONDS", "for a connection; default 15"),
+    .init("--stall-timeout", "SECONDS", "without progress, then it is tried anew; default 15"),
+    .init("--attempts", "N", "how often a piece is asked for in all; default 5"),
+  ]
+
+  /// What commands take beside that which download.
+  static let transferOptions: [Command.Option] = [
+    .init("--mirror", "URL", "another web server with the same files; may be repeated"),
+    .init("--limit-rate", "BYTES", "bytes a second in all, such as 500K or 20M"),
+    .init("--connections", "N", "requests at once to one host; default 8"),
+  ]
+}
+
+extension Arguments {
+  /// The store that `--store` names.
+  func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
+
+  /// The bytes of the file that `--root` names; nil without the option.
+  func trustedRoot() throws -> [UInt8]? {
+    try text("--root").map { path in
+      let place = FilePlace(path)
+      return try place.folder().contents(of: place.name, limit: 512 << 10)
+    }
+  }
+
+  /// Whether a store on the web may vouch for itself; said aloud, since then nobody else does.
+  func trustsOnFirstUse(_ console: Console) -> Bool {
+    guard has("--trust-on-first-use") else { return false }
+    console.note("The store's own word is taken for its root: nobody else vouches for it.")
+    return true
+  }
+
+  /// What the options of `NetworkArguments` say.
+  func network() throws -> NetworkSettings {
+    var network = NetworkSettings()
+    network.bearerToken = try token()
+    for header in values("--header") {
+      guard let colon = header.firstIndex(of: ":"), colon != header.startIndex else {
+        throw wrongValue("--header", "takes NAME:VALUE")
+      }
+      let value = header[header.index(after: colon)...].drop { $0 == " " }
+      network.headers[String(header[..<colon])] = String(value)
+    }
+    network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
+    if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }
+    if let seconds = try number("--connect-timeout", least: 1) {
+      network.connectTimeout = Double(seconds)
+    }
+    if let seconds = try number("--stall-timeout", least: 1) {
+      network.stallTimeout = Double(seconds)
+    }
+    if let attempts = try number("--attempts", least: 1) { network.attempts = attempts }
+    if let connections = try number("--connections", least: 1) {
+      network.limits.connectionsPerHost = connections
+      network.limits.connections = max(network.limits.connections, connections)
+    }
+    network.limits.bytesPerSecond = try text("--limit-rate").map(bytesPerSecond)
+    return network
+  }
+
+  /// A secret in an argument would be seen by everybody who lists processes, so it is in a file.
+  private func token() throws -> String? {
+    try text("--token-file").map { path in
+      let place = FilePlace(path)
+      let bytes = try place.folder().contents(of: place.name, limit: 16 << 10)
+      let token = String(decoding: bytes, as: UTF8.self)
+        .split(whereSeparator: \.isWhitespace).joined()
+      guard !token.isEmpty else { throw wrongValue("--token-file", "names an empty file") }
+      return token
+    }
+  }
+
+  /// A number of bytes, with K, M or G for thousands, millions and milliards of them.
+  private func bytesPerSecond(_ text: String) throws -> Int64 {
+    let factors: [Character: Int64] = ["K": 1000, "M": 1_000_000, "G": 1_000_000_000]
+    let factor = text.last.flatMap { factors[$0] }
+    let digits = factor == nil ? text[...] : text.dropLast()
+    guard let number = Int64(digits), (1...1_000_000_000).contains(number) else {
+      throw wrongValue("--limit-rate", "takes a number of bytes such as 500K, not “\(text)”")
+    }
+    return number * (factor ?? 1)
+  }
+}

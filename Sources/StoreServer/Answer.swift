@@ -1,0 +1,101 @@
+/// An answer as a value: status, headers and body; how it travels is decided elsewhere.
+package struct Answer: Sendable {
+  package var status: Int
+  /// The header fields in order; Date, Content-Length and Connection are added when it is sent.
+  package private(set) var headers: [Header]
+  var body: Body
+  /// Which part of how large a file it carries, for a 206.
+  var part: Part?
+  /// The size of the whole file that was asked for, where there is one.
+  var wholeSize: Int64?
+
+  /// A header field.
+  package struct Header: Sendable, Hashable {
+    package let name: String
+    package let value: String
+  }
+
+  /// The place of a body in a file.
+  struct Part: Hashable {
+    var range: Range<Int64>
+    var total: Int64
+
+    /// The value of Content-Range.
+    var text: String { "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)" }
+  }
+
+  /// Creates an answer with `bytes` of `contentType`, which no cache keeps.
+  package init(_ status: Int, contentType: String, _ bytes: [UInt8]) {
+    self.init(status, Body(bytes))
+    set("Content-Type", contentType)
+    set("Cache-Control", "no-store")
+  }
+
+  /// Creates an answer of one line of text.
+  package init(_ status: Int, text: String) {
+    self.init(status, contentType: "text/plain; charset=utf-8", Array("\(text)\n".utf8))
+  }
+
+  private init(_ status: Int, _ body: Body) {
+    self.status = status
+    self.body = body
+    headers = []
+  }
+
+  /// Gives the header `name` one value, or none.
+  package mutating func set(_ name: String, _ value: String?) {
+    headers.removeAll { $0.name.lowercased() == name.lowercased() }
+    if let value { headers.append(Header(name: name, value: value)) }
+  }
+
+  /// The value of the header `name`.
+  package func header(_ name: String) -> String? {
+    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+  }
+
+  static let notFound = Answer(404, text: "There is nothing here.")
+  static let malformed = Answer(400, text: "The request target is malformed.")
+}
+
+extension Answer {
+  /// What `request`, a GET or HEAD, gets of `representation`.
+  init(to request: ServerRequest, of representation: Representation) {
+    switch Conditions.judge(request, representation) {
+    case .failed:
+      self.init(412, text: "The file is another one than the request expects.")
+      return
+    // Its Content-Length, if any, is that of the body that is not sent (RFC 9110, 8.6).
+    case .notModified: self.init(304, representation.body)
+    case .proceed:
+      // A range means something with GET only (RFC 9110, 14.2).
+      let asked =
+        request.method == "GET" && Conditions.rangeHolds(request, representation)
+        ? request.header("range") : nil
+      switch ByteRange(asked, size: representation.size) {
+      case .whole: self.init(200, representation.body)
+      case .unsatisfiable:
+        self.init(416, text: "The file ends before that range.")
+        set("Content-Range", "bytes */\(representation.size)")
+        wholeSize = representation.size
+        return
+      case .part(let range):
+        var body = representation.body
+        body.range = range
+        self.init(206, body)
+        show(Part(range: range, total: representation.size))
+      }
+      set("Content-Type", representation.contentType)
+      set("Accept-Ranges", "bytes")
+    }
+    wholeSize = representation.size
+    set("ETag", representation.entityTag)
+    set("Last-Modified", representation.modified.map(HTTPDate.text))
+    set("Cache-Control", representation.cacheControl)
+  }
+
+  /// Carries `part` of the file, and says so.
+  mutating func show(_ part: Part) {
+    self.part = part
+    set("Content-Range", part.text)
+  }
+}

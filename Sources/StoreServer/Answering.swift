@@ -1,0 +1,127 @@
+import ContentModel
+import FileIO
+
+/// Decides what a request gets, and sets it on its way; used by all connections' threads at once.
+final class Answering: Sendable {
+  private let files: StaticFiles
+  private let routes: [String: StoreServer.Route]
+  private let book: FaultBook
+  /// Nil when nobody wants to know.
+  private let log: RequestLog?
+  private let latency: Duration
+  private let idleSeconds: Int
+  private let line: RateLimiter?
+  private let stop: StopLatch
+
+  private static let longestUpload = 64 << 10
+
+  init(
+    _ files: StaticFiles, _ configuration: StoreServer.Configuration, _ book: FaultBook,
+    _ log: RequestLog?, _ stop: StopLatch
+  ) {
+    self.files = files
+    routes = configuration.routes
+    self.book = book
+    self.log = log
+    latency = configuration.latency
+    idleSeconds = configuration.idleSeconds
+    line = configuration.rate.map { RateLimiter(bytesPerSecond: $0) }
+    self.stop = stop
+  }
+
+  /// Goes on with an exchange whose head or body has come; false to close the connection.
+  func proceed(
+    _ exchange: Exchange, _ method: String, _ connection: HTTPConnection, _ uploaded: inout Int
+  ) -> Bool {
+    guard exchange.hasBegun else {
+      exchange.hasBegun = true
+      return true
+    }
+    guard uploaded == 0 else {
+      exchange.uploaded += uploaded
+      uploaded = 0
+      return exchange.uploaded <= Self.longestUpload
+    }
+    return answer(
+      ServerRequest(method, exchange.target, headers: connection.headers), exchange, connection)
+  }
+
+  func finish(_ exchange: Exchange) {
+    if let entry = exchange.entry { log?.finish(entry) }
+  }
+
+  private func answer(_ request: ServerRequest, _ exchange: Exchange, _ connection: HTTPConnection)
+    -> Bool
+  {
+    let occurrences = book.occurrences(for: request)
+    let (answer, delivery) = decide(request, occurrences)
+    exchange.entry = log?.begin(
+      request, status: delivery.sendsHead ? answer.status : nil, faults: occurrences.map(\.text))
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    if delivery.latency > .zero {
+      guard wire.wait(delivery.latency) else { return false }
+      connection.restartIdleTime(idleSeconds)
+    }
+    let own = delivery.rate.map { RateLimiter(bytesPerSecond: $0) }
+    let pace = Pace(limiters: [own, line].compactMap(\.self))
+    if let disturbance = delivery.disturbance {
+      DisturbedAnswer(
+        answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: exchange.entry,
+        isHead: request.method == "HEAD"
+      ).write()
+      return false
+    }
+    let needsPump =
+      exchange.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
+    return connection.send(
+      answer, pump: needsPump ? BodyPump(answer.body, pace, wire, exchange.entry) : nil)
+  }
+
+  /// The answer to `request` and how it travels, after all faults that act on it.
+  private func decide(_ request: ServerRequest, _ occurrences: [FaultBook.Occurrence]) -> (
+    Answer, Delivery
+  ) {
+    var asked = request
+    var delivery = Delivery(latency: latency)
+    var answer = honestAnswer(to: &asked, occurrences)
+    for occurrence in occurrences {
+      switch occurrence.fault {
+      case .answer(let fault): fault.change(&answer, to: request)
+      case .delivery(let fault): fault.change(&delivery)
+      case .connection, .resource: break
+      }
+    }
+    return (answer, delivery)
+  }
+
+  /// What a server of these files answers, which faults may have made other files of.
+  private func honestAnswer(
+    to request: inout ServerRequest, _ occurrences: [FaultBook.Occurrence]
+  ) -> Answer {
+    guard request.method == "GET" || request.method == "HEAD" else {
+      var refused = Answer(405, text: "Only GET and HEAD are allowed.")
+      refused.set("Allow", "GET, HEAD")
+      return refused
+    }
+    guard let location = request.location else { return .malformed }
+    if let route = routes[location.path] { return route(request) }
+    switch files.representation(at: location) {
+    case .failure(let refusal): return refusal.answer
+    case .success(var representation):
+      for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
+        fault.change(&request, &representation, number: number)
+      }
+      return Answer(to: request, of: representation)
+    }
+  }
+}
+
+extension Delivery {
+  /// Whether at least the head is sent.
+  fileprivate var sendsHead: Bool {
+    switch disturbance?.end {
+    case .closed, .reset(nil): false
+    case .cut, .reset, nil: true
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import ContentModel
+package import FileIO
+
+/// Rules of what is to go wrong, as `Documentation/Server.md` describes their text.
+package struct FaultScript: Sendable, Hashable {
+  let rules: [FaultRule]
+
+  /// Nothing goes wrong.
+  package static let none = FaultScript(rules: [])
+
+  private static let longestText: Int64 = 1 << 20
+
+  private init(rules: [FaultRule]) { self.rules = rules }
+
+  /// Reads a script's text; `name` is for messages.
+  ///
+  /// Throws `usage` with the line of what is wrong.
+  package init(_ text: String, name: String = "the fault script") throws {
+    rules = try text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      .enumerated().compactMap { index, line in
+        do throws(FaultMistake) {
+          var words = try FaultWords(line)
+          return words.isEmpty ? nil : try words.rule()
+        } catch {
+          throw ContentError(
+            .usage, "Line \(index + 1) of \(name): \(error.message)", remedy: error.remedy,
+            subject: name)
+        }
+      }
+  }
+
+  /// Reads the script in the file at `path`.
+  package static func read(_ path: String, fileSystem: FileSystem = .real) throws -> FaultScript {
+    let bytes = try fileSystem.file(at: path).contents(limit: longestText)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw ContentError(
+        .usage, "\(path) is not UTF-8", remedy: "Give a text file of rules", subject: path)
+    }
+    return try FaultScript(text, name: path)
+  }
+
+  /// The first rule about connections, which only a server with a certificate can follow.
+  var firstConnectionRule: FaultRule? {
+    rules.first { rule in
+      if case .connection = rule.fault { return true }
+      return false
+    }
+  }
+}
+
+/// What is wrong with a line of a script.
+struct FaultMistake: Error {
+  let message: String
+  let remedy: String
+
+  init(_ message: String, _ remedy: String) {
+    self.message = message
+    self.remedy = remedy
+  }
+}
+
+/// The words of one line, taken from the left.
+struct FaultWords {
+  private var words: ArraySlice<String>
+  /// The words that have been split, for messages and logs.
+  let text: String
+
+  var isEmpty: Bool { words.isEmpty }
+
+  /// Splits a line at spaces; quotation marks keep words together, `#` before a word ends the line.
+  init(_ line: some StringProtocol) throws(FaultMistake) {
+    var words: [String] = []
+    var rest = Substring(line)
+    while let start = rest.firstIndex(where: { !$0.isWhitespace }), rest[start] != "#" {
+      rest = rest[start...]
+      if rest.first == "\"" {
+        rest.removeFirst()
+        guard let end = rest.firstIndex(of: "\"") else {
+          throw FaultMistake("A quotation mark is not closed", "Close it on the same line")
+        }
+        words.append(String(rest[..<end]))
+        rest = rest[rest.index(after: end)...]
+      } else {
+        let end = rest.firstIndex(where: \.isWhitespace) ?? rest.endIndex
+        words.append(String(rest[..<end]))
+        rest = rest[end...]
+      }
+    }
+    self.words = words[...]
+    text = words.joined(separator: " ")
+  }
+
+  /// The next word, which stays.
+  var next: String? { words.first }
+
+  /// Whether the next word is a number that belongs to `N times`.
+  var isAtCount: Bool { words.dropFirst().first == "times" }
+
+  /// Takes the next word if it is `word`.
+  mutating func take(_ word: String) -> Bool {
+    guard words.first == word else { return false }
+    words.removeFirst()
+    return true
+  }
+
+  /// Takes the next word as `read` reads it; `what` says what it should have been.
+  mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(FaultMistake)
+    -> Value
+  {
+    guard let word = words.first else {
+      throw FaultMistake("\(what) is missing", Self.remedy)
+    }
+    guard let value = read(word) else {
+      throw FaultMistake("“\(word)” is not \(what)", Self.remedy)
+    }
+    words.removeFirst()
+    return value
+  }
+
+  /// Takes the next word if `read` can read it and it does not count times.
+  mutating func takeOptional<Value>(_ read: (String) -> Value?) -> Value? {
+    guard !isAtCount, let value = words.first.flatMap(read) else { return nil }
+    words.removeFirst()
+    return value
+  }
+
+  static let remedy = "Documentation/Server.md has the form of every fault"
+}

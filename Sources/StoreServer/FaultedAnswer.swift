@@ -1,0 +1,89 @@
+extension ResourceFault {
+  /// Changes what is asked and the file, before the answer is made of them.
+  func change(_ request: inout ServerRequest, _ representation: inout Representation, number: Int) {
+    switch self {
+    case .ignoreRange: request.removeHeader("range")
+    case .changeBody: representation.body.damage = .inversion
+    case .validators(.changed):
+      representation.entityTag = representation.entityTag.map { "\($0.dropLast())-\(number)\"" }
+      representation.modified = representation.modified.map { $0 + Int64(number) }
+    case .validators(.weak):
+      representation.entityTag = representation.entityTag.map { "W/\($0)" }
+    case .validators(.none):
+      representation.entityTag = nil
+      representation.modified = nil
+    }
+  }
+}
+
+extension AnswerFault {
+  /// Changes the answer to `request`.
+  func change(_ answer: inout Answer, to request: ServerRequest) {
+    switch self {
+    case .partial(let partial): partial.change(&answer)
+    case .contentRange(let contentRange): contentRange.change(&answer)
+    case .unsatisfiable(let bare):
+      let size = answer.wholeSize
+      answer = Answer(416, text: "The file ends before that range.")
+      if !bare { answer.set("Content-Range", "bytes */\(size ?? 0)") }
+    case .gzip:
+      answer.body.isCompressed = true
+      answer.set("Content-Encoding", "gzip")
+    case .loginPage:
+      let page =
+        "<!DOCTYPE html><title>Sign in</title><form>Name <input> <button>Go</button></form>\n"
+      answer = Answer(200, contentType: "text/html; charset=utf-8", Array(page.utf8))
+    case .status(let status, let retryAfter):
+      answer = Answer(status, text: "The fault script wants this status: \(status).")
+      switch retryAfter {
+      case nil: break
+      case .seconds(let seconds): answer.set("Retry-After", "\(seconds)")
+      case .date(let seconds): answer.set("Retry-After", HTTPDate.text(HTTPDate.now + seconds))
+      }
+    case .redirect(let location, let status):
+      answer = Answer(status, text: "It is elsewhere.")
+      answer.set("Location", Self.filled(location, with: request.target))
+    case .flip(let offset): answer.body.damage = .flip(at: offset)
+    }
+  }
+
+  private static func filled(_ location: String, with target: String) -> String {
+    location.split(separator: "{path}", omittingEmptySubsequences: false).joined(separator: target)
+  }
+}
+
+extension AnswerFault.Partial {
+  /// Carries another part than was asked for; nothing unless the answer is a 206.
+  fileprivate func change(_ answer: inout Answer) {
+    guard var part = answer.part else { return }
+    let (lower, upper, last) = (part.range.lowerBound, part.range.upperBound, part.total - 1)
+    // At least one byte is left, since a 206 without any cannot be written.
+    switch self {
+    case .short(let count): part.range = lower..<max(lower + 1, upper - min(count, upper))
+    case .shifted(let count):
+      let shift = min(count, last - lower)
+      part.range = lower + shift..<min(part.total, upper + shift)
+    case .overlapping(let count): part.range = max(0, lower - min(count, lower))..<upper
+    }
+    answer.show(part)
+    answer.body.range = part.range
+  }
+}
+
+extension AnswerFault.ContentRange {
+  /// Says something else than the truth; nothing unless the answer is a 206.
+  fileprivate func change(_ answer: inout Answer) {
+    guard var part = answer.part else { return }
+    switch self {
+    case .none: answer.set("Content-Range", nil)
+    case .text(let text): answer.set("Content-Range", text)
+    case .shifted(let count):
+      let shift = min(count, Int64.max - part.range.upperBound)
+      part.range = part.range.lowerBound + shift..<part.range.upperBound + shift
+      answer.set("Content-Range", part.text)
+    case .total(let total):
+      part.total = total
+      answer.set("Content-Range", part.text)
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import CMicroHTTPD
+import ContentModel
+import FileIO
+import Glibc
+
+/// libmicrohttpd with a thread a connection, which is handed connections and asks for answers.
+// Sendable because the pointers are set once, in the initialiser, and libmicrohttpd's functions that
+// take them may be called from any thread.
+final class HTTPDaemon: @unchecked Sendable {
+  private let answering: Answering
+  private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
+  private var daemon: OpaquePointer?
+
+  private static let stackBytes = 512 << 10
+
+  /// Starts it; with a certificate it speaks HTTPS.
+  init(
+    _ answering: Answering, _ configuration: StoreServer.Configuration, _ certificate: Certificate?
+  ) throws {
+    self.answering = answering
+    callbacks = .allocate(capacity: 1)
+    callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
+    let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
+    daemon = hc_http_start(
+      callbacks, UInt32(clamping: configuration.connectionLimit),
+      UInt32(clamping: configuration.idleSeconds), Self.stackBytes, pem?.0, pem?.1)
+    guard daemon != nil else {
+      throw certificate.map(Self.unusable)
+        ?? ContentError(
+          .cannotListen, "The HTTP server does not start", remedy: "Try again with fewer programs",
+          cause: String(cString: strerror(errno)))
+    }
+  }
+
+  deinit {
+    stop()
+    callbacks.deallocate()
+  }
+
+  /// Takes over a connected socket, which it closes.
+  func add(_ descriptor: Int32) { hc_http_add(daemon, descriptor) }
+
+  /// Closes all connections and waits for their threads; not to be called by two threads at once.
+  func stop() {
+    if let daemon { hc_http_stop(daemon) }
+    daemon = nil
+  }
+
+  private static func text(_ path: String) throws -> String {
+    let bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 20)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func unusable(_ certificate: Certificate) -> ContentError {
+    ContentError(
+      .usage, "\(certificate.chain) and \(certificate.key) are no certificate and its key",
+      remedy: "Give two PEM files that belong together", subject: certificate.chain)
+  }
+
+  // MARK: Callbacks
+
+  private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
+    hc_http_callbacks(
+      context: context,
+      // The target as it was sent, before libmicrohttpd decodes it, begins an exchange.
+      begin: { _, target in
+        guard let target else { return nil }
+        return Unmanaged.passRetained(Exchange(String(cString: target))).toOpaque()
+      },
+      proceed: { context, exchange, connection, method, uploaded in
+        guard let context, let exchange, let connection, let method, let uploaded else { return 0 }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        let goesOn = daemon.answering.proceed(
+          Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(), String(cString: method),
+          HTTPConnection(connection), &uploaded.pointee)
+        return goesOn ? 1 : 0
+      },
+      complete: { context, exchange in
+        guard let context, let exchange else { return }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.answering.finish(Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
+      })
+  }
+}
+
+/// A request on its way through libmicrohttpd; used by its connection's thread only.
+final class Exchange {
+  let target: String
+  /// Whether the head has been seen; an answer before that would end the connection.
+  var hasBegun = false
+  /// Bytes of a request's body that were passed over.
+  var uploaded = 0
+  var entry: RequestLog.Entry?
+
+  init(_ target: String) { self.target = target }
+}

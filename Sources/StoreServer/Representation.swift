@@ -1,0 +1,53 @@
+import ContentModel
+import FileIO
+
+/// A file as it is offered: its bytes, its validators, and how long it may be kept.
+struct Representation: Sendable {
+  var body: Body
+  /// A strong entity tag with its quotes; nil for none.
+  var entityTag: String?
+  /// The last modification, in whole seconds since 1970; nil for none.
+  var modified: Int64?
+  let contentType: String
+  let cacheControl: String
+
+  /// All bytes.
+  var size: Int64 { body.length }
+
+  /// The file `name`, opened, as it is now.
+  init(_ file: OpenedFile, name: String) {
+    body = Body(file)
+    let identity = file.status.identity
+    let isVersioned = Self.isVersioned(name)
+    // A name that carries the digest says more than any time; two hosts agree on it, too.
+    entityTag =
+      Self.digest(in: name).map { "\"\($0)\"" }
+      ?? "\"\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))\""
+    modified = identity.modified / 1_000_000_000
+    contentType = name.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+    cacheControl =
+      isVersioned || Self.digest(in: name) != nil
+      ? "public, max-age=31536000, immutable" : "no-cache"
+  }
+
+  private static func hex(_ number: some BinaryInteger) -> String { String(number, radix: 16) }
+
+  /// The digest that a target's name begins with, as `store publish` writes it.
+  private static func digest(in name: String) -> Substring? {
+    guard let dot = name.firstIndex(of: ".") else { return nil }
+    let stem = name[..<dot]
+    return stem.utf8.count == 64 && stem.utf8.allSatisfy(isHexDigit) ? stem : nil
+  }
+
+  private static func isHexDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+      || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+  }
+
+  /// Whether it is metadata of a consistent snapshot, such as `3.targets.json`.
+  private static func isVersioned(_ name: String) -> Bool {
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 3 && parts[2] == "json" && !parts[1].isEmpty && !parts[0].isEmpty
+      && parts[0].utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+  }
+}

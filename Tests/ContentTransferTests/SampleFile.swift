@@ -1,0 +1,78 @@
+import ContentModel
+import ContentTransfer
+import Digests
+import Foundation
+import Synchronization
+import TestSupport
+
+/// A file of a store with the pieces that a signed index would name.
+struct SampleFile: Sendable {
+  let bytes: [UInt8]
+  let pieces: [Piece]
+  let signed: SignedFile
+
+  /// `lengths` of the pieces are repeated until the file is full.
+  init(path: String = "targets/a.pkg", length: Int, pieces lengths: [Int], seed: UInt64 = 1) throws
+  {
+    var random = SplitMix(state: seed)
+    var bytes = [UInt8](repeating: 0, count: length)
+    bytes.withUnsafeMutableBytes { buffer in
+      for index in stride(from: 0, to: length - 7, by: 8) {
+        buffer.storeBytes(of: random.next(), toByteOffset: index, as: UInt64.self)
+      }
+    }
+    self.bytes = bytes
+    var pieces: [Piece] = []
+    var offset = 0
+    while offset < length {
+      let count = min(lengths[pieces.count % lengths.count], length - offset)
+      let digest = try bytes[offset..<(offset + count)].withUnsafeBytes { try Digest(of: $0) }
+      pieces.append(Piece(offset: Int64(offset), length: count, digest: digest))
+      offset += count
+    }
+    self.pieces = pieces
+    signed = SignedFile(path: path, length: Int64(length), digest: try Digest(of: bytes))
+  }
+}
+
+/// Takes what a source delivers and puts it together.
+final class Sink {
+  private(set) var bytes: [UInt8]
+  private(set) var delivered: [Int64] = []
+
+  init(for file: SampleFile) { bytes = Array(repeating: 0, count: file.bytes.count) }
+
+  func take(_ piece: Piece, _ buffer: UnsafeRawBufferPointer) {
+    delivered.append(piece.offset)
+    bytes.withUnsafeMutableBytes { target in
+      UnsafeMutableRawBufferPointer(rebasing: target[Int(piece.offset)..<Int(piece.end)])
+        .copyMemory(from: buffer)
+    }
+  }
+}
+
+extension HTTPPieceSource {
+  /// A source of the stores at `urls`, in a session that gives up soon.
+  init(
+    at urls: String..., change: (inout HTTPConfiguration) -> Void = { _ in }
+  ) throws {
+    var configuration = impatientConfiguration()
+    change(&configuration)
+    try self.init(HTTPSession(configuration), mirrors: urls.map { try WebURL($0) })
+  }
+
+  /// Fetches all pieces of `file`; what was delivered.
+  func fetch(_ file: SampleFile, ticket: TransferTicket = TransferTicket()) throws -> Sink {
+    let sink = Sink(for: file)
+    try fetch(file.pieces, of: file.signed, ticket: ticket, deliver: sink.take)
+    return sink
+  }
+}
+
+/// The code of the `ContentError` that `body` throws; nil when it throws none.
+func code(_ body: () throws -> Void) -> ContentError.Code? {
+  do {
+    try body()
+    return nil
+  } catch { return (error as? ContentError)?.code }
+}

@@ -1,0 +1,125 @@
+import ContentModel
+import Dispatch
+import Testing
+
+@testable import HostedContent
+
+/// What goes ahead of what; times are made up.
+@Suite("Reports that wait")
+struct OutboxTests {
+  private static let soon = DispatchTime(uptimeNanoseconds: 1_000)
+  private static let later = DispatchTime(uptimeNanoseconds: 2_000)
+
+  private func record(_ id: String) throws -> TransactionRecord {
+    TransactionRecord(
+      id: id, sequence: 1, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      state: .purchased)
+  }
+
+  private func putChanges(_ id: String, _ due: DispatchTime, _ outbox: inout Outbox) throws {
+    outbox.put(
+      .changes(WaitingReports(["\(id)-1"], of: [try record(id)])), of: [id], due: due)
+  }
+
+  private func putRemoved(_ id: String, _ outbox: inout Outbox) throws {
+    outbox.put(.removed([try record(id)]), of: [id], due: Self.soon)
+  }
+
+  /// Each letter as its kind and the transactions it is about.
+  private func take(_ outbox: inout Outbox, at now: DispatchTime = soon) -> [String] {
+    outbox.take(at: now).map { letter in
+      switch letter {
+      case .transactions(let records): "transactions \(records.map(\.id))"
+      case .changes(let reports):
+        "changes \(reports.calls.map { $0.downloads.sorted() })"
+      case .removed(let records): "removed \(records.map(\.id))"
+      case .call: "call"
+      }
+    }
+  }
+
+  @Test("Changes of many downloads share a call though removals of others come between")
+  func sharing() throws {
+    var outbox = Outbox()
+    for number in 1...3 {
+      try putChanges("t\(number)", Self.later, &outbox)
+      try putRemoved("u\(number)", &outbox)
+    }
+    #expect(outbox.nextDue == Self.soon)
+    #expect(take(&outbox) == [#"removed ["u1", "u2", "u3"]"#])
+    #expect(outbox.nextDue == Self.later)
+    #expect(take(&outbox, at: Self.later) == [#"changes [["t1-1", "t2-1", "t3-1"]]"#])
+    #expect(outbox.nextDue == nil)
+  }
+
+  @Test("What was told of a transaction before goes with what is told of it at once")
+  func order() throws {
+    var outbox = Outbox()
+    try putChanges("t", Self.later, &outbox)
+    try putRemoved("t", &outbox)
+    #expect(take(&outbox) == [#"changes [["t-1"]]"#, #"removed ["t"]"#])
+  }
+
+  @Test("Progress is told with the state beside it, and only the newest")
+  func progress() throws {
+    var outbox = Outbox()
+    func putProgress(_ fraction: Double) {
+      outbox.put(
+        .changes(
+          WaitingReports(
+            progress: ["t-1": DownloadProgress(fraction: fraction, timeRemaining: 1)])), of: ["t"],
+        due: Self.later)
+    }
+    putProgress(0.1)
+    putProgress(0.2)
+    try putChanges("t", Self.later, &outbox)
+    putProgress(0.5)
+    putProgress(0.6)
+    try putChanges("t", Self.later, &outbox)
+    putProgress(0.7)
+    guard case .changes(let reports) = try #require(outbox.take(at: Self.later).first) else {
+      Issue.record("no changes")
+      return
+    }
+    #expect(reports.calls.map(\.downloads) == [["t-1"], ["t-1"]])
+    #expect(reports.calls.map { $0.progress["t-1"]?.fraction } == [0.6, 0.7])
+  }
+
+  @Test("A change does not go before what was told of its transaction meanwhile")
+  func noOvertaking() throws {
+    var outbox = Outbox()
+    try putChanges("t", Self.later, &outbox)
+    outbox.put(.transactions([try record("t")]), of: ["t"], due: Self.later)
+    try putChanges("t", Self.later, &outbox)
+    #expect(
+      take(&outbox, at: Self.later) == [
+        #"changes [["t-1"]]"#, #"transactions ["t"]"#, #"changes [["t-1"]]"#,
+      ])
+  }
+
+  @Test("Each state of a transaction is a call of its own")
+  func states() throws {
+    var outbox = Outbox()
+    for id in ["t", "u", "t"] {
+      outbox.put(.transactions([try record(id)]), of: [id], due: Self.soon)
+    }
+    #expect(take(&outbox) == [#"transactions ["t", "u"]"#, #"transactions ["t"]"#])
+  }
+
+  @Test("Nothing passes a call, and what waited goes before it")
+  func calls() throws {
+    var outbox = Outbox()
+    try putChanges("t", Self.later, &outbox)
+    outbox.put(.call {}, of: [], due: Self.soon)
+    try putChanges("u", Self.later, &outbox)
+    #expect(take(&outbox) == [#"changes [["t-1"]]"#, "call"])
+    #expect(take(&outbox, at: Self.later) == [#"changes [["u-1"]]"#])
+  }
+
+  @Test("Two changes of one download are two calls")
+  func twoChanges() throws {
+    var outbox = Outbox()
+    for id in ["t", "t", "u"] { try putChanges(id, Self.later, &outbox) }
+    #expect(take(&outbox, at: Self.later) == [#"changes [["t-1", "u-1"], ["t-1"]]"#])
+  }
+}

@@ -1,0 +1,202 @@
+import ContentModel
+import Foundation
+import HostedContent
+import StoreServer
+import Synchronization
+import TestSupport
+import Testing
+
+/// A store over HTTP, served by our own server.
+@Suite("A store on the web", .timeLimit(.minutes(1)))
+struct WebStoreTests {
+  private let fixture: StoreFixture
+  private let server: StoreServer
+
+  init() throws {
+    fixture = try StoreFixture()
+    server = try StoreServer(folder: fixture.storePath)
+    try server.start()
+  }
+
+  private func queue(
+    _ url: String? = nil, _ change: (inout PaymentQueue.Configuration) throws -> Void = { _ in }
+  ) throws -> PaymentQueue {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: fixture.libraryPath), store: try StoreLocation(url ?? server.url))
+    configuration.trustedRoot = Array(
+      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.network.firstRetryDelay = 0.01
+    try change(&configuration)
+    return try PaymentQueue(configuration)
+  }
+
+  private func deliver(_ name: String, _ queue: PaymentQueue) async throws {
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+  }
+
+  /// Noise of 6 MiB, so that its package has several pieces.
+  private static let noise: [String: [UInt8]] = {
+    var random = SplitMix(state: 4)
+    var bytes: [UInt8] = []
+    for _ in 0..<(6 << 17) { withUnsafeBytes(of: random.next()) { bytes += $0 } }
+    return ["Contents/noise.bin": bytes]
+  }()
+
+  @Test("What is bought is fetched, verified and installed, and an update after it")
+  func story() async throws {
+    try fixture.publish("a", "1.0", files: Self.noise)
+    let queue = try queue()
+    try await deliver("a", queue)
+    try fixture.expectInstalled("a", "1.0", files: Self.noise)
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.updates().first)
+    _ = try await queue.deliver(update)
+    try fixture.expectInstalled("a", "1.1")
+    #expect(queue.statistics.transfers.bytesWasted == 0)
+    #expect(queue.statistics.transfers.failures.isEmpty)
+  }
+
+  @Test("Nobody takes its word for its root, unless the first use is trusted")
+  func root() async throws {
+    try fixture.publish("a", "1.0")
+    let careful = try queue { $0.trustedRoot = nil }
+    let error = await #expect(throws: ContentError.self) { try await deliver("a", careful) }
+    #expect(error?.code == .rootMissing)
+    careful.close()
+    let trusting = try queue {
+      $0.trustedRoot = nil
+      $0.trustsOnFirstUse = true
+    }
+    try await deliver("a", trusting)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A mirror takes over from a server that is not there")
+  func mirror() async throws {
+    try fixture.publish("a", "1.0", files: Self.noise)
+    let gone = try StoreServer(folder: fixture.storePath)
+    try gone.start()
+    let url = gone.url
+    gone.stop()
+    let queue = try queue(url) { $0.mirrors = [try StoreLocation(server.url)] }
+    try await deliver("a", queue)
+    try fixture.expectInstalled("a", "1.0", files: Self.noise)
+    #expect(queue.statistics.transfers.bytesByHost.count == 1)
+  }
+
+  @Test("A mirror of another kind than the store is refused")
+  func wrongMirror() throws {
+    let error = #expect(throws: ContentError.self) {
+      try queue { $0.mirrors = [try StoreLocation("/folder")] }
+    }
+    #expect(error?.code == .usage)
+    let other = #expect(throws: ContentError.self) {
+      try queue(fixture.storePath) { $0.mirrors = [try StoreLocation(server.url)] }
+    }
+    #expect(other?.code == .usage)
+  }
+
+  @Test("Credentials go with every request to the store, and into no error")
+  func credentials() async throws {
+    try fixture.publish("a", "1.0")
+    try server.setFaults(FaultScript("/targets/*.pkg status 401"))
+    let queue = try queue { $0.network.bearerToken = "secret-of-ann" }
+    let error = await #expect(throws: ContentError.self) { try await deliver("a", queue) }
+    #expect(error?.code == .accessDenied)
+    #expect(error.map { "\($0)\($0.cause ?? "")" }?.contains("secret") == false)
+    let requests = server.requests
+    #expect(requests.allSatisfy { $0.request.header("authorization") == "Bearer secret-of-ann" })
+    #expect(!requests.isEmpty)
+  }
+
+  @Test("A download that waits for another attempt says why, and until when")
+  func waiting() async throws {
+    try fixture.publish("a", "1.0")
+    try server.setFaults(FaultScript("/targets/*.pkg status 503 retry-after 60 once"))
+    let queue = try queue()
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let reports = queue.reports
+    queue.start(transaction.downloads)
+    let download = try #require(transaction.downloads.first)
+    var wait: TransferWait?
+    for await report in reports where wait == nil {
+      if case .downloads = report { wait = download.wait }
+      if wait != nil { break }
+    }
+    #expect(download.phase == .waiting)
+    guard case .serverAsked(let code, let words)? = wait?.reason else {
+      Issue.record("\(String(describing: wait))")
+      return
+    }
+    #expect(code == .serverBusy)
+    #expect(words.contains("503"))
+    #expect(try #require(wait?.until) > Date())
+    queue.cancel(transaction.downloads)
+    for await report in reports {
+      if case .downloads(let updates) = report, updates.contains(where: { $0.state == .cancelled })
+      {
+        break
+      }
+    }
+    #expect(download.wait == nil)
+    #expect(download.phase == nil)
+  }
+
+  @Test("Statistics of a download tell retries with their reasons, and what was fetched")
+  func statistics() async throws {
+    try fixture.publish("a", "1.0", files: Self.noise)
+    try server.setFaults(FaultScript("/targets/*.pkg status 500 once"))
+    let queue = try queue()
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let download = try #require(transaction.downloads.first)
+    _ = try await queue.install(transaction)
+    let statistics = download.statistics
+    #expect(statistics.failures == ["status 500": 1])
+    #expect(statistics.bytesFetched >= download.expectedContentLength)
+    #expect(statistics.requests >= 2)
+    #expect(statistics.protocolName?.hasPrefix("HTTP/1.1") == true)
+    #expect(statistics.timeToFirstByte.map { $0 >= 0 } == true)
+  }
+
+  @Test("Closing a queue ends a transfer that waits for the server, and its bytes are kept")
+  func closing() async throws {
+    try fixture.publish("a", "1.0", files: Self.noise)
+    try server.setFaults(FaultScript("/targets/*.pkg stall 3MB"))
+    let first = try queue()
+    let transaction = try await first.purchase(
+      Payment(productIdentifier: try ProductIdentifier("a")))
+    let reports = first.reports
+    first.start(transaction.downloads)
+    for await report in reports {
+      if case .downloads(let updates) = report, updates.contains(where: { $0.progress > 0 }) {
+        break
+      }
+    }
+    first.close()
+    let fetched = first.statistics.bytesFetched
+    #expect(fetched > 0)
+    try server.setFaults(.none)
+    let second = try queue()
+    let open = try #require(second.transactions.first)
+    _ = try await second.install(open)
+    try fixture.expectInstalled("a", "1.0", files: Self.noise)
+    let length = try #require(open.downloads.first).expectedContentLength
+    #expect(fetched + second.statistics.bytesFetched == length)
+    #expect(second.statistics.bytesReused == fetched)
+  }
+
+  @Test("Locations of stores are told from their texts, and what is none is refused")
+  func locations() throws {
+    #expect(try StoreLocation("http://example.com/store").description == "http://example.com/store")
+    #expect(try StoreLocation("/a/b").description == "/a/b")
+    #expect(try StoreLocation("file:///a%20b").description == "/a b")
+    #expect(try StoreLocation("https://h/s?sig=1").description == "https://h/s")
+    for text in ["ftp://h/s", "http://", "https://ann:secret@h/", "file://elsewhere/s", ""] {
+      let error = #expect(throws: ContentError.self) { try StoreLocation(text) }
+      #expect(error?.code == .usage)
+      #expect(error.map { "\($0)" }?.contains("secret") == false)
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import ContentModel
+import Glibc
+import Testing
+
+/// A client that sends bytes and keeps what comes back, whatever it is.
+final class RawClient {
+  private let socket: Int32
+  /// What has been received so far.
+  private(set) var bytes: [UInt8] = []
+  /// How the connection ended, once it did.
+  private(set) var end: End?
+
+  enum End: Hashable {
+    case closed
+    case reset
+    /// Nothing came for as long as a test waits at most.
+    case silence
+  }
+
+  /// Connects to a server on this machine.
+  init(port: UInt16) throws {
+    socket = try LocalSocket.connected(to: port)
+  }
+
+  deinit { close(socket) }
+
+  func send(_ text: String) {
+    let bytes = Array(text.utf8)
+    _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+  }
+
+  /// Sends a request with its headers; the connection is to be closed unless `keep`.
+  func request(
+    _ method: String = "GET", _ target: String, _ headers: [String] = [], keep: Bool = false
+  ) {
+    let lines =
+      ["\(method) \(target) HTTP/1.1", "Host: test"] + (keep ? [] : ["Connection: close"]) + headers
+    send(lines.joined(separator: "\r\n") + "\r\n\r\n")
+  }
+
+  /// Receives once; false when the connection has ended.
+  @discardableResult
+  func receive() -> Bool {
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    let count = recv(socket, &buffer, buffer.count, 0)
+    if count > 0 {
+      bytes += buffer[..<count]
+      return true
+    }
+    end = count == 0 ? .closed : errno == ECONNRESET ? .reset : .silence
+    return false
+  }
+
+  /// Receives until the connection ends.
+  func receiveAll() -> RawClient {
+    while receive() {}
+    return self
+  }
+
+  /// Receives until `count` bytes of the body have come.
+  func receive(body count: Int) {
+    while body.count < count, receive() {}
+  }
+
+  /// Leaves without a word.
+  func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
+
+  /// Sends no more.
+  func half() { shutdown(socket, Int32(SHUT_WR)) }
+
+  // MARK: What came
+
+  private var headEnd: Int? {
+    let mark = Array("\r\n\r\n".utf8)
+    return bytes.indices.first { bytes[$0...].starts(with: mark) }
+  }
+
+  private var lines: [Substring] {
+    String(decoding: bytes[..<(headEnd ?? 0)], as: UTF8.self).split(separator: "\r\n")
+  }
+
+  var status: Int? {
+    lines.first.flatMap { line in
+      let words = line.split(separator: " ")
+      return line.hasPrefix("HTTP/1.1 ") && words.count > 1 ? Int(words[1]) : nil
+    }
+  }
+
+  var body: [UInt8] { headEnd.map { Array(bytes[($0 + 4)...]) } ?? [] }
+
+  func header(_ name: String) -> String? {
+    lines.dropFirst().first { $0.lowercased().hasPrefix("\(name.lowercased()): ") }
+      .map { String($0.dropFirst(name.count + 2)) }
+  }
+}
+
+/// Sockets of clients on this machine.
+enum LocalSocket {
+  /// One that is connected to `port`, with a limit to the patience of whoever receives.
+  static func connected(to port: UInt16) throws -> Int32 {
+    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard result == 0 else {
+      let number = errno
+      close(socket)
+      throw ContentError(
+        .cannotListen, "Nobody listens", remedy: "None", cause: String(cString: strerror(number)))
+    }
+    var patience = timeval(tv_sec: 30, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    return socket
+  }
+}

@@ -1,0 +1,132 @@
+import ContentModel
+import FileIO
+import StoreServer
+import TestSupport
+import Testing
+
+@Suite("A server's life")
+struct ServerLifeTests {
+  @Test("Many servers live beside each other, each with its own faults")
+  func many() async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 1...8 {
+        group.addTask {
+          let fixture = try ServerFixture("* cut \(number)")
+          for _ in 1...5 { #expect(try fixture.get().body.count == number) }
+          fixture.server.stop()
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test("Stopping ends what is under way, and the server comes back where it was")
+  func stop() throws {
+    let fixture = try ServerFixture("* stall 10\n/metadata/* latency 1000s")
+    let port = fixture.server.port
+    let clients = try ["/targets/file.bin", "/metadata/timestamp.json"].map { target in
+      let client = try fixture.client()
+      client.request("GET", target)
+      return client
+    }
+    clients[0].receive(body: 10)
+    let idle = try fixture.client()
+    fixture.server.stop()
+    fixture.server.stop()
+    for client in clients + [idle] {
+      _ = client.receiveAll()
+      #expect(client.end != .silence)
+    }
+    #expect(throws: (any Error).self) { try fixture.client() }
+
+    try fixture.server.setFaults(.none)
+    try fixture.server.start()
+    try fixture.server.start()
+    #expect(fixture.server.port == port)
+    #expect(try fixture.get().body == ServerFixture.file)
+  }
+
+  @Test("Connections beyond the limit are closed, those within are served")
+  func limit() throws {
+    let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionLimit = 2 }
+    let busy = try (1...2).map { _ in
+      let client = try fixture.client()
+      client.request("GET", "/targets/file.bin")
+      client.receive(body: 10)
+      return client
+    }
+    let further = try fixture.get("/metadata/timestamp.json")
+    #expect(further.bytes == [])
+    #expect(further.end != .silence)
+    #expect(busy.map { $0.body.count } == [10, 10])
+  }
+
+  @Test("A port in use, a missing folder and an unknown address are errors that say so")
+  func failures() throws {
+    let fixture = try ServerFixture()
+    var configuration = StoreServer.Configuration()
+    configuration.port = fixture.server.port
+    let second = try StoreServer(folder: fixture.folder.path, configuration: configuration)
+    #expect(#expect(throws: ContentError.self) { try second.start() }?.code == .cannotListen)
+    configuration.address = "256.0.0.1"
+    let third = try StoreServer(folder: fixture.folder.path, configuration: configuration)
+    #expect(#expect(throws: ContentError.self) { try third.start() }?.code == .cannotListen)
+    let missing = #expect(throws: ContentError.self) {
+      try StoreServer(folder: fixture.folder.path("nothing"))
+    }
+    #expect(missing?.code == .fileMissing)
+  }
+
+  @Test("The log has who asked for what, forgets when told, and may be off")
+  func log() throws {
+    let fixture = try ServerFixture()
+    _ = try fixture.get("/targets/file.bin?x", "Authorization: secret", method: "HEAD")
+    let served = try #require(fixture.server.requests.first)
+    #expect(served.method == "HEAD")
+    #expect(served.path == "/targets/file.bin")
+    #expect(served.request.target == "/targets/file.bin?x")
+    #expect(served.request.header("authorization") == "secret")
+    #expect(served.status == 200 && served.bytesSent == 0 && served.faults == [])
+    fixture.server.clearRequests()
+    #expect(fixture.server.requests.isEmpty)
+
+    let silent = try ServerFixture { $0.recordsRequests = false }
+    #expect(try silent.get().body == ServerFixture.file, "by sendfile")
+    #expect(
+      try silent.get("/targets/file.bin", "Range: bytes=5-9").body
+        == Array(ServerFixture.file[5..<10]))
+    #expect(silent.server.requests.isEmpty)
+  }
+
+  @Test("A large file comes whole, from the kernel and through memory")
+  func large() throws {
+    for records in [false, true] {
+      let fixture = try ServerFixture { $0.recordsRequests = records }
+      var generator = SplitMix(state: 7)
+      let bytes = (0..<400_000).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } }
+      let targets = try fixture.folder.directory.directory(at: ["store", "targets"])
+      try targets.replaceFile("large", with: bytes)
+      let got = try fixture.get("/targets/large", "Range: bytes=1-")
+      #expect(got.body == Array(bytes[1...]))
+      #expect(got.header("Content-Range") == "bytes 1-\(bytes.count - 1)/\(bytes.count)")
+    }
+  }
+
+  @Test("A head that is malformed or too large is refused, and the server lives on")
+  func badHeads() throws {
+    let fixture = try ServerFixture()
+    for head in [
+      "GET\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n",
+      "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 100_000))\r\n\r\n",
+      "GET /\(String(repeating: "x", count: 100_000)) HTTP/1.1\r\n\r\n",
+    ] {
+      let client = try fixture.client()
+      client.send(head)
+      client.half()
+      let status = client.receiveAll().status
+      #expect(status == nil || (400...599).contains(status ?? 0), "\(head.prefix(20))")
+      #expect(client.end != .silence)
+    }
+    #expect(try fixture.get().status == 200)
+  }
+}

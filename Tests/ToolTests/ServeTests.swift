@@ -1,0 +1,119 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HostedContentTool
+
+@Suite("Serve")
+struct ServeTests {
+  /// Starts `serve` and waits until it says where; ended when the test is.
+  private func serving(
+    _ tool: Tool, _ words: [String], _ body: (Process, URL) async throws -> Void
+  ) async throws {
+    let process = try tool.start(
+      ["serve", "store", "--listen", "127.0.0.1:0"] + words,
+      output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
+    defer {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    while process.isRunning, try !tool.text("out.txt").hasSuffix("/\n") { usleep(1_000) }
+    let line = try tool.text("out.txt")
+    let address = try #require(
+      line.wholeMatch(of: #/Serving store at (http://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
+    try await body(process, try #require(URL(string: String(address.output.1))))
+  }
+
+  /// What curl-like clients see first: the status, and the body.
+  private func get(_ url: URL) throws -> (status: String, body: Data) {
+    let tool = Process()
+    let output = Pipe()
+    tool.executableURL = URL(filePath: "/bin/bash")
+    // Bash can speak TCP, so that the test needs no HTTP client.
+    tool.arguments = [
+      "-c",
+      "exec 3<>/dev/tcp/127.0.0.1/$0; printf 'GET %s HTTP/1.0\\r\\n\\r\\n' \"$1\" >&3; cat <&3",
+      "\(url.port ?? 0)", url.path(percentEncoded: true),
+    ]
+    tool.standardOutput = output
+    try tool.run()
+    let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
+    tool.waitUntilExit()
+    let mark = try #require(bytes.firstRange(of: Data("\r\n\r\n".utf8)))
+    let line = String(decoding: bytes[..<mark.lowerBound], as: UTF8.self).split(separator: "\r\n")[
+      0]
+    return (line.split(separator: " ")[1].description, bytes[mark.upperBound...])
+  }
+
+  @Test(
+    "A store is served until a signal says to stop, with exit status 0",
+    arguments: [SIGTERM, SIGINT])
+  func serves(signal: Int32) async throws {
+    let tool = try Tool.withBook()
+    try await serving(tool, []) { process, url in
+      let metadata = try get(url.appending(path: "metadata/timestamp.json"))
+      #expect(metadata.status == "200")
+      #expect(
+        metadata.body
+          == FileManager.default.contents(
+            atPath: tool.folder.path("store/metadata/timestamp.json")))
+      #expect(try get(url.appending(path: "store.keys/root.pem")).status == "404")
+      kill(process.processIdentifier, signal)
+      process.waitUntilExit()
+      #expect(process.terminationReason == .exit)
+      #expect(process.terminationStatus == 0)
+      #expect(try tool.text("err.txt") == "")
+    }
+  }
+
+  @Test("Faults come from a script, and --verbose says what was answered and why")
+  func faults() async throws {
+    let tool = try Tool.withBook()
+    try tool.write("# Busy at first\n*.json status 503 retry-after 1 once\n", to: "faults.txt")
+    try await serving(tool, ["--fault", "faults.txt", "--verbose", "--rate", "50MB/s"]) {
+      process, url in
+      let timestamp = url.appending(path: "metadata/timestamp.json")
+      #expect(try get(timestamp).status == "503")
+      #expect(try get(timestamp).status == "200")
+      kill(process.processIdentifier, SIGTERM)
+      process.waitUntilExit()
+      #expect(process.terminationStatus == 0)
+      let lines = try tool.text("err.txt").split(separator: "\n")
+      #expect(lines.count == 2)
+      #expect(lines.first?.hasPrefix("GET /metadata/timestamp.json - 503 ") == true)
+      #expect(lines.first?.hasSuffix("# *.json status 503 retry-after 1 once") == true)
+    }
+  }
+
+  @Test("What cannot be served is an error that says what to do")
+  func refusals() throws {
+    let tool = try Tool.withBook()
+    try tool.fail("serve", "nothing", saying: ["nothing is no store"])
+    try tool.fail("serve", tool.folder.path, saying: ["is no store"])
+    try tool.fail("serve", "store", "--fault", "nothing.txt", saying: ["nothing.txt"])
+    try tool.write("* close\n/a clsoe\n", to: "faults.txt")
+    try tool.fail(
+      "serve", "store", "--fault", "faults.txt", status: 2,
+      saying: ["Line 2 of faults.txt: “clsoe” is no fault"])
+    for words in [
+      ["--listen", "8080"], ["--listen", ":80"], ["--listen", "localhost:65536"],
+      ["--listen", "::1:80"], ["--latency", "5"], ["--rate", "5MB"], ["--certificate", "c"],
+      ["--key", "k"], ["--listen", ""], ["--fault", ""],
+    ] {
+      let result = try tool.run(["serve", "store"] + words)
+      #expect(result.status == 2, "\(words): \(result.errors)")
+      #expect(result.errors.contains(words[0]))
+    }
+    try tool.fail("serve", "store", "--listen", "256.0.0.1:0", saying: ["256.0.0.1"])
+  }
+
+  @Test("Addresses are taken apart at the last colon")
+  func places() {
+    #expect(ServeCommand.place("127.0.0.1:8080")?.0 == "127.0.0.1")
+    #expect(ServeCommand.place("[::1]:0")?.0 == "::1")
+    #expect(ServeCommand.place("localhost:1")?.1 == 1)
+    for text in ["", ":", "a:", ":1", "::1:1", "[]:1", "a:-1", "a:65536", "a"] {
+      #expect(ServeCommand.place(text) == nil, "\(text)")
+    }
+  }
+}
