@@ -35,13 +35,23 @@ final class CryptoKey: @unchecked Sendable {
 
   /// Reads a public key in PEM form; nil for anything else.
   convenience init?(publicPEM text: String) {
-    let bytes = Array(text.utf8)
-    let memory = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count))
-    defer {
-      BIO_free(memory)
-      ERR_clear_error()
+    defer { ERR_clear_error() }
+    self.init(
+      owning: Self.reading(Array(text.utf8)) {
+        PEM_read_bio_PUBKEY($0, nil, { _, _, _, _ in -1 }, nil)
+      })
+  }
+
+  /// What `read` makes of `bytes`, which libcrypto does not copy: they must stay until it is done.
+  static func reading(_ bytes: [UInt8], _ read: (OpaquePointer?) -> OpaquePointer?)
+    -> OpaquePointer?
+  {
+    guard !bytes.isEmpty else { return nil }
+    return bytes.withUnsafeBytes { buffer in
+      let memory = BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
+      defer { BIO_free(memory) }
+      return read(memory)
     }
-    self.init(owning: PEM_read_bio_PUBKEY(memory, nil, { _, _, _, _ in -1 }, nil))
   }
 
   /// What kind of key it is; nil for one that we neither sign nor verify with.

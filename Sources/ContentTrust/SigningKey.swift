@@ -54,18 +54,18 @@ package final class SigningKey: Sendable {
   ///
   /// An encrypted key without `passphrase`, or with a wrong one, is refused; nobody is asked.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
-    let memory = BIO_new_mem_buf(pem, Int32(clamping: pem.count))
-    defer { BIO_free(memory) }
     guard let passphrase else {
       // Without this answer, libcrypto would ask the terminal for a passphrase.
-      try self.init(
-        CryptoKey(owning: PEM_read_bio_PrivateKey(memory, nil, { _, _, _, _ in -1 }, nil)))
+      let handle = CryptoKey.reading(pem) {
+        PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
+      }
+      try self.init(CryptoKey(owning: handle))
       return
     }
     var secret = Passphrase(passphrase)
     defer { secret.clear() }
-    let handle = secret.bytes.withUnsafeMutableBytes {
-      PEM_read_bio_PrivateKey(memory, nil, nil, $0.baseAddress)
+    let handle = secret.bytes.withUnsafeMutableBytes { secret in
+      CryptoKey.reading(pem) { PEM_read_bio_PrivateKey($0, nil, nil, secret.baseAddress) }
     }
     try self.init(CryptoKey(owning: handle))
   }
