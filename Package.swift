@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "ContentStore", targets: ["ContentStore"]),
     .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
+    .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
   targets: [
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -61,6 +62,10 @@ let package = Package(
         "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "TUFClient",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"],
+      swiftSettings: settings),
 
     .executableTarget(
       name: "Bookshelf", dependencies: ["HostedContent"],
@@ -75,7 +80,15 @@ let package = Package(
         "HostedContent", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
+    .executableTarget(
+      name: "trust-benchmark",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
+      path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "transfer-benchmark",
+      dependencies: ["ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "fault-matrix",
       dependencies: [
@@ -84,6 +97,9 @@ let package = Package(
       ],
       path: "Benchmarks/FaultMatrix", swiftSettings: settings),
 
+    .target(
+      name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
+      path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -98,15 +114,16 @@ let package = Package(
       "ContentTrustTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "TestSupport",
+        "HostedContent", "FuzzTargets", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
-        "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
       ]),
     tests(
       "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
@@ -115,7 +132,7 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
+        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
         "Bookshelf", "AsyncBookshelf", "TestSupport",
       ]),
   ]

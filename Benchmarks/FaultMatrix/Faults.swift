@@ -20,7 +20,7 @@ enum Faults {
       "unsatisfiable", "unsatisfiable bare", "body changed", "gzip", "login-page", "status 401",
       "status 403", "status 404", "status 500", "status 503", "status 503 retry-after 1",
       "status 429 retry-after-date 1", "redirect loop", "redirect file:///etc/passwd",
-      "redirect http://127.0.0.1:1/gone", "redirect ftp://127.0.0.1/x", "flip 300kB",
+      "redirect http://127.0.0.1:1/gone", "redirect ftp://127.0.0.1/x", "flip 5MB",
     ]
     let harmless = [
       "latency 150ms", "rate 8MB/s", "drip 64kB 5ms", "content-length none", "longer 1000",

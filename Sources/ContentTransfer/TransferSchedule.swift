@@ -3,8 +3,8 @@
 /// Among those that may start, the highest priority comes first; among equals the transfer with the
 /// fewest requests under way, so that a large one, which asks for several, does not keep out many
 /// small ones; among those the older transfer, so that its next request is not kept out either. A
-/// transfer's further requests also leave a quarter of the
-/// places free for the first request of another.
+/// transfer's further requests also leave a quarter of the places free for the first request of
+/// another.
 struct TransferSchedule {
   /// A request as the schedule sees it.
   struct Entry: Hashable {

@@ -156,8 +156,8 @@ struct FetchPlanTests {
   func slabSizes() throws {
     let cases: [([Int], length: Int, count: Int)] = [
       ([10], 64 << 10, 1), ([1000, 100_000], 128 << 10, 1),
-      ([Int](repeating: 4096, count: 1000), 256 << 10, 3),
-      ([1 << 20, 1 << 20], 1 << 20, 3), ([5 << 20, 5 << 20], 5 << 20, 2), ([64 << 20], 64 << 20, 1),
+      ([Int](repeating: 4096, count: 1000), 128 << 10, 3),
+      ([1 << 20, 1 << 20], 1 << 20, 2), ([5 << 20, 5 << 20], 5 << 20, 2), ([64 << 20], 64 << 20, 1),
     ]
     for (lengths, length, count) in cases {
       let sizes = SlabSizes(for: try lengths.map { try piece(0, $0) })
