@@ -28,32 +28,39 @@ final class PieceFinder {
   /// What is at hand of file `number`; `isStaged` says that staging has a file of that path.
   func find(_ number: Int, isStaged: Bool) throws -> AtHand {
     let file = plan.index.files[number]
-    if isStaged, let found = try findStaged(number, file) { return found }
+    let staged = try isStaged ? findStaged(number, file) : .nothing
+    if case .staged = staged { return staged }
     for place in catalog.places(of: file) {
       if try isUnchanged(place, file) {
         return .installed(tree: place.tree, path: catalog.path(of: place))
       }
     }
-    return plan.isSmall(number) ? .nothing : try findPieces(number, file)
+    guard !plan.isSmall(number) else { return .nothing }
+    var found: [AtHand.Piece] = []
+    if case .pieces(let pieces) = staged { found = pieces }
+    found += try findPieces(number, file, besides: Set(found.map(\.part)))
+    return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
   }
 
   // MARK: Staging
 
   /// A file that is sealed is whole or useless; one that is not is taken piece by piece.
-  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand? {
+  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand {
     guard let place = try staging?.parent(of: file.path),
       let status = try place.folder.status(of: place.name), status.kind == .file
-    else { return nil }
+    else { return .nothing }
     let opened = try place.folder.file(place.name)
     if status.permissions & 0o222 == 0 {
-      guard status.size == file.size, try hash(opened) == file.digest else { return nil }
+      guard status.size == file.size, try hash(opened) == file.digest else {
+        return .nothing
+      }
       return .staged(status.identity)
     }
-    guard !plan.isSmall(number) else { return nil }
+    guard !plan.isSmall(number) else { return .nothing }
     let found = try plan.partsOfFile[number].filter { part in
       try matches(part, in: opened, at: plan.parts[part].fileOffset)
     }
-    return found.isEmpty ? nil : .pieces(found.map { AtHand.Piece(part: $0, source: nil) })
+    return .pieces(found.map { AtHand.Piece(part: $0, source: nil) })
   }
 
   // MARK: Installed files
@@ -80,10 +87,12 @@ final class PieceFinder {
 
   // MARK: Pieces
 
-  /// The pieces of a changed file that are in the files of the same path.
-  private func findPieces(_ number: Int, _ file: IndexedFile) throws -> AtHand {
+  /// The pieces of a changed file that are in the files of the same path, but for `known` ones.
+  private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
+    -> [AtHand.Piece]
+  {
     var missing = Dictionary(
-      plan.partsOfFile[number].compactMap { part in
+      plan.partsOfFile[number].filter { !known.contains($0) }.compactMap { part in
         plan.digest(ofPart: part).map { ($0, [part]) }
       }, uniquingKeysWith: +)
     var found: [AtHand.Piece] = []
@@ -113,7 +122,7 @@ final class PieceFinder {
         }
       }
     }
-    return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
+    return found
   }
 
   private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {

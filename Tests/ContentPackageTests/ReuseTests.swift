@@ -66,6 +66,22 @@ struct ReuseTests {
     #expect(moved < 800_000 && moved < full / 2, "\(moved) of \(full)")
   }
 
+  @Test func `an interrupted update goes on with what staging and the installed version have`()
+    throws
+  {
+    let tree = try installed()
+    var files = library()
+    for place in [200_000, 700_000, 1_200_000] { files["Contents/film.bin"]?[place] ^= 0x55 }
+    let content = try BuiltContent(files)
+    let missing = try content.survey(nil, reusing: [tree]).missing
+    #expect(missing.count >= 3)
+    try content.assemble(in: new.directory, reusing: [tree], limit: 1)
+    let rest = try content.survey(new.directory, reusing: [tree]).missing
+    #expect(rest == Array(missing.dropFirst()))
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read("Contents/film.bin", new) == files["Contents/film.bin"])
+  }
+
   @Test func `one text that changed costs its group`() throws {
     let (moved, _, _) = try update(
       { $0["Contents/pages/page-20.txt"] = Array("Another log.".utf8) }, from: installed())
