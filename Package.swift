@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
+    .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
     .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
@@ -52,12 +53,13 @@ let package = Package(
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("StoreServer", ["ContentModel", "FileIO", "CMicroHTTPD", "CLinux"]),
+    module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
-        "HostedContent", "StoreServer",
+        "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
     .executableTarget(
@@ -83,6 +85,10 @@ let package = Package(
       dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "transfer-benchmark",
+      dependencies: ["ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "fault-matrix",
       dependencies: [
@@ -119,6 +125,8 @@ let package = Package(
         "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreServer",
         "TestSupport",
       ]),
+    tests(
+      "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(

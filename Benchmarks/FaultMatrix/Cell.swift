@@ -46,7 +46,9 @@ struct Cell {
     let error = await install(queue, &outcome)
     outcome.seconds = (ContinuousClock.now - begin).seconds
     outcome.error = error
-    let mustSucceed = !isLasting || row.isHarmless
+    // A download that has begun does not ask for the catalogue again.
+    let isHarmless = row.isHarmless || start == .resumed && row.line.hasPrefix("/metadata/")
+    let mustSucceed = !isLasting || isHarmless
     if mustSucceed, let error { outcome.violations.append("failed: \(error)") }
     if !mustSucceed, error == nil { outcome.violations.append("succeeded in spite of it") }
     if error != nil {
@@ -60,6 +62,7 @@ struct Cell {
     }
     fetched += queue.statistics.bytesFetched
     outcome.wasted = queue.statistics.transfers.bytesWasted
+    try server.setFaults(.none)
     let length = try await length(queue)
     if fetched != length { outcome.violations.append("\(fetched - length) bytes fetched again") }
     return outcome

@@ -13,24 +13,24 @@ enum Faults {
   /// Each fault of the server's format, those with several kinds more than once.
   static func rows(wrongChain: String, wrongKey: String) -> [Row] {
     let lethal = [
-      "cut 700KB", "cut 0B", "reset", "reset 700KB", "close", "stall 700KB", "stall 0B",
+      "cut 700kB", "cut 0", "reset", "reset 700kB", "close", "stall 700kB", "stall 0B",
       "drip 10 50ms", "slow-head 1 100ms", "huge-head 1MB", "content-length +1000",
       "content-length -1000", "content-length 10", "partial shifted 1000", "content-range none",
       "content-range shifted 1000", "content-range total 10", "content-range \"bytes nonsense\"",
       "unsatisfiable", "unsatisfiable bare", "body changed", "gzip", "login-page", "status 401",
       "status 403", "status 404", "status 500", "status 503", "status 503 retry-after 1",
       "status 429 retry-after-date 1", "redirect loop", "redirect file:///etc/passwd",
-      "redirect http://127.0.0.1:1/gone", "redirect ftp://127.0.0.1/x", "flip 300KB",
+      "redirect http://127.0.0.1:1/gone", "redirect ftp://127.0.0.1/x", "flip 5MB",
     ]
     let harmless = [
-      "latency 150ms", "rate 8MB/s", "drip 64KB 5ms", "content-length none", "longer 1000",
-      "endless", "ignore-range", "partial short 100KB", "partial overlapping 1000",
+      "latency 150ms", "rate 8MB/s", "drip 64kB 5ms", "content-length none", "longer 1000",
+      "endless", "ignore-range", "partial short 100kB", "partial overlapping 1000",
       "validators changed", "validators weak", "validators none",
     ]
     let tls = ["close", "refuse", "stall", "certificate \(wrongChain) \(wrongKey)"]
     return lethal.map { Row(line: "\(packages) \($0)") }
       + harmless.map { Row(line: "\(packages) \($0)", isHarmless: true) }
-      + ["/metadata/* status 500", "/metadata/* cut 100B", "*.index flip 10B"].map { Row(line: $0) }
+      + ["/metadata/* status 500", "/metadata/* cut 100", "*.index flip 10"].map { Row(line: $0) }
       + tls.map { Row(line: "* tls \($0)") }
   }
 }

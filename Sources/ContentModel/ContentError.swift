@@ -95,6 +95,12 @@ extension ContentError.Code {
   public static let redirectRefused = Self(rawValue: 209)
   /// Redirects do not end.
   public static let tooManyRedirects = Self(rawValue: 210)
+  /// A server for app versions asks to wait, or more was asked of it than it allows.
+  public static let lookupThrottled = Self(rawValue: 220)
+  /// A server for app versions answers what cannot be read.
+  public static let answerUnreadable = Self(rawValue: 221)
+  /// A server offers an older version of the app than it did before.
+  public static let appVersionWentDown = Self(rawValue: 222)
 
   // File: the local file system and the library folder.
   /// A system call on a file failed in a way that has no code of its own.
@@ -118,6 +124,10 @@ extension ContentError.Code {
 
   /// A process uses the content.
   public static let contentInUse = Self(rawValue: 315)
+  /// What was remembered about the app's updates cannot be read; it begins anew.
+  public static let updateMemoryDamaged = Self(rawValue: 320)
+  /// A feed of apps breaks off or is none.
+  public static let feedDamaged = Self(rawValue: 321)
 
   // Disk space.
   /// The file system has no room for what is to be written.
@@ -174,6 +184,8 @@ extension ContentError.Code {
   public static let versionExists = Self(rawValue: 702)
   /// A content identifier is claimed by more than one product.
   public static let contentClaimed = Self(rawValue: 703)
+  /// No storefront that was asked offers the app.
+  public static let appNotOffered = Self(rawValue: 720)
 
   // User: what was asked cannot be.
   /// A product identifier breaks its rules.
@@ -193,6 +205,14 @@ extension ContentError.Code {
 
   /// A restore is under way already.
   public static let restoreUnderWay = Self(rawValue: 807)
+  /// An operation is refused until the app is updated.
+  public static let updateRequired = Self(rawValue: 820)
+  /// A country is not two letters of ISO 3166-1.
+  public static let countryInvalid = Self(rawValue: 821)
+  /// A text is no Apple ID, bundle identifier or product link.
+  public static let appIdentifierInvalid = Self(rawValue: 822)
+  /// A search or look-up has a parameter out of range.
+  public static let queryInvalid = Self(rawValue: 823)
 
   // Internal.
   /// The software contradicts itself; the message says where.
@@ -219,7 +239,7 @@ extension ContentError.Code {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .libraryLocked, .diskFull,
       .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut, .serverFailed,
-      .serverBusy, .answerUnusable:
+      .serverBusy, .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false
     default: group == .network

@@ -15,6 +15,9 @@ package struct HTTPRequest: Sendable {
   package var deadline = 60.0
   /// How often it is asked for at most; nil for the session's retry policy.
   package var attempts: Int?
+  /// Whether statuses that another attempt may change are returned as well, for callers who know
+  /// better than the retry policy when to ask again.
+  package var returnsEveryStatus = false
   /// Stops it and counts for it; nil for one that nobody stops.
   package var ticket: TransferTicket?
 
@@ -52,7 +55,7 @@ extension HTTPSession {
     exchange.memory = min(request.limit, 1 << 20)
     var lastFault: TransferFault?
     for attempt in 1... {
-      let end = perform(exchange, limit: request.limit, ticket: ticket)
+      let end = perform(exchange, request, ticket: ticket)
       guard let fault = end.fault else { return end.response }
       if fault.cure == .none || attempt >= attempts {
         try ticket.checkCancelled()
@@ -66,15 +69,15 @@ extension HTTPSession {
     throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
   }
 
-  private func perform(_ request: ExchangeRequest, limit: Int, ticket: TransferTicket)
-    -> GetHandler.Outcome
-  {
-    let handler = GetHandler(url: request.url, limit: limit, clock: loop.clock)
-    let id = loop.submit(request, ticket: ticket, handler: handler)
-    let listener = ticket.addListener { [loop] change in
+  private func perform(
+    _ exchange: ExchangeRequest, _ request: HTTPRequest, ticket: TransferTicket
+  ) -> GetHandler.Outcome {
+    let handler = GetHandler(request, clock: loop.clock)
+    let id = loop.submit(exchange, ticket: ticket, handler: handler)
+    let listener = ticket.addListener { [loop, owner = ticket.id] change in
       switch change {
       case .cancelled: loop.cancel(id)
-      case .priority: break
+      case .priority(let priority): loop.setPriority(priority, of: owner)
       }
     }
     defer { ticket.removeListener(listener) }
@@ -123,17 +126,19 @@ private final class GetHandler: ExchangeHandler {
   private let hasEnded = DispatchSemaphore(value: 0)
   private let url: WebURL
   private let limit: Int
+  private let returnsEveryStatus: Bool
   private let clock: TransferClock
 
-  init(url: WebURL, limit: Int, clock: TransferClock) {
-    self.url = url
-    self.limit = limit
+  init(_ request: HTTPRequest, clock: TransferClock) {
+    url = request.url
+    limit = request.limit
+    returnsEveryStatus = request.returnsEveryStatus
     self.clock = clock
   }
 
   func receive(_ head: HTTPHead) -> TransferFault? {
     state.withLock { $0.head = head }
-    if TransferFault.isTemporary(head.status) {
+    if !returnsEveryStatus, TransferFault.isTemporary(head.status) {
       return TransferFault(
         .status(head.status),
         retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: clock.now()))

@@ -12,7 +12,7 @@ enum CommandTable {
     StoreRotateCommand.command, ServeCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
-    PinCommand.command, CollectCommand.command,
+    PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
   ]
 
   /// The command that `words` begin with and what follows it; nil when help was all they asked.

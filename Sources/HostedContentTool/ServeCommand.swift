@@ -20,10 +20,11 @@ enum ServeCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let path = arguments.operands[0]
-    let configuration = try configuration(arguments, console)
+    var configuration = try configuration(arguments, console)
     let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none
     // Only a store is served, so that a slip of the path publishes nothing else.
     _ = try StoreFolder.open(at: path)
+    try configuration.serveApps(ofFolder: path)
     let signals = StopSignals()
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()

@@ -7,7 +7,7 @@ import Testing
 @Suite("Serve")
 struct ServeTests {
   /// Starts `serve` and waits until it says where; ended when the test is.
-  private func serving(
+  func serving(
     _ tool: Tool, _ words: [String], _ body: (Process, URL) async throws -> Void
   ) async throws {
     let process = try tool.start(

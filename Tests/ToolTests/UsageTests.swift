@@ -146,5 +146,7 @@ struct UsageTests {
 
 extension Command.Option {
   /// Whether a command cannot do without it.
-  fileprivate var isNeeded: Bool { ["--store", "--library", "--into", "--output"].contains(name) }
+  fileprivate var isNeeded: Bool {
+    ["--store", "--library", "--into", "--output", "--installed"].contains(name)
+  }
 }

@@ -1,0 +1,88 @@
+/// Reads the text of an `AppVersion` from left to right.
+struct AppVersionReader {
+  struct Parsed {
+    let text: String
+    let numbers: [UInt64]
+    let suffix: [SuffixPart]
+  }
+
+  private let text: String
+  private var rest: Substring.UTF8View.SubSequence
+
+  init(_ text: String) {
+    let isSpace: (Character) -> Bool = { $0.isASCII && $0.isWhitespace }
+    let start = text.drop(while: isSpace)
+    let end = start.lastIndex { !isSpace($0) }.map { start[...$0] } ?? start[..<start.startIndex]
+    self.text = String(end)
+    rest = end.utf8[...]
+  }
+
+  /// The version, or nil for what is none.
+  mutating func read() -> Parsed? {
+    if let first = rest.first, first | 0x20 == UInt8(ascii: "v") { rest.removeFirst() }
+    guard var numbers = readNumbers() else { return nil }
+    while numbers.last == 0 { numbers.removeLast() }
+    if let plus = rest.firstIndex(of: UInt8(ascii: "+")) {
+      guard rest[plus...].dropFirst().allSatisfy({ Self.isWordByte($0) || Self.isSeparator($0) })
+      else { return nil }
+      rest = rest[..<plus]
+    }
+    guard let suffix = readSuffix() else { return nil }
+    return Parsed(text: text, numbers: numbers, suffix: suffix)
+  }
+
+  private mutating func readNumbers() -> [UInt64]? {
+    guard let first = readNumber() else { return nil }
+    var numbers = [first]
+    while rest.first == UInt8(ascii: "."), let digit = rest.dropFirst().first, Self.isDigit(digit) {
+      rest.removeFirst()
+      guard numbers.count < 16, let number = readNumber() else { return nil }
+      numbers.append(number)
+    }
+    return numbers
+  }
+
+  /// The digits at the front as a number; nil for none and for more than 18 that count.
+  private mutating func readNumber() -> UInt64? {
+    let digits = rest.prefix(while: Self.isDigit)
+    rest = rest[digits.endIndex...]
+    let significant = digits.drop { $0 == UInt8(ascii: "0") }
+    guard !digits.isEmpty, significant.count <= 18 else { return nil }
+    return significant.reduce(0) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
+  }
+
+  /// The parts of the rest; nil when it holds anything else than a suffix.
+  private mutating func readSuffix() -> [SuffixPart]? {
+    var parts: [SuffixPart] = []
+    // A period directly behind the numbers promises another number.
+    if rest.first == UInt8(ascii: ".") { return nil }
+    while let byte = rest.first {
+      if Self.isSeparator(byte) {
+        rest.removeFirst()
+        guard let next = rest.first, Self.isWordByte(next) else { return nil }
+      } else if Self.isDigit(byte) {
+        guard let number = readNumber() else { return nil }
+        parts.append(.number(number))
+      } else if Self.isWordByte(byte) {
+        let letters = rest.prefix { Self.isWordByte($0) && !Self.isDigit($0) }
+        rest = rest[letters.endIndex...]
+        parts.append(.word(String(decoding: letters, as: UTF8.self).lowercased()))
+      } else {
+        return nil
+      }
+    }
+    return parts
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
+  private static func isWordByte(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+
+  private static func isSeparator(_ byte: UInt8) -> Bool {
+    [UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: " ")].contains(byte)
+  }
+}

@@ -1,0 +1,61 @@
+import ContentModel
+
+/// The number that a store knows an app by, such as 364709193.
+public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  /// The number, at least 1.
+  public let rawValue: Int64
+
+  /// The number's digits.
+  public var description: String { String(rawValue) }
+
+  /// Wraps a number of at least 1; nil for others.
+  public init?(rawValue: Int64) {
+    guard rawValue > 0 else { return nil }
+    self.rawValue = rawValue
+  }
+
+  /// Wraps a number of at least 1; throws `appIdentifierInvalid` for others.
+  public init(_ number: Int64) throws {
+    guard let identifier = AppleID(rawValue: number) else { throw Self.invalid("\(number)") }
+    self = identifier
+  }
+
+  /// Reads digits, `id` with digits, or a product link; throws `appIdentifierInvalid`.
+  ///
+  /// Links are such as https://apps.apple.com/de/app/name/id364709193?mt=8 and, of old,
+  /// …/viewSoftware?id=364709193. At most 2,000 bytes are read.
+  public init(_ text: String) throws {
+    guard text.utf8.count <= 2000, let identifier = Self.find(in: text) else {
+      throw Self.invalid(String(text.prefix(60)))
+    }
+    self = identifier
+  }
+
+  private static func find(in text: String) -> AppleID? {
+    if let identifier = number(text[...]) ?? numberWithMark(text[...]) { return identifier }
+    guard text.contains("/") else { return nil }
+    let parts = text.split(separator: "#", maxSplits: 1)[0].split(separator: "?", maxSplits: 1)
+    for component in parts[0].split(separator: "/").reversed() {
+      if let identifier = numberWithMark(component) { return identifier }
+    }
+    for item in parts.count > 1 ? parts[1].split(separator: "&") : [] where item.hasPrefix("id=") {
+      return number(item.dropFirst(3))
+    }
+    return nil
+  }
+
+  private static func numberWithMark(_ text: Substring) -> AppleID? {
+    text.hasPrefix("id") ? number(text.dropFirst(2)) : nil
+  }
+
+  private static func number(_ text: Substring) -> AppleID? {
+    guard text.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains) else { return nil }
+    return Int64(text).flatMap(AppleID.init(rawValue:))
+  }
+
+  private static func invalid(_ text: String) -> ContentError {
+    ContentError(
+      .appIdentifierInvalid, "“\(text)” is no Apple ID of an app, nor a link that holds one",
+      remedy: "Use the number behind “id” in the app's store link", subject: text)
+  }
+}

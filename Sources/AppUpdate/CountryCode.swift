@@ -1,0 +1,62 @@
+import ContentModel
+
+/// A storefront's country: two letters of ISO 3166-1, in lower case.
+///
+/// A language is no country: an app that is sold in China only is found with `cn`, not with `zh`.
+public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
+  /// The two letters, in lower case.
+  public let rawValue: String
+
+  /// The two letters, in lower case.
+  public var description: String { rawValue }
+
+  /// The United States, which Apple's look-up takes where none is named.
+  public static let us = CountryCode(checked: "us")
+
+  private init(checked: String) { rawValue = checked }
+
+  /// Reads two letters in any case that are assigned to a country; else throws `countryInvalid`.
+  public init(_ text: String) throws {
+    let code = text.lowercased()
+    guard Self.assigned.contains(code) else {
+      throw ContentError(
+        .countryInvalid, "“\(text.prefix(20))” is no country's code",
+        remedy: Self.remedy(for: code), subject: String(text.prefix(20)))
+    }
+    rawValue = code
+  }
+
+  private static func remedy(for code: String) -> String {
+    if code == "uk" { return "The United Kingdom's is gb" }
+    let last = code.split { $0 == "_" || $0 == "-" }.last.map(String.init) ?? ""
+    if last != code, assigned.contains(last) {
+      return "A locale is no country; use its last two letters, “\(last)”"
+    }
+    return "Use two letters of ISO 3166-1, such as us, cn or de; a language is no country"
+  }
+
+  private static let assigned = Set(
+    """
+    ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs \
+    bt bv bw by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee \
+    eg eh er es et fi fj fk fm fo fr ga gb gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm \
+    hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc \
+    li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na \
+    nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw \
+    sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to \
+    tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
+    """.split(separator: " ").map(String.init))
+}
+
+extension CountryCode: Codable {
+  /// Reads a string and checks it.
+  public init(from decoder: any Decoder) throws {
+    try self.init(decoder.singleValueContainer().decode(String.self))
+  }
+
+  /// Writes the two letters.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(rawValue)
+  }
+}

@@ -1,0 +1,147 @@
+import Glibc
+
+/// A row of a feed while it is read; it must not leave the call that it was handed to.
+public struct FeedRow {
+  /// The names of the columns; empty when no header line named them.
+  public let columns: [String]
+  private let bytes: UnsafeRawBufferPointer
+
+  init(columns: [String], bytes: UnsafeRawBufferPointer) {
+    self.columns = columns
+    self.bytes = bytes
+  }
+
+  /// The bytes of a field, counted from 0; empty where the row has fewer.
+  public func field(_ index: Int) -> UnsafeRawBufferPointer {
+    var start = 0
+    for _ in 0..<index {
+      guard let end = bytes.firstIndex(of: 0x01, from: start) else {
+        return UnsafeRawBufferPointer(rebasing: bytes[bytes.count...])
+      }
+      start = end + 1
+    }
+    let end = bytes.firstIndex(of: 0x01, from: start) ?? bytes.count
+    return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+  }
+
+  /// All fields as texts by column; columns without a name are left out.
+  public var texts: [String: String] {
+    var texts: [String: String] = [:]
+    for (index, column) in columns.enumerated() {
+      texts[column] = String(decoding: field(index), as: UTF8.self)
+    }
+    return texts
+  }
+}
+
+/// Cuts a feed's bytes, as they come, into rows.
+struct FeedRows {
+  private let path: String
+  private let limit: Int
+  private var result = PartnerFeed.Summary()
+  /// The beginning of a row whose end has not come yet.
+  private var rest: [UInt8] = []
+
+  init(path: String, limit: Int) {
+    self.path = path
+    self.limit = limit
+  }
+
+  /// Takes the file's next bytes in; false once `body` has enough.
+  mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool) throws
+    -> Bool
+  {
+    var start = 0
+    if !rest.isEmpty {
+      // The mark's two bytes may lie on both sides of the seam.
+      if rest.last == 0x02, bytes.first == 0x0a {
+        start = 1
+        rest.removeLast()
+      } else if let end = bytes.endOfRow(from: 0) {
+        rest.append(contentsOf: bytes[..<end])
+        start = end + 2
+      } else {
+        return try keep(bytes)
+      }
+      try check(rest.count)
+      let row = rest
+      rest.removeAll(keepingCapacity: true)
+      guard try row.withUnsafeBytes({ try handle($0, body) }) else { return false }
+    }
+    while let end = bytes.endOfRow(from: start) {
+      try check(end - start)
+      let row = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+      guard try handle(row, body) else { return false }
+      start = end + 2
+    }
+    return try keep(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+  }
+
+  /// Checks what can be known only at the file's end.
+  func finish() throws {
+    guard rest.isEmpty else { throw ContentError.feedDamaged(path, "breaks off in a row") }
+    if let written = result.recordsWritten, written != result.rows {
+      throw ContentError.feedDamaged(path, "has \(result.rows) rows instead of \(written)")
+    }
+  }
+
+  func summary(bytes: Int64, isComplete: Bool) -> PartnerFeed.Summary {
+    var result = result
+    result.bytes = bytes
+    result.isComplete = isComplete
+    return result
+  }
+
+  private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
+    try check(rest.count + bytes.count)
+    rest.append(contentsOf: bytes)
+    return true
+  }
+
+  private func check(_ count: Int) throws {
+    guard count <= limit else {
+      throw ContentError.feedDamaged(path, "has a row of more than \(limit) bytes")
+    }
+  }
+
+  private mutating func handle(
+    _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
+  ) throws -> Bool {
+    guard bytes.first == UInt8(ascii: "#") else {
+      result.rows += 1
+      return try body(FeedRow(columns: result.columns, bytes: bytes))
+    }
+    readHeader(String(decoding: bytes.dropFirst(), as: UTF8.self))
+    return true
+  }
+
+  /// The first header line names the columns; `recordsWritten` stands in the last.
+  private mutating func readHeader(_ line: String) {
+    if line.hasPrefix("recordsWritten:") {
+      result.recordsWritten = Int(line.dropFirst("recordsWritten:".count))
+    } else if result.columns.isEmpty, !line.hasPrefix("#") {
+      result.columns = line.split(separator: "\u{01}", omittingEmptySubsequences: false)
+        .map(String.init)
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Where `byte` is next, found by the C library's vectorised search.
+  fileprivate func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+    guard let base = baseAddress, start < count,
+      let found = memchr(base + start, Int32(byte), count - start)
+    else { return nil }
+    return UnsafeRawPointer(found) - base
+  }
+
+  /// Where the next row ends: at 0x02 with a line feed behind it.
+  fileprivate func endOfRow(from start: Int) -> Int? {
+    var start = start
+    while let end = firstIndex(of: 0x02, from: start), end + 1 < count {
+      if self[end + 1] == 0x0a { return end }
+      start = end + 1
+    }
+    return nil
+  }
+}

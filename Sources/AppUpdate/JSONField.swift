@@ -1,0 +1,192 @@
+import ContentModel
+public import FoundationEssentials
+
+/// A value of a server's JSON, kept as it came and read tolerantly.
+///
+/// Servers write numbers as strings, truth as 0 and 1, and fields that nobody documented; the typed
+/// properties say what a value means, or nil when it means nothing of that kind.
+public enum JSONField: Hashable, Sendable {
+  /// `null`.
+  case null
+  /// `true` or `false`.
+  case truth(Bool)
+  /// A number without a fraction, within 64 bits.
+  case integer(Int64)
+  /// Another number.
+  case number(Double)
+  /// A text.
+  case text(String)
+  /// A list.
+  case list([JSONField])
+  /// An object; of members with the same name one is kept.
+  case object([String: JSONField])
+
+  /// A text as it is, a number as its digits; nil for others and for an empty text.
+  public var string: String? {
+    switch self {
+    case .text(let text): text.isEmpty ? nil : text
+    case .integer(let number): String(number)
+    case .number(let number): String(number)
+    case .null, .truth, .list, .object: nil
+    }
+  }
+
+  /// A whole number, written as a number or as a text.
+  public var integer: Int64? {
+    switch self {
+    case .integer(let number): number
+    case .number(let number): Int64(exactly: number)
+    case .text(let text): Int64(text)
+    case .null, .truth, .list, .object: nil
+    }
+  }
+
+  /// A number, written as a number or as a text.
+  public var double: Double? {
+    switch self {
+    case .integer(let number): Double(number)
+    case .number(let number): number
+    case .text(let text): Double(text)
+    case .null, .truth, .list, .object: nil
+    }
+  }
+
+  /// Truth: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; nil for others.
+  public var bool: Bool? {
+    switch self {
+    case .truth(let truth): truth
+    case .integer(0), .number(0): false
+    case .integer(1), .number(1): true
+    case .text(let text):
+      switch text.lowercased() {
+      case "1", "true", "yes", "y": true
+      case "0", "false", "no", "n", "": false
+      default: nil
+      }
+    case .null, .integer, .number, .list, .object: nil
+    }
+  }
+
+  /// The texts of a list, others left out; nil for what is no list.
+  public var strings: [String]? {
+    if case .list(let fields) = self { fields.compactMap(\.string) } else { nil }
+  }
+
+  /// A URL with a scheme and a host; nil for others.
+  public var url: URL? {
+    guard case .text(let text) = self, let url = URL(string: text), url.host() != nil,
+      url.scheme != nil
+    else { return nil }
+    return url
+  }
+
+  /// The members of an object; nil for others.
+  public var members: [String: JSONField]? {
+    if case .object(let members) = self { members } else { nil }
+  }
+}
+
+extension JSONField: Codable {
+  /// Reads any value.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let text = try? container.decode(String.self) {
+      self = .text(text)
+    } else if let number = try? container.decode(Int64.self) {
+      self = .integer(number)
+    } else if let number = try? container.decode(Double.self) {
+      self = .number(number)
+    } else if let truth = try? container.decode(Bool.self) {
+      self = .truth(truth)
+    } else if let list = try? container.decode([JSONField].self) {
+      self = .list(list)
+    } else {
+      self = .object(try container.decode([String: JSONField].self))
+    }
+  }
+
+  /// Writes the value as it came.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    switch self {
+    case .null: try container.encodeNil()
+    case .truth(let truth): try container.encode(truth)
+    case .integer(let number): try container.encode(number)
+    case .number(let number): try container.encode(number)
+    case .text(let text): try container.encode(text)
+    case .list(let list): try container.encode(list)
+    case .object(let members): try container.encode(members)
+    }
+  }
+}
+
+extension JSONField {
+  /// How deep lists and objects may lie in each other.
+  static let maximumDepth = 32
+
+  /// Reads a document of at most `limit` bytes and `maximumDepth` levels; throws
+  /// `answerUnreadable`, with `source` as its subject.
+  init(document bytes: [UInt8], limit: Int, source: String) throws {
+    guard bytes.count <= limit else {
+      throw ContentError(
+        .answerUnreadable, "The answer has more than the \(limit) bytes that are read",
+        remedy: "Ask for fewer results, or raise the limit", subject: source)
+    }
+    guard Self.depth(of: bytes) <= Self.maximumDepth else {
+      throw ContentError(
+        .answerUnreadable, "The answer's JSON lies deeper than \(Self.maximumDepth) levels",
+        remedy: "Check that the server is one for app versions", subject: source)
+    }
+    do {
+      self = try JSONDecoder().decode(JSONField.self, from: Data(bytes))
+    } catch {
+      throw ContentError(
+        .answerUnreadable, "The answer is not JSON",
+        remedy: "Check that the server is one for app versions", subject: source,
+        cause: (error as? DecodingError)?.shortened)
+    }
+  }
+
+  /// How deep brackets lie in each other, without those in texts; before anything recurses.
+  static func depth(of bytes: [UInt8]) -> Int {
+    var depth = 0
+    var deepest = 0
+    var isInText = false
+    var isEscaped = false
+    for byte in bytes {
+      if isInText {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isInText = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isInText = true
+      case UInt8(ascii: "["), UInt8(ascii: "{"):
+        depth += 1
+        deepest = max(deepest, depth)
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+      default: break
+      }
+    }
+    return deepest
+  }
+}
+
+extension DecodingError {
+  /// The decoder's own words, at most 200 characters.
+  fileprivate var shortened: String {
+    switch self {
+    case .dataCorrupted(let context), .keyNotFound(_, let context),
+      .typeMismatch(_, let context), .valueNotFound(_, let context):
+      String(context.debugDescription.prefix(200))
+    @unknown default: "unknown"
+    }
+  }
+}

@@ -1,0 +1,93 @@
+/// A look-up: apps by what identifies them.
+///
+/// Source: iTunes Search API, look-up examples.
+public struct LookupQuery: Hashable, Sendable {
+  /// What identifies apps, or other things that the same server knows.
+  public enum Key: Hashable, Sendable {
+    /// Apple IDs, 1 to 200.
+    case ids([AppleID])
+    /// Bundle identifiers, 1 to 200.
+    case bundleIDs([String])
+    /// All Music Guide's numbers of artists, 1 to 200.
+    case amgArtistIDs([Int64])
+    /// Universal product codes of albums or films, 1 to 200.
+    case upcs([String])
+    /// Numbers of books, 13 digits each, 1 to 200.
+    case isbns([String])
+  }
+
+  /// What identifies them.
+  public var key: Key
+  /// The storefront; nil leaves it to the server, which mostly takes the United States.
+  public var country: CountryCode?
+  /// What to find beside or instead of it, such as `software` for all apps of a seller.
+  public var entity: String?
+  /// The most results, 1 to 200.
+  public var limit: Int?
+  /// Whether the newest results come first.
+  public var sortsByRecent: Bool
+
+  /// Asks for what `key` identifies.
+  public init(
+    _ key: Key, country: CountryCode? = nil, entity: String? = nil, limit: Int? = nil,
+    sortsByRecent: Bool = false
+  ) {
+    self.key = key
+    self.country = country
+    self.entity = entity
+    self.limit = limit
+    self.sortsByRecent = sortsByRecent
+  }
+
+  /// The parameters in a fixed order; throws `queryInvalid` or `appIdentifierInvalid`.
+  func parameters() throws -> [QueryParameter] {
+    let (name, values) = key.parameter
+    guard (1...200).contains(values.count) else {
+      throw ContentError(
+        .queryInvalid, "A look-up takes 1 to 200 identifiers, not \(values.count)",
+        remedy: "Split it into several look-ups")
+    }
+    for value in values { try key.check(value) }
+    var parameters = [QueryParameter(name, values.joined(separator: ","))]
+    parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)
+    if sortsByRecent { parameters.append(QueryParameter("sort", "recent")) }
+    return parameters
+  }
+}
+
+extension LookupQuery.Key {
+  fileprivate var parameter: (name: String, values: [String]) {
+    switch self {
+    case .ids(let ids): ("id", ids.map(\.description))
+    case .bundleIDs(let identifiers): ("bundleId", identifiers)
+    case .amgArtistIDs(let numbers): ("amgArtistId", numbers.map(String.init))
+    case .upcs(let codes): ("upc", codes)
+    case .isbns(let numbers): ("isbn", numbers)
+    }
+  }
+
+  /// Letters, digits, hyphens and periods make bundle identifiers; the others are digits.
+  fileprivate func check(_ value: String) throws {
+    let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
+    let isRight =
+      (1...200).contains(value.utf8.count)
+      && value.utf8.allSatisfy { QueryParameter.isLetterOrDigit($0) || others.contains($0) }
+    guard isRight else {
+      throw ContentError(
+        .appIdentifierInvalid, "“\(value.prefix(60))” is no identifier of an app",
+        remedy: "Use a bundle identifier such as com.example.app, or the app's number",
+        subject: String(value.prefix(60)))
+    }
+  }
+
+  /// Whether `listing` is what one of the identifiers names.
+  func names(_ listing: AppListing) -> Bool {
+    switch self {
+    case .ids(let ids): listing.trackID.map(ids.contains) ?? false
+    case .bundleIDs(let identifiers):
+      identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
+    // The results for these do not say which of them was meant.
+    case .amgArtistIDs, .upcs, .isbns: true
+    }
+  }
+}

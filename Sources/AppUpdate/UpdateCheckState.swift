@@ -1,0 +1,209 @@
+import FoundationEssentials
+
+/// The checker's life as a pure state machine: events go in, what is to be done comes out.
+///
+/// No clock, no file, no network: `now` comes with each event. What comes out is carried out in its
+/// order; `save` stands before whatever an observer may see.
+struct UpdateCheckState: Sendable {
+  /// Something that happened.
+  enum Event: Sendable {
+    /// The process started.
+    case launched
+    /// The app came to the foreground, or a look is wanted whenever the last one was.
+    case foreground(looksAnyway: Bool)
+    /// A look for `account` succeeded; nil is an app that is offered nowhere.
+    case looked(UpdateOffer?, account: String?)
+    /// A look failed.
+    case lookFailed(ContentError)
+    /// An account logged in; the server's answer came with it, or did not.
+    case loggedIn(account: String, AppVersionAnswer?)
+    /// Nobody is logged in any more.
+    case loggedOut
+    /// A push arrived.
+    case pushed(UpdatePush)
+    /// The user chose to skip a version.
+    case skipped(AppVersion)
+    /// What was remembered of skips, reminders and versions is to be forgotten.
+    case forgotten
+  }
+
+  /// Something to do.
+  enum Effect: Hashable, Sendable {
+    /// Write the memory down.
+    case save
+    /// Refuse core operations from now on.
+    case closeGate(UpdateDecision)
+    /// Refuse them no more.
+    case openGate
+    /// Look for a newer version, then tell `looked` or `lookFailed`.
+    case look
+    /// Show this to the user.
+    case present(UpdateDecision)
+    /// Tell what was decided.
+    case decided(UpdateDecision)
+    /// Tell what became of a push.
+    case handledPush(PushOutcome)
+    /// Tell about a failure.
+    case report(ContentError)
+  }
+
+  private(set) var memory: UpdateMemory
+  let installed: InstalledApp
+  let policy: AppUpdatePolicy
+  /// Seconds between two looks at the foreground.
+  let lookInterval: Double
+  /// Types of pushes that are for this checker.
+  let pushTypes: Set<String>
+  /// Where updates are where nobody says it better.
+  let storeURL: URL?
+
+  init(
+    memory: UpdateMemory, installed: InstalledApp, policy: AppUpdatePolicy,
+    lookInterval: Double, pushTypes: Set<String>, storeURL: URL?
+  ) {
+    self.memory = memory
+    self.installed = installed
+    self.policy = policy
+    self.lookInterval = lookInterval
+    self.pushTypes = pushTypes
+    self.storeURL = storeURL
+  }
+
+  /// The requirement that holds now: not one for an account other than the one that is logged in.
+  var requirement: UpdateRequirement? {
+    guard let requirement = memory.requirement else { return nil }
+    if let owner = requirement.account, let account = memory.account, owner != account {
+      return nil
+    }
+    return requirement
+  }
+
+  /// Takes an event in and says what is to be done about it.
+  mutating func apply(_ event: Event, at now: Date) -> [Effect] {
+    let memoryBefore = memory
+    let closedBefore: UpdateDecision? = event.isLaunch ? nil : requirement?.decision
+    let wanted = react(to: event, at: now)
+    var effects: [Effect] = memory == memoryBefore ? [] : [.save]
+    let closedNow = requirement?.decision
+    if let closedNow, closedNow != closedBefore { effects.append(.closeGate(closedNow)) }
+    if closedNow == nil, closedBefore != nil { effects.append(.openGate) }
+    return effects + wanted
+  }
+
+  private mutating func react(to event: Event, at now: Date) -> [Effect] {
+    switch event {
+    case .launched:
+      if memory.requirement?.isMet(by: installed.version) == true { memory.requirement = nil }
+      return []
+    case .foreground(let looksAnyway): return comeToForeground(looksAnyway, at: now)
+    case .looked(let offer, let account):
+      // What a server says to one account does not bind another that logged in meanwhile.
+      if offer?.origin == .server, account != memory.account {
+        return [conclusion(.accountChanged)]
+      }
+      memory.lastLook = now
+      // A requirement that held at the foreground was presented there.
+      return judge(offer, wasAsked: requirement != nil, at: now)
+    case .lookFailed(let error): return [.report(error), conclusion(.lookFailed)]
+    case .loggedIn(let account, let answer): return logIn(account, answer, at: now)
+    case .loggedOut:
+      memory.account = nil
+      return []
+    case .pushed(let push): return take(push)
+    case .skipped(let version):
+      // A forced version cannot be skipped.
+      if memory.requirement == nil { memory.history.skippedVersion = version }
+      return []
+    case .forgotten:
+      memory.history = UpdateHistory()
+      memory.lastLook = nil
+      return []
+    }
+  }
+
+  /// A requirement is asked again at each foreground; a look is made when its interval is over.
+  private func comeToForeground(_ looksAnyway: Bool, at now: Date) -> [Effect] {
+    let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
+    // A look in the future means that the clock was set back, which must not keep others from it.
+    if !looksAnyway, let last = memory.lastLook, last <= now {
+      let until = last.addingTimeInterval(lookInterval)
+      if now < until { return effects + [conclusion(.lookedRecently(until: until))] }
+    }
+    return effects + [.look]
+  }
+
+  /// What is told when nothing new was decided: the requirement that holds, or none with `reason`.
+  private func conclusion(_ reason: UpdateDecision.Reason) -> Effect {
+    .decided(
+      requirement?.decision ?? UpdateDecision(.none, reason, installed: installed.version))
+  }
+
+  private mutating func logIn(_ account: String, _ answer: AppVersionAnswer?, at now: Date)
+    -> [Effect]
+  {
+    memory.account = account
+    guard let answer else {
+      let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
+      return effects + [conclusion(.serverSilent)]
+    }
+    return judge(UpdateOffer(answer), wasAsked: false, at: now)
+  }
+
+  /// Decides about an offer and remembers what follows from it.
+  private mutating func judge(_ offer: UpdateOffer?, wasAsked: Bool, at now: Date) -> [Effect] {
+    var offer = offer
+    if offer != nil, offer?.downloadURL == nil { offer?.downloadURL = storeURL }
+    let decision = policy.decision(
+      about: offer, installed: installed, history: memory.history, now: now)
+    if let offer { memory.history.note(offer) }
+    settle(decision, origin: offer?.origin ?? .store)
+    var effects: [Effect] = []
+    if case .versionWentDown(let highest) = decision.reason {
+      effects.append(.report(.wentDown(from: highest, to: decision.offered)))
+    }
+    if decision.action == .force, !wasAsked { effects.append(.present(decision)) }
+    if decision.action == .remind, requirement == nil {
+      memory.history.lastReminder = now
+      effects.append(.present(decision))
+    }
+    return effects + [.decided(requirement?.decision ?? decision)]
+  }
+
+  /// Sets, replaces or withdraws the requirement; only who demanded it can withdraw it.
+  private mutating func settle(_ decision: UpdateDecision, origin: UpdateOffer.Origin) {
+    if decision.action == .force {
+      memory.requirement = UpdateRequirement(
+        decision, origin: origin, account: origin == .server ? memory.account : nil)
+      return
+    }
+    switch decision.reason {
+    // These say nothing about whether the demand still stands.
+    case .versionWentDown, .versionUnreadable, .notOffered: return
+    default: if memory.requirement?.origin == origin { memory.requirement = nil }
+    }
+  }
+
+  /// A push closes the gate and interrupts nothing: the user is asked at the next foreground.
+  private mutating func take(_ push: UpdatePush) -> [Effect] {
+    guard let type = push.type, pushTypes.contains(type) else {
+      return [.handledPush(.ignored(.otherType))]
+    }
+    guard let account = push.account else { return [.handledPush(.ignored(.withoutAccount))] }
+    guard account == memory.account else { return [.handledPush(.ignored(.otherAccount))] }
+    if let version = push.version, installed.version >= version {
+      return [.handledPush(.ignored(.upToDate))]
+    }
+    let answer = AppVersionAnswer(
+      hasNewVersion: true, needUpgrade: true, downloadURL: push.downloadURL ?? storeURL,
+      version: push.version)
+    let decision = UpdateDecision(
+      .force, .pushDemands, installed: installed.version, offer: UpdateOffer(answer))
+    memory.requirement = UpdateRequirement(decision, origin: .server, account: account)
+    return [.handledPush(.remembered(decision))]
+  }
+}
+
+extension UpdateCheckState.Event {
+  /// At a launch the gate of the new process is open, whatever was remembered.
+  fileprivate var isLaunch: Bool { if case .launched = self { true } else { false } }
+}

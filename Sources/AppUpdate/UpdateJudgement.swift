@@ -1,0 +1,109 @@
+public import FoundationEssentials
+
+extension AppUpdatePolicy {
+  /// Decides about `offer` at `now`; nil is an app that no storefront offers.
+  ///
+  /// The first reason of this order holds: no offer, no readable version, a version that went down,
+  /// nothing newer, a system that is too old; then force by the minimum or the rule, then what
+  /// keeps a reminder back.
+  public func decision(
+    about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
+  ) -> UpdateDecision {
+    guard let offer else { return UpdateDecision(.none, .notOffered, installed: installed.version) }
+    let judgement = Judgement(
+      policy: self, offer: offer, installed: installed, history: history, now: now)
+    if let reason = judgement.objection { return judgement.conclusion(.none, reason) }
+    return switch offer.origin {
+    case .store: judgement.ofStore()
+    case .server: judgement.ofServer()
+    }
+  }
+}
+
+/// One decision on its way.
+private struct Judgement {
+  let policy: AppUpdatePolicy
+  let offer: UpdateOffer
+  let installed: InstalledApp
+  let history: UpdateHistory
+  let now: Date
+
+  func conclusion(
+    _ action: UpdateDecision.Action, _ reason: UpdateDecision.Reason, allowsSkip: Bool = false
+  ) -> UpdateDecision {
+    UpdateDecision(
+      action, reason, installed: installed.version, offer: offer, allowsSkip: allowsSkip)
+  }
+
+  /// What speaks against the offer itself, whoever makes it.
+  var objection: UpdateDecision.Reason? {
+    guard let version = offer.version else {
+      // A server need not name a version, but one that it names must be readable.
+      return offer.origin == .server && offer.versionText == nil ? nil : .versionUnreadable
+    }
+    if let highest = history.highest(of: offer.origin), version < highest {
+      return .versionWentDown(from: highest)
+    }
+    if version == installed.version { return .upToDate }
+    if version < installed.version { return .offerIsOlder }
+    return nil
+  }
+
+  func ofStore() -> UpdateDecision {
+    guard let version = offer.version, let level = version.difference(from: installed.version)
+    else { return conclusion(.none, .versionUnreadable) }
+    if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
+    if let minimum = missedMinimum { return conclusion(.force, .belowMinimum(minimum)) }
+    let rule = policy.rule(for: level)
+    guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
+    if let until = ripeDate { return conclusion(.none, .releasedRecently(until: until)) }
+    guard rule.action == .remind else { return conclusion(.force, .newVersion(level)) }
+    return reminder(.newVersion(level), rule)
+  }
+
+  func ofServer() -> UpdateDecision {
+    switch offer.demand {
+    case .force: return conclusion(.force, .serverDemands)
+    case .none: return conclusion(.none, .serverHasNone)
+    case .remind:
+      if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
+      if let minimum = missedMinimum { return conclusion(.force, .belowMinimum(minimum)) }
+      return reminder(.serverOffers, policy.serverReminder)
+    }
+  }
+
+  private func reminder(
+    _ reason: UpdateDecision.Reason, _ rule: AppUpdatePolicy.Rule
+  ) -> UpdateDecision {
+    if rule.allowsSkip, let version = offer.version, version == history.skippedVersion {
+      return conclusion(.none, .skipped)
+    }
+    if let last = history.lastReminder {
+      let until = last.addingTimeInterval(rule.frequency.seconds)
+      // A reminder in the future means that the clock was set back, which must not silence it.
+      if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
+    }
+    return conclusion(.remind, reason, allowsSkip: rule.allowsSkip)
+  }
+
+  /// The system that the offer needs, if this one is older.
+  private var missingSystem: AppVersion? {
+    guard let needed = offer.minimumSystem, let system = installed.systemVersion, system < needed
+    else { return nil }
+    return needed
+  }
+
+  /// The oldest supported version, if the installed one is older.
+  private var missedMinimum: AppVersion? {
+    guard let minimum = policy.minimumSupportedVersion, installed.version < minimum
+    else { return nil }
+    return minimum
+  }
+
+  /// When the offer is old enough, if it is not yet.
+  private var ripeDate: Date? {
+    guard let released = offer.releaseDate else { return nil }
+    let ripe = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
+    return now < ripe ? ripe : nil
+  }
+}

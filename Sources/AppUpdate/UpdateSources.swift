@@ -1,0 +1,70 @@
+public import FoundationEssentials
+
+/// Looks in a store by Apple ID or bundle identifier.
+public struct StoreUpdateSource: AppUpdateSource {
+  private let lookup: AppLookup
+  private let key: LookupQuery.Key
+  private let country: CountryCode?
+  private let candidates: [CountryCode]
+
+  /// Looks for `key` in `country`, then in the storefronts that are candidates.
+  public init(
+    _ lookup: AppLookup, key: LookupQuery.Key, country: CountryCode? = nil,
+    candidates: [CountryCode] = []
+  ) {
+    self.lookup = lookup
+    self.key = key
+    self.country = country
+    self.candidates = candidates
+  }
+
+  /// What the store offers; nil when none of the storefronts knows the app.
+  public func newestOffer(for app: InstalledApp, account: String?) async throws -> UpdateOffer? {
+    try await lookup.find(key, country: country, candidates: candidates).listing
+      .map { UpdateOffer($0) }
+  }
+}
+
+/// Asks one's own server: `GET /app-version?bundleId=…&version=…`.
+public struct ServerUpdateSource: AppUpdateSource {
+  private let server: URL
+  private let bundleID: String
+  private let transport: any LookupTransport
+  private let timeout: Double
+
+  /// Asks `server` about an app; fails after `timeout` seconds.
+  public init(
+    server: URL, bundleID: String, transport: any LookupTransport, timeout: Double = 20
+  ) {
+    self.server = server
+    self.bundleID = bundleID
+    self.transport = transport
+    self.timeout = timeout
+  }
+
+  /// What the server says; the account is sent to it where one is logged in.
+  public func newestOffer(for app: InstalledApp, account: String?) async throws -> UpdateOffer? {
+    UpdateOffer(try await answer(for: app, account: account))
+  }
+
+  /// The server's answer; throws `lookupThrottled`, `requestRefused`, `serverFailed`,
+  /// `answerUnreadable`, and what the transport throws.
+  public func answer(for app: InstalledApp, account: String?) async throws -> AppVersionAnswer {
+    var parameters = [
+      QueryParameter("bundleId", bundleID), QueryParameter("version", app.version.rawValue),
+    ]
+    if let account { parameters.append(QueryParameter("account", account)) }
+    let url = try server.appending("app-version", parameters)
+    // What an account is told must not come out of a cache for another moment.
+    let request = LookupRequest(url: url, isFresh: true, limit: 1 << 20, timeout: timeout)
+    let response = try await transport.get(request)
+    switch response.outcome(of: url, now: Date()) {
+    case .body(let bytes): return try AppVersionAnswer(json: bytes, source: server.absoluteString)
+    case .wait(let seconds):
+      throw ContentError.throttled(
+        "\(server.host() ?? "The server") answers with status \(response.status) and asks to wait",
+        seconds: seconds, subject: server.absoluteString)
+    case .failed(let error): throw error
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import AppUpdate
+import ContentModel
+import FoundationEssentials
+
+/// What `app-update` was asked, checked before anything is sent.
+struct AppUpdateQuestion: Sendable {
+  let app: InstalledApp
+  let minimum: AppVersion?
+  private let key: LookupQuery.Key
+  private let bundleID: String?
+  private let country: CountryCode
+  private let candidates: [CountryCode]
+  private let server: URL?
+  private let account: String?
+  private let feed: String?
+
+  /// Reads the options; throws `usage` for wrong ones.
+  init(_ arguments: Arguments) throws {
+    do {
+      let identifier = try arguments.text("--id").map { try AppleID($0) }
+      bundleID = try arguments.text("--bundle-id")
+      key = try Self.key(identifier, bundleID)
+      app = InstalledApp(
+        name: "", version: try AppVersion(try arguments.required("--installed")),
+        systemVersion: try arguments.text("--system").map { try AppVersion($0) })
+      minimum = try arguments.text("--minimum").map { try AppVersion($0) }
+      country = try arguments.text("--country").map { try CountryCode($0) } ?? .us
+      candidates = try (arguments.text("--also") ?? "").split(separator: ",")
+        .map { try CountryCode(String($0)) }
+    } catch let error as ContentError {
+      throw Self.wrong(error.message, error.remedy)
+    }
+    server = try arguments.text("--server").map { text in
+      guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host() != nil
+      else { throw Self.wrong("--server takes an http or https URL, not “\(text)”") }
+      return url
+    }
+    account = try arguments.text("--account")
+    feed = try arguments.text("--feed")
+    if account != nil, server == nil || bundleID == nil {
+      throw Self.wrong("--account needs --server and --bundle-id")
+    }
+    if feed != nil, bundleID != nil || server != nil {
+      throw Self.wrong("--feed needs --id, and neither --bundle-id nor --server")
+    }
+  }
+
+  private static func key(_ identifier: AppleID?, _ bundleID: String?) throws -> LookupQuery.Key {
+    switch (identifier, bundleID) {
+    case (let identifier?, nil): return .ids([identifier])
+    case (nil, let bundleID?): return .bundleIDs([bundleID])
+    case (nil, nil): throw wrong("--id or --bundle-id is missing")
+    case (_?, _?): throw wrong("--id and --bundle-id exclude each other")
+    }
+  }
+
+  private static func wrong(_ message: String, _ remedy: String? = nil) -> ContentError {
+    let help = "See hostedcontent app-update --help"
+    return ContentError(.usage, message, remedy: remedy.map { "\($0). \(help)" } ?? help)
+  }
+
+  /// The identifier, for sentences.
+  var shown: String {
+    switch key {
+    case .ids(let identifiers): "app \(identifiers.map(\.description).joined(separator: ", "))"
+    default: bundleID ?? ""
+    }
+  }
+
+  /// What is offered, with the listing where one was found, and where that was.
+  ///
+  /// Throws `appNotOffered` when nobody who was asked offers the app.
+  func answer() async throws -> (UpdateOffer, AppListing?, AppUpdateCommand.Place) {
+    if let feed { return try answer(fromFeed: feed) }
+    let transport = try HTTPLookupTransport()
+    if let account, let server, let bundleID {
+      let source = ServerUpdateSource(server: server, bundleID: bundleID, transport: transport)
+      return (UpdateOffer(try await source.answer(for: app, account: account)), nil, .server)
+    }
+    let lookup = AppLookup(.init(server: server), transport: transport)
+    let finding = try await lookup.find(key, country: country, candidates: candidates)
+    switch finding {
+    case .offered(let listing):
+      return (UpdateOffer(listing), listing, .storefront(country, found: "offered"))
+    case .lagging(let listing):
+      return (UpdateOffer(listing), listing, .storefront(country, found: "lagging"))
+    case .elsewhere(let listing, let place):
+      return (UpdateOffer(listing), listing, .storefront(place, found: "elsewhere"))
+    case .unknown(let tried):
+      throw ContentError(
+        .appNotOffered,
+        "No storefront that was asked (\(tried.map(\.rawValue).joined(separator: ", "))) offers \(shown)",
+        remedy: "Check the identifier, or name the countries where it is sold with --also",
+        subject: shown)
+    }
+  }
+
+  private func answer(fromFeed path: String) throws
+    -> (UpdateOffer, AppListing?, AppUpdateCommand.Place)
+  {
+    guard case .ids(let identifiers) = key,
+      let row = try PartnerFeed(path: path).rows(
+        where: "application_id", isIn: Set(identifiers.map(\.description))
+      ).first
+    else {
+      throw ContentError(
+        .appNotOffered, "The feed \(path) has no \(shown)", remedy: "Check the identifier",
+        subject: shown)
+    }
+    let columns = [
+      "trackId": "application_id", "trackName": "title", "version": "version",
+      "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
+    ]
+    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.text) })
+    return (UpdateOffer(listing), listing, .feed)
+  }
+}

@@ -1,0 +1,33 @@
+import AppUpdate
+package import FileIO
+
+extension StoreServer.Configuration {
+  /// Answers `/lookup`, `/search` and `/app-version` out of `apps.json` in the folder at `path`.
+  ///
+  /// The file is read now, and again when it was changed; while there is none the paths are not
+  /// found. It is not offered itself, since it may name accounts. Throws `storeDamaged` for a file
+  /// that is wrong now; when it becomes wrong later, those paths answer 500.
+  package mutating func serveApps(ofFolder path: String, fileSystem: FileSystem = .real) throws {
+    let file = AppCatalogueFile(in: try fileSystem.directory(at: path))
+    _ = try file.catalogue()
+    for path in AppCatalogue.paths { routes[path] = { Answer(to: $0, of: file) } }
+    routes["/\(AppCatalogueFile.name)"] = { _ in .notFound }
+  }
+}
+
+extension Answer {
+  fileprivate init(to request: ServerRequest, of file: AppCatalogueFile) {
+    let pairs = request.location?.query.map { ($0.name, $0.value) } ?? []
+    do {
+      let parameters = Dictionary(pairs) { first, _ in first }
+      guard let answer = try file.answer(path: request.path, parameters: parameters) else {
+        self = .notFound
+        return
+      }
+      self.init(answer.status, contentType: "application/json", answer.body)
+    } catch {
+      // What is wrong in it is its owner's business and not for everybody.
+      self.init(500, text: "The server cannot read what it knows about apps.")
+    }
+  }
+}

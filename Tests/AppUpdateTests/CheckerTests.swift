@@ -1,0 +1,397 @@
+import ContentModel
+import Dispatch
+import FileIO
+import FoundationEssentials
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+/// Offers what a test says.
+final class ScriptedSource: AppUpdateSource {
+  private let offer: @Sendable (String?) async throws -> UpdateOffer?
+  private let counter = Mutex(0)
+
+  init(_ offer: @escaping @Sendable (String?) async throws -> UpdateOffer?) { self.offer = offer }
+
+  convenience init(_ listing: AppListing?) {
+    self.init { _ in listing.map { UpdateOffer($0) } }
+  }
+
+  var looks: Int { counter.withLock { $0 } }
+
+  func newestOffer(for app: InstalledApp, account: String?) async throws -> UpdateOffer? {
+    counter.withLock { $0 += 1 }
+    return try await offer(account)
+  }
+}
+
+/// Counts from any thread.
+final class Tally: Sendable {
+  private let number = Mutex(0)
+
+  var count: Int { number.withLock { $0 } }
+
+  func add() { number.withLock { $0 += 1 } }
+}
+
+/// Keeps what it hears, and says on which queue.
+final class RecordingUpdateObserver: AppUpdateObserver {
+  private let heard = Mutex<[AppUpdateEvent]>([])
+  private let onEvent: @Sendable (AppUpdateEvent) -> Void
+
+  init(_ onEvent: @escaping @Sendable (AppUpdateEvent) -> Void = { _ in }) {
+    self.onEvent = onEvent
+  }
+
+  var events: [AppUpdateEvent] { heard.withLock { $0 } }
+
+  private func hear(_ event: AppUpdateEvent) {
+    heard.withLock { $0.append(event) }
+    onEvent(event)
+  }
+
+  func appUpdateChecker(_ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt) {
+    hear(.prompt(prompt))
+  }
+  func appUpdateChecker(_ checker: AppUpdateChecker, didDecide decision: UpdateDecision) {
+    hear(.decided(decision))
+  }
+  func appUpdateChecker(_ checker: AppUpdateChecker, didCloseGate decision: UpdateDecision) {
+    hear(.gateClosed(decision))
+  }
+  func appUpdateCheckerDidOpenGate(_ checker: AppUpdateChecker) { hear(.gateOpened) }
+  func appUpdateChecker(_ checker: AppUpdateChecker, didFailWith error: ContentError) {
+    hear(.failed(error))
+  }
+}
+
+@Suite("The checker")
+struct CheckerTests {
+  let folder: TemporaryFolder
+  let clock = TestClock()
+  let queue = DispatchQueue(label: "test")
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func checker(
+    _ source: ScriptedSource = ScriptedSource(nil), installed: String = "1.0",
+    policy: AppUpdatePolicy = AppUpdatePolicy(), fileSystem: FileSystem = .real
+  ) throws -> AppUpdateChecker {
+    var configuration = AppUpdateChecker.Configuration(
+      app: try app(installed), policy: policy, folder: URL(filePath: folder.path("updates")))
+    configuration.languages = ["de-DE"]
+    return try AppUpdateChecker(
+      configuration, source: source, deliveringOn: queue, clock: clock.clock,
+      fileSystem: fileSystem)
+  }
+
+  private var file: String { UpdateMemoryFile.name }
+  private var memory: Directory { get throws { try folder.directory.directory("updates") } }
+
+  @Test("A foreground looks, asks, and remembers across a restart that it asked")
+  func foreground() async throws {
+    let source = ScriptedSource(listing("2.0"))
+    let checker = try checker(source)
+    var events = checker.events.makeAsyncIterator()
+    #expect(await checker.enterForeground().action == .remind)
+    guard case .prompt(let prompt)? = await events.next() else {
+      Issue.record("no prompt")
+      return
+    }
+    #expect(prompt.language == "de")
+    #expect(prompt.message == "Courier 2.0 ist verfügbar; installiert ist 1.0.")
+    #expect(await events.next() == .decided(prompt.decision))
+    await checker.choose(.skip, in: prompt)
+
+    clock.advance(7 * day)
+    let next = try self.checker(source)
+    #expect(await next.enterForeground().reason == .skipped)
+    #expect(source.looks == 2)
+  }
+
+  @Test("What is forced survives a restart, and ends with the update")
+  func forcedAcrossRestart() async throws {
+    let first = try checker()
+    try await first.logIn(account: "ada", answer: CheckStateTests.demand)
+    await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
+
+    let second = try checker()
+    let error = await #expect(throws: UpdateRequired.self) {
+      try await second.gate.enter("send order")
+    }
+    #expect(error?.downloadURL == (try link("https://get.example/2")))
+    #expect(error?.operation == "send order")
+    #expect(error?.contentError.code == .updateRequired)
+    #expect("\(try #require(error))".contains("https://get.example/2"))
+    #expect(await second.enterForeground().action == .force)
+
+    let updated = try checker(installed: "2.0")
+    try await updated.gate.enter("send order")
+    #expect(await updated.enterForeground().action == .none)
+  }
+
+  @Test("A push closes the gate, and what is under way ends undisturbed")
+  func push() async throws {
+    let checker = try checker()
+    try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
+    let result = try await checker.gate.perform("send order") {
+      let outcome = await checker.receive(CheckStateTests.push())
+      guard case .remembered = outcome else { return "not remembered" }
+      return "sent"
+    }
+    #expect(result == "sent")
+    let error = await #expect(throws: UpdateRequired.self) {
+      try await checker.gate.perform("send order") { Issue.record("it began") }
+    }
+    #expect(error?.downloadURL == (try link("https://get.example/push")))
+    #expect(await checker.receive(CheckStateTests.push(account: "bob")) == .ignored(.otherAccount))
+
+    let payload = #"{"type":"mddy_needUpgrade","account":42,"downloadUrl":"https://get.example/p"}"#
+    try await checker.logIn(account: "42", answer: nil)
+    try await checker.gate.enter("another account's order")
+    guard case .remembered = await checker.receive(try UpdatePush(json: Array(payload.utf8)))
+    else {
+      Issue.record("an account written as a number is the same")
+      return
+    }
+    #expect(code { try UpdatePush(json: Array("x".utf8)) } == .answerUnreadable)
+  }
+
+  @Test("A thousand entries while a push arrives: each passes whole or is refused, none after it")
+  func manyEntries() async throws {
+    let checker = try checker()
+    try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
+    let finished = Tally()
+    let outcomes = await withTaskGroup(of: Bool.self, returning: [Bool].self) { group in
+      for number in 0..<1000 {
+        if number == 500 {
+          group.addTask {
+            _ = await checker.receive(CheckStateTests.push())
+            return await (try? checker.gate.enter("after the push")) != nil
+          }
+        }
+        group.addTask {
+          do {
+            try await checker.gate.perform("order \(number)") {
+              await Task.yield()
+              finished.add()
+            }
+            return true
+          } catch { return false }
+        }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    let passed = outcomes.filter { $0 }.count
+    #expect(outcomes.count == 1001)
+    #expect(finished.count == passed, "who entered ended, who was refused never began")
+    #expect(passed <= 1000)
+    await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("late") }
+    #expect(checker.gate.closedBy?.reason == .pushDemands)
+  }
+
+  @Test("Looks that are wanted at once share one")
+  func sharedLook() async throws {
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let source = ScriptedSource { _ in
+      for await _ in gate { break }
+      return UpdateOffer(listing("2.0"))
+    }
+    let checker = try checker(source)
+    let looks = (0..<10).map { _ in Task { await checker.check() } }
+    let other = Task { try await checker.logIn(account: "ada", answer: nil) }
+    _ = try await other.value
+    open.yield()
+    open.finish()
+    var decisions: Set<UpdateDecision> = []
+    for look in looks { decisions.insert(await look.value) }
+    // Whoever came after the first look had ended made one of their own.
+    #expect(source.looks <= 10)
+    #expect(decisions.contains { $0.action == .remind })
+  }
+
+  @Test("Observers hear everything in order, on their queue, and are held weakly")
+  func observers() async throws {
+    let checker = try checker(
+      ScriptedSource(listing("2.0")), policy: AppUpdatePolicy(all: .critical))
+    let key = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: key, value: true)
+    let observer = RecordingUpdateObserver { _ in
+      #expect(DispatchQueue.getSpecific(key: key) == true)
+    }
+    checker.add(observer)
+    checker.add(observer)
+    weak var gone: RecordingUpdateObserver?
+    do {
+      let short = RecordingUpdateObserver()
+      gone = short
+      checker.add(short)
+    }
+    let decision = await checker.enterForeground()
+    await drain()
+    #expect(gone == nil)
+    guard case .prompt(let prompt) = try #require(observer.events.dropFirst().first) else {
+      Issue.record("no prompt")
+      return
+    }
+    #expect(observer.events == [.gateClosed(decision), .prompt(prompt), .decided(decision)])
+    checker.remove(observer)
+    _ = await checker.check()
+    await drain()
+    #expect(observer.events.count == 3)
+  }
+
+  @Test("An observer may call the checker from within a call")
+  func reentrancy() async throws {
+    let checker = try checker(ScriptedSource(listing("2.0")))
+    let (calls, call) = AsyncStream.makeStream(of: UpdateDecision.self)
+    let observer = RecordingUpdateObserver { event in
+      guard case .prompt(let prompt) = event else { return }
+      Task {
+        await checker.choose(.skip, in: prompt)
+        call.yield(await checker.check())
+        call.finish()
+      }
+    }
+    checker.add(observer)
+    _ = await checker.enterForeground()
+    for await decision in calls { #expect(decision.reason == .skipped) }
+  }
+
+  /// Waits until the observers have heard what was told before.
+  private func drain() async {
+    // The checker's own queue works on this one; a second round is behind what the first let in.
+    for _ in 0..<2 {
+      await withCheckedContinuation { done in queue.async { done.resume() } }
+    }
+  }
+
+  // MARK: Memory
+
+  static let damages = [
+    "", "{", "null", "[]", "{\"format\":2,\"memory\":{}}", "{\"format\":1}",
+    "{\"format\":1,\"memory\":{\"history\":{\"skippedVersion\":\"x y\"}}}",
+    String(repeating: " ", count: 200_000), String(repeating: "[", count: 60_000),
+  ]
+
+  @Test("A damaged memory costs what it held, is reported, and is set aside", arguments: damages)
+  func damaged(text: String) async throws {
+    let first = try checker(ScriptedSource(listing("2.0")))
+    _ = await first.enterForeground()
+    try memory.replaceFile(file, with: Array(text.utf8))
+
+    let checker = try checker(ScriptedSource(listing("2.0")))
+    var events = checker.events.makeAsyncIterator()
+    guard case .failed(let error)? = await events.next() else {
+      Issue.record("nothing was reported")
+      return
+    }
+    #expect(error.code == .updateMemoryDamaged)
+    #expect(error.subject?.hasSuffix("updates/\(file)") == true)
+    #expect(try memory.status(of: "\(file).damaged") != nil)
+    #expect(await checker.enterForeground().action == .remind, "it is looked and asked again")
+    let (kept, failure) = try UpdateMemoryFile(folder: folder.path("updates"), fileSystem: .real)
+      .load()
+    #expect(failure == nil)
+    #expect(kept.lastLook == clock.now)
+  }
+
+  @Test("The first observer hears what happened before it")
+  func earlyEvents() async throws {
+    try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
+    let checker = try checker()
+    let observer = RecordingUpdateObserver()
+    checker.add(observer)
+    await drain()
+    guard case .failed(let error)? = observer.events.first else {
+      Issue.record("nothing was reported")
+      return
+    }
+    #expect(error.code == .updateMemoryDamaged)
+  }
+
+  @Test(
+    "Whatever step of saving fails, the gate closes, the failure is told, and the file is whole")
+  func failingDisk() async throws {
+    try await checker().logIn(account: "ada", answer: CheckStateTests.nothing)
+    for number in 1... {
+      let plan = FaultPlan(failing: number)
+      let checker: AppUpdateChecker
+      do {
+        checker = try self.checker(fileSystem: plan.fileSystem)
+      } catch {
+        #expect(plan.hasFired)
+        continue
+      }
+      let observer = RecordingUpdateObserver()
+      checker.add(observer)
+      try await checker.logIn(account: "ada", answer: CheckStateTests.demand)
+      await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("send order") }
+      await drain()
+      let isTold = observer.events.contains { if case .failed = $0 { true } else { false } }
+      let (kept, damage) = try UpdateMemoryFile(folder: folder.path("updates"), fileSystem: .real)
+        .load()
+      #expect(damage == nil)
+      guard plan.hasFired else {
+        #expect(kept.requirement != nil)
+        #expect(!isTold)
+        return
+      }
+      #expect(isTold, "operation \(number)")
+      try await self.checker().logIn(account: "ada", answer: CheckStateTests.nothing)
+    }
+  }
+
+  @Test("What happened before the first observer is heard once, in order, and by it only")
+  func backlog() async throws {
+    let checker = try checker()
+    let first = RecordingUpdateObserver()
+    let second = RecordingUpdateObserver()
+    // Nothing is told while the queue stands still, so that who observes meanwhile could hear twice.
+    queue.suspend()
+    let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
+    checker.add(first)
+    checker.add(second)
+    let stream = checker.events
+    let later = try await checker.logIn(account: "ada", answer: CheckStateTests.offer)
+    queue.resume()
+    await drain()
+    #expect(first.events.first == .decided(decision))
+    #expect(first.events.last == .decided(later))
+    #expect(first.events.count == 3)
+    #expect(second.events == Array(first.events.dropFirst()))
+    var events = stream.makeAsyncIterator()
+    for expected in second.events { #expect(await events.next() == expected) }
+  }
+
+  @Test("The longest texts that can come in are saved in a file that can be read")
+  func longTexts() async throws {
+    let notes = String(repeating: "\u{1}", count: 100_000)
+    let url = "https://get.example/" + String(repeating: "a", count: 1900)
+    let answer = AppVersionAnswer(fields: [
+      "needUpgrade": .truth(true), "downloadUrl": .text(url), "releaseNotes": .text(notes),
+      "version": .text("9." + String(repeating: "0", count: 190)),
+    ])
+    let account = String(repeating: "\u{1}", count: 1024)
+    try await checker().logIn(account: account, answer: answer)
+    let again = try checker()
+    #expect(again.gate.closedBy?.action == .force)
+    #expect(
+      await code { try await again.logIn(account: account + "x", answer: nil) } == .queryInvalid)
+  }
+
+  @Test("A look that fails is told and leaves what was forced")
+  func failedLook() async throws {
+    struct Broken: Error {}
+    let source = ScriptedSource { _ in throw Broken() }
+    let checker = try checker(source)
+    try await checker.logIn(account: "ada", answer: CheckStateTests.demand)
+    #expect(await checker.enterForeground().action == .force)
+    await checker.logOut()
+    await checker.forget()
+    #expect(await checker.check().action == .force)
+    #expect(source.looks == 2)
+  }
+}

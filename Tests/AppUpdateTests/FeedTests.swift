@@ -1,0 +1,128 @@
+import ContentModel
+import FileIO
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Enterprise Partner Feed")
+struct FeedTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  static let header = [
+    "#export_date\u{1}application_id\u{1}title\u{1}version", "#primaryKey:application_id",
+    "#dbTypes:BIGINT\u{1}INTEGER\u{1}VARCHAR(1000)\u{1}VARCHAR(100)", "#exportMode:FULL",
+    "##legal: Copyright\nof somebody",
+  ]
+
+  private func feed(
+    _ rows: [[String]], footer: String? = nil, header: [String] = header, cut: Int = 0,
+    chunk: Int = 1 << 20
+  ) throws -> PartnerFeed {
+    let lines = header + rows.map { $0.joined(separator: "\u{1}") } + [footer].compactMap(\.self)
+    var bytes = lines.flatMap { Array("\($0)\u{2}\n".utf8) }
+    bytes.removeLast(cut)
+    try folder.directory.replaceFile("application", with: bytes)
+    return PartnerFeed(path: folder.path("application"), fileSystem: .real, chunk: chunk)
+  }
+
+  private func row(_ number: Int) -> [String] {
+    ["1768478400", "\(1000 + number)", "App \(number)\nwith a second line", "1.\(number)"]
+  }
+
+  private func read(_ feed: PartnerFeed) throws -> (PartnerFeed.Summary, [[String: String]]) {
+    var rows: [[String: String]] = []
+    let summary = try feed.forEachRow {
+      rows.append($0.texts)
+      return true
+    }
+    return (summary, rows)
+  }
+
+  @Test("Rows are the same wherever the buffer's seams lie", arguments: 1...40)
+  func seams(chunk: Int) throws {
+    let feed = try feed((0..<5).map(row), footer: "#recordsWritten:5", chunk: chunk)
+    let (summary, rows) = try read(feed)
+    #expect(summary.columns == ["export_date", "application_id", "title", "version"])
+    #expect(summary.rows == 5)
+    #expect(summary.recordsWritten == 5)
+    #expect(summary.isComplete)
+    #expect(rows.map { $0["version"] } == (0..<5).map { "1.\($0)" })
+    #expect(rows[3]["title"] == "App 3\nwith a second line")
+  }
+
+  @Test("Identifiers are found in one pass, which ends when all are found")
+  func find() throws {
+    let feed = try feed((0..<100).map(row), chunk: 64)
+    let found = try feed.rows(where: "application_id", isIn: ["1007", "1093"])
+    #expect(found.map { $0["version"] } == ["1.7", "1.93"])
+    #expect(try feed.rows(where: "application_id", isIn: ["7"]).isEmpty)
+    #expect(try feed.rows(where: "export_date", isIn: ["1768478400"]).count == 1)
+    #expect(
+      try feed.rows(where: "export_date", isIn: ["1768478400"], takesAll: true).count == 100)
+    let stopped = try feed.forEachRow { _ in false }
+    #expect(stopped.rows == 1)
+    #expect(!stopped.isComplete)
+  }
+
+  @Test("Empty and missing fields are empty, and 0x02 alone ends no row")
+  func oddRows() throws {
+    let feed = try feed([["", "", "a\u{2}b", ""], ["1"], []])
+    let (summary, rows) = try read(feed)
+    #expect(summary.rows == 3)
+    #expect(rows[0]["title"] == "a\u{2}b")
+    #expect(rows[1]["export_date"] == "1")
+    #expect(rows[1]["version"] == "")
+    #expect(rows[2]["export_date"] == "")
+  }
+
+  @Test("A feed that breaks off, or has other rows than it says, is damaged")
+  func damaged() throws {
+    for cut in [1, 2, 3, 10] {
+      let feed = try feed((0..<3).map(row), cut: cut)
+      #expect(code { try read(feed) } == .feedDamaged, "\(cut)")
+    }
+    let short = try feed((0..<3).map(row), footer: "#recordsWritten:4")
+    #expect(code { try read(short) } == .feedDamaged)
+    let noColumn = try feed([row(1)])
+    #expect(code { try noColumn.rows(where: "bundle_id", isIn: ["x"]) } == .feedDamaged)
+    let noHeader = try feed([row(1)], header: [])
+    #expect(code { try noHeader.rows(where: "application_id", isIn: ["1"]) } == .feedDamaged)
+    let missing = PartnerFeed(path: folder.path("missing"))
+    #expect(code { try read(missing) } == .fileMissing)
+  }
+
+  @Test("A file without rows is read in bounded memory and refused")
+  func noRows() throws {
+    let bytes = [UInt8](repeating: 0x61, count: PartnerFeed.rowLimit + 1)
+    try folder.directory.replaceFile("application", with: bytes)
+    let feed = PartnerFeed(path: folder.path("application"))
+    #expect(code { try read(feed) } == .feedDamaged)
+    try folder.directory.replaceFile("application", with: [])
+    #expect(try read(feed).0.rows == 0)
+  }
+
+  @Test("Random feeds are read as they were written")
+  func random() throws {
+    var random = SplitMix(state: 11)
+    let alphabet: [String] = ["a", "ü", "\n", "\u{2}", " ", "#", "0"]
+    for _ in 0..<60 {
+      let rows = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+        ["x"]
+          + (0..<3).map { _ in
+            (0..<Int.random(in: 0...5, using: &random))
+              .map { _ in alphabet.randomElement(using: &random) ?? "" }.joined()
+          }
+      }
+      // A mark inside a text cannot be told from a row's end; the format has no escape for it.
+      let isClear = rows.allSatisfy { $0.allSatisfy { !$0.contains("\u{2}\n") } }
+      guard isClear else { continue }
+      let feed = try feed(rows, chunk: Int.random(in: 1...30, using: &random))
+      let names = ["export_date", "application_id", "title", "version"]
+      #expect(try read(feed).1.map { row in names.map { row[$0] } } == rows)
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import ContentModel
+import FileIO
+import FoundationEssentials
+import StoreServer
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+/// A server of one's own, in this process, and the file that feeds it.
+final class AppServer: Sendable {
+  let folder: TemporaryFolder
+  let server: StoreServer
+  let url: URL
+
+  init(faults: String = "") throws {
+    folder = try TemporaryFolder()
+    var configuration = StoreServer.Configuration()
+    try configuration.serveApps(ofFolder: folder.path)
+    server = try StoreServer(
+      folder: folder.path, faults: try FaultScript(faults), configuration: configuration)
+    try server.start()
+    url = try link("\(server.url)")
+  }
+
+  deinit { server.stop() }
+
+  /// Offers one app, with more members of its entry.
+  func offer(
+    _ version: String, _ listingFields: [String: JSONField] = [:], _ more: [String: JSONField] = [:]
+  ) throws {
+    let entry = more.merging(["listing": .object(listing(version, listingFields).fields)]) { $1 }
+    let bytes = try JSONEncoder().encode(["apps": [entry]])
+    try folder.directory.replaceFile(AppCatalogueFile.name, with: Array(bytes))
+  }
+
+  func lookup(_ change: (inout AppLookup.Configuration) -> Void = { _ in }) throws -> AppLookup {
+    var configuration = AppLookup.Configuration(server: url)
+    change(&configuration)
+    return AppLookup(configuration, transport: try HTTPLookupTransport())
+  }
+}
+
+@Suite("Over real HTTP")
+struct HTTPTests {
+  let key: LookupQuery.Key = .bundleIDs(["com.example.courier"])
+
+  @Test("Look-up, search and version question, from the file to the typed answer")
+  func wholeWay() async throws {
+    let server = try AppServer()
+    try server.offer(
+      "2.0", ["fileSizeBytes": .text("99"), "own": .truth(true)],
+      ["minimumVersion": .text("1.5"), "downloadUrl": .text("https://get.example/courier")])
+    let lookup = try server.lookup()
+    let app = try #require(try await lookup.lookUp(LookupQuery(key)).results.first)
+    #expect(app.version == (try version("2.0")))
+    #expect(app.fileSizeBytes == 99)
+    #expect(app.otherFields == ["own": .truth(true)])
+    let byNumber = LookupQuery(.ids([try AppleID("id364709193")]))
+    #expect(try await lookup.lookUp(byNumber).results == [app])
+    #expect(try await lookup.search(SearchQuery("cour ier & ü")).results.isEmpty)
+    #expect(try await lookup.search(SearchQuery("COURIER")).results == [app])
+
+    let source = ServerUpdateSource(
+      server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
+    let answer = try await source.answer(for: try AppUpdateTests.app("1.4"), account: "a&b=ü")
+    #expect(answer.demand == .force)
+    #expect(answer.downloadURL == (try link("https://get.example/courier")))
+    #expect(
+      try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil).demand == .remind)
+    #expect(server.server.requests.last?.status == 200)
+  }
+
+  @Test("The file decides the moment of an update, and is not offered itself")
+  func moment() async throws {
+    let server = try AppServer()
+    let lookup = try server.lookup()
+    #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .requestRefused)
+    for version in ["1.0", "2.0"] {
+      try server.offer(version)
+      let answer = try await lookup.lookUp(LookupQuery(key), isFresh: true)
+      #expect(answer.results.first?.versionText == version)
+    }
+    let count = server.server.requests.count
+    _ = try await lookup.lookUp(LookupQuery(key))
+    #expect(server.server.requests.count == count, "the answer came out of the cache")
+    let response = try await HTTPLookupTransport().get(
+      LookupRequest(url: try link("\(server.url.absoluteString)apps.json")))
+    #expect(response.status == 404)
+    try server.folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
+    #expect(
+      await code { try await lookup.lookUp(LookupQuery(key), isFresh: true) } == .serverFailed)
+    #expect(code { try serve(server.folder) } == .storeDamaged)
+  }
+
+  /// Begins to serve a folder, for what that throws.
+  private func serve(_ folder: TemporaryFolder) throws {
+    var configuration = StoreServer.Configuration()
+    try configuration.serveApps(ofFolder: folder.path)
+  }
+
+  @Test("An app that is sold elsewhere is found there")
+  func storefronts() async throws {
+    let server = try AppServer()
+    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
+    let china = try CountryCode("cn")
+    let candidates = [try CountryCode("de"), china]
+    let finding = try await server.lookup().find(key, candidates: candidates)
+    #expect(finding == .elsewhere(listing("2.0"), china))
+    let unknown = try await server.lookup().find(.bundleIDs(["com.example.none"]))
+    #expect(unknown == .unknown(tried: [.us]))
+  }
+
+  @Test("A server that asks to wait is heard, and a question that it refuses is told")
+  func refusals() async throws {
+    let server = try AppServer(faults: "/lookup status 429 retry-after 86400 once")
+    try server.offer("2.0")
+    let lookup = try server.lookup()
+    for _ in 0..<2 {
+      #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .lookupThrottled)
+    }
+    #expect(server.server.requests.count == 1, "the second call was not made")
+    let other = try server.lookup()
+    let question = LookupQuery(.amgArtistIDs([1]))
+    #expect(try await other.lookUp(question).results.isEmpty)
+    let source = ServerUpdateSource(
+      server: server.url, bundleID: "com.example.none", transport: try HTTPLookupTransport())
+    let app = try AppUpdateTests.app("1.0")
+    #expect(await code { try await source.answer(for: app, account: nil) } == .requestRefused)
+  }
+
+  @Test("Answers that are too long, broken off or no JSON are typed errors, and the next one works")
+  func badAnswers() async throws {
+    let server = try AppServer(faults: "/lookup cut 20 3 times")
+    try server.offer("2.0", ["description": .text(String(repeating: "x", count: 100_000))])
+    let lookup = try server.lookup { $0.timeout = 5 }
+    #expect(
+      await code { try await lookup.lookUp(LookupQuery(key)) } != nil, "both attempts broke off")
+    _ = try await lookup.lookUp(LookupQuery(key))
+    let small = try server.lookup { $0.answerLimit = 50_000 }
+    #expect(await code { try await small.lookUp(LookupQuery(key)) } == .limitExceeded)
+    let gone = try AppServer()
+    try gone.offer("1.0")
+    let late = try gone.lookup { $0.timeout = 5 }
+    gone.server.stop()
+    #expect(await code { try await late.lookUp(LookupQuery(key)) } == .connectionRefused)
+  }
+
+  @Test("A look-up whose task is cancelled ends at once")
+  func cancel() async throws {
+    let server = try AppServer(faults: "/lookup latency 60s")
+    try server.offer("2.0")
+    let lookup = try server.lookup { $0.timeout = 3600 }
+    let task = Task { try await lookup.lookUp(LookupQuery(key)) }
+    task.cancel()
+    #expect(await code { try await task.value } == .stopped)
+  }
+
+  @Test("From the first reminder to the forced update and past it, with the file as the only lever")
+  func story() async throws {
+    let server = try AppServer()
+    let clock = TestClock()
+    let source = ServerUpdateSource(
+      server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
+    func checker(_ installed: String) throws -> AppUpdateChecker {
+      let configuration = AppUpdateChecker.Configuration(
+        app: try AppUpdateTests.app(installed), folder: URL(filePath: server.folder.path("memory")))
+      return try AppUpdateChecker(
+        configuration, source: source, clock: clock.clock, fileSystem: .real)
+    }
+    try server.offer("1.0")
+    let first = try checker("1.0")
+    try await first.logIn(account: "ada", answer: nil)
+    #expect(await first.enterForeground().reason == .upToDate)
+
+    try server.offer("2.0")
+    #expect(await first.enterForeground().reason == .lookedRecently(until: noon + hour))
+    clock.advance(hour)
+    #expect(await first.enterForeground().action == .remind)
+    clock.advance(hour)
+    #expect(await first.enterForeground().reason == .remindedRecently(until: noon + hour + day))
+
+    try server.offer("2.0", [:], ["forcedAccounts": .list([.text("ada")])])
+    #expect(await first.check().action == .force)
+    await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
+
+    let updated = try checker("2.0")
+    try await updated.gate.enter("send order")
+    #expect(await updated.check().reason == .upToDate)
+    try server.offer("1.5")
+    #expect(await updated.check().reason == .versionWentDown(from: try version("2.0")))
+  }
+}

@@ -1,0 +1,157 @@
+import ContentModel
+import FoundationEssentials
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Answers of a look-up")
+struct ListingTests {
+  private func read(_ json: String) throws -> LookupAnswer {
+    try LookupAnswer(json: Array(json.utf8))
+  }
+
+  @Test("Every documented field is read, and what is unknown is kept")
+  func allFields() throws {
+    let json = #"""
+      {"resultCount":1,"serverHint":"a","results":[{
+      "wrapperType":"software","kind":"software","artistId":1,"artistName":"A","artistViewUrl":"https://a.example/1",
+      "sellerName":"S","sellerUrl":"https://s.example","bundleId":"com.example.courier","trackId":364709193,
+      "trackName":"N","trackCensoredName":"N*","trackViewUrl":"https://t.example/id364709193",
+      "trackContentRating":"4+","contentAdvisoryRating":"12+","version":"1.10.2","releaseDate":"2010-04-01T07:00:00Z",
+      "currentVersionReleaseDate":"2025-12-01T08:30:00Z","releaseNotes":"New.","minimumOsVersion":"15.1",
+      "fileSizeBytes":"123456789","price":2.99,"formattedPrice":"$2.99","currency":"USD","primaryGenreId":6018,
+      "primaryGenreName":"Books","genreIds":["6018","6012"],"genres":["Books","Lifestyle"],
+      "languageCodesISO2A":["DE","EN"],"supportedDevices":["iPhone5s"],"features":["iosUniversal"],"advisories":["X"],
+      "isGameCenterEnabled":false,"isVppDeviceBasedLicensingEnabled":true,"screenshotUrls":["https://i.example/1"],
+      "ipadScreenshotUrls":[],"appletvScreenshotUrls":["https://i.example/3","not a url"],
+      "artworkUrl60":"https://i.example/60","artworkUrl100":"https://i.example/100","artworkUrl512":"https://i.example/512",
+      "description":"D","averageUserRating":4.5,"averageUserRatingForCurrentVersion":4,"userRatingCount":10,
+      "userRatingCountForCurrentVersion":2,"ownField":{"deep":[1,null,true]}}]}
+      """#
+    let answer = try read(json)
+    let app = try #require(answer.results.first)
+    #expect(answer.resultCount == 1)
+    #expect(answer.otherFields["serverHint"] == .text("a"))
+    #expect(app.trackID?.rawValue == 364_709_193)
+    #expect(app.version == (try version("1.10.2")))
+    #expect(app.fileSizeBytes == 123_456_789)
+    #expect(app.price == 2.99)
+    #expect(app.releaseDate == Date(timeIntervalSince1970: 1_270_105_200))
+    #expect(app.currentVersionReleaseDate == Date(timeIntervalSince1970: 1_764_577_800))
+    #expect(app.minimumOsVersion == (try version("15.1")))
+    #expect(app.isGameCenterEnabled == false)
+    #expect(app.isVppDeviceBasedLicensingEnabled == true)
+    #expect(app.genreIDs == ["6018", "6012"])
+    #expect(app.ipadScreenshotURLs == [])
+    #expect(app.appletvScreenshotURLs?.count == 1)
+    #expect(app.averageUserRatingForCurrentVersion == 4)
+    let texts = [
+      app.wrapperType, app.kind, app.artistName, app.sellerName, app.bundleID, app.trackName,
+      app.trackCensoredName, app.trackContentRating, app.contentAdvisoryRating, app.releaseNotes,
+      app.formattedPrice, app.currency, app.primaryGenreName, app.description,
+    ]
+    #expect(!texts.contains(nil))
+    let urls = [
+      app.artistViewURL, app.sellerURL, app.trackViewURL, app.artworkURL60, app.artworkURL100,
+      app.artworkURL512, app.screenshotURLs?.first,
+    ]
+    #expect(!urls.contains(nil))
+    let numbers = [
+      app.artistID, app.primaryGenreID, app.userRatingCount, app.userRatingCountForCurrentVersion,
+    ]
+    #expect(!numbers.contains(nil))
+    #expect([app.genres, app.languageCodesISO2A, app.supportedDevices].allSatisfy { $0 != nil })
+    #expect([app.features, app.advisories].allSatisfy { $0 != nil })
+    #expect(app.averageUserRating == 4.5)
+    #expect(app.otherFields.keys.sorted() == ["ownField"])
+    let again = try LookupAnswer(json: Array(JSONEncoder().encode(answer)))
+    #expect(again == answer)
+    #expect(Set(app.fields.keys).subtracting(["ownField"]) == AppListing.documentedFields)
+  }
+
+  @Test(
+    "The size is a text or a number",
+    arguments: [
+      (JSONField.text("5"), Int64?(5)), (.integer(5), 5), (.number(5), 5), (.text("x"), nil),
+      (.null, nil), (.number(5.5), nil), (.list([]), nil),
+    ])
+  func size(field: JSONField, bytes: Int64?) {
+    #expect(AppListing(fields: ["fileSizeBytes": field]).fileSizeBytes == bytes)
+  }
+
+  @Test(
+    "Truth is a boolean, a number or a text",
+    arguments: [
+      (JSONField.truth(true), Bool?(true)), (.integer(1), true), (.text("1"), true),
+      (.text("TRUE"), true), (.text("yes"), true), (.truth(false), false), (.integer(0), false),
+      (.text("0"), false), (.text("No"), false), (.text(""), false), (.number(1), true),
+      (.integer(2), nil), (.text("maybe"), nil), (.null, nil), (.list([.truth(true)]), nil),
+    ])
+  func truth(field: JSONField, truth: Bool?) { #expect(field.bool == truth) }
+
+  @Test(
+    "Dates are in UTC",
+    arguments: [
+      ("2026-01-15T12:00:00Z", 0.0), ("2026-01-15T12:00:00", 0), ("2026-01-15", -12 * 3600),
+      ("2026-01-15T20:00:00+0800", 0), ("2026-01-15T20:00:00+08:00", 0),
+      ("2026-01-15T12:00:00.000Z", 0),
+    ] as [(String, Double)])
+  func dates(text: String, offset: Double) {
+    #expect(JSONField.text(text).date == noon + offset)
+  }
+
+  @Test("What is no date is none", arguments: ["", "soon", "2026-13-01T00:00:00Z", "15.1.2026"])
+  func noDates(text: String) { #expect(JSONField.text(text).date == nil) }
+
+  @Test("Fields that are left out or wrong are nil and hurt no other field")
+  func missing() throws {
+    let app = try #require(
+      read(
+        #"{"resultCount":1,"results":[{"version":7,"trackId":-1,"releaseNotes":"","price":"1.5"}]}"#
+      )
+      .results.first)
+    #expect(app.version == (try version("7")))
+    #expect(app.trackID == nil)
+    #expect(app.releaseNotes == nil)
+    #expect(app.price == 1.5)
+    #expect(app.bundleID == nil)
+    #expect(app.screenshotURLs == nil)
+  }
+
+  @Test("A result that is no object costs that one only")
+  func oddResult() throws {
+    #expect(try read(#"{"resultCount":2,"results":[1,{"trackId":5}]}"#).results.count == 1)
+  }
+
+  @Test(
+    "What is no answer is a typed error",
+    arguments: [
+      "", "{", "[]", "{}", "null", #"{"results":{}}"#, "<html>", #"{"resultCount":0}"#, "\u{0}",
+      #"{"results":[}"#,
+    ])
+  func noAnswer(json: String) { #expect(code { try read(json) } == .answerUnreadable) }
+
+  @Test("A question that the server refuses carries its words")
+  func refusedQuestion() {
+    let error = #expect(throws: ContentError.self) {
+      try read(#"{"errorMessage":"Invalid value(s) for key(s): [country]"}"#)
+    }
+    #expect(error?.code == .queryInvalid)
+    #expect(error?.cause?.contains("country") == true)
+  }
+
+  @Test("Size and depth are bounded before anything is parsed")
+  func bounds() {
+    let deep = String(repeating: "[", count: 100_000)
+    #expect(code { try read(deep) } == .answerUnreadable)
+    let allowed = #"{"results":[{"x":"# + String(repeating: "[", count: 29)
+    let closed = String(repeating: "]", count: 29) + "}]}"
+    #expect(code { try read(allowed + closed) } == nil)
+    #expect(code { try read(allowed + "[" + "]" + closed) } == .answerUnreadable)
+    let quoted = #"{"results":[],"x":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[[["}"#
+    #expect(code { try read(quoted) } == nil, "brackets in texts are no depth")
+    let long = Array(#"{"results":[]}"#.utf8)
+    #expect(code { try LookupAnswer(json: long, limit: long.count) } == nil)
+    #expect(code { try LookupAnswer(json: long, limit: long.count - 1) } == .answerUnreadable)
+  }
+}

@@ -1,0 +1,264 @@
+import ContentModel
+import FoundationEssentials
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Looking apps up")
+struct LookupTests {
+  let clock = TestClock()
+  let key: LookupQuery.Key
+
+  init() throws { key = .ids([try AppleID(364_709_193)]) }
+
+  private func lookup(
+    _ transport: ScriptedTransport, _ change: (inout AppLookup.Configuration) -> Void = { _ in }
+  ) throws -> AppLookup {
+    var configuration = AppLookup.Configuration(server: try link("https://store.example/base/"))
+    change(&configuration)
+    return AppLookup(configuration, transport: transport, clock: clock.clock)
+  }
+
+  @Test("A look-up asks the server's /lookup for the storefront, with a limit and a time-out")
+  func request() async throws {
+    let transport = ScriptedTransport(selling: ["us": listing("2.0")])
+    let answer = try await lookup(transport).lookUp(LookupQuery(key))
+    #expect(answer.results.first?.version == (try version("2.0")))
+    let request = try #require(transport.requests.first)
+    #expect(
+      request.url.absoluteString
+        == "https://store.example/base/lookup?id=364709193&country=us")
+    #expect(request.timeout == 20)
+    #expect(request.limit == 16 << 20)
+    #expect(request.headers["Cache-Control"] == nil)
+  }
+
+  @Test("Apple's server is the default")
+  func defaultServer() async throws {
+    let transport = ScriptedTransport(selling: [:])
+    _ = try await AppLookup(transport: transport).search(SearchQuery("x"))
+    #expect(
+      transport.requests.first?.url.absoluteString
+        == "https://itunes.apple.com/search?term=x&country=us&entity=software&media=software")
+  }
+
+  @Test("An answer is kept for its time to live, an empty one for less")
+  func cache() async throws {
+    let transport = ScriptedTransport(selling: ["us": listing("2.0")])
+    let lookup = try lookup(transport)
+    for _ in 0..<3 { _ = try await lookup.lookUp(LookupQuery(key)) }
+    #expect(transport.requests.count == 1)
+    clock.advance(4 * hour - 1)
+    _ = try await lookup.lookUp(LookupQuery(key))
+    #expect(transport.requests.count == 1)
+    clock.advance(1)
+    _ = try await lookup.lookUp(LookupQuery(key))
+    #expect(transport.requests.count == 2)
+
+    let german = LookupQuery(key, country: try CountryCode("de"))
+    for _ in 0..<2 { #expect(try await lookup.lookUp(german).results.isEmpty) }
+    #expect(transport.requests.count == 3)
+    clock.advance(300)
+    _ = try await lookup.lookUp(german)
+    #expect(transport.requests.count == 4)
+  }
+
+  @Test("A fresh look-up passes all caches by, and its answer is kept")
+  func fresh() async throws {
+    let transport = ScriptedTransport { _, number in .listings([listing("\(number + 1).0")]) }
+    let lookup = try lookup(transport)
+    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "1.0")
+    for expected in ["2.0", "3.0"] {
+      let answer = try await lookup.lookUp(LookupQuery(key), isFresh: true)
+      #expect(answer.results[0].versionText == expected)
+    }
+    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "3.0")
+    let urls = transport.requests.map(\.url.absoluteString)
+    #expect(Set(urls).count == 3, "each fresh one has a URL of its own")
+    #expect(transport.requests[1].headers["Cache-Control"] == "no-cache")
+  }
+
+  @Test("The cache is bounded")
+  func boundedCache() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([listing("1.0")]) }
+    let lookup = try lookup(transport) { $0.cachedAnswers = 2 }
+    for term in ["a", "b", "c"] {
+      _ = try await lookup.search(SearchQuery(term))
+      clock.advance(1)
+    }
+    _ = try await lookup.search(SearchQuery("c"))
+    #expect(transport.requests.count == 3)
+    _ = try await lookup.search(SearchQuery("a"))
+    #expect(transport.requests.count == 4)
+  }
+
+  @Test("The twenty-first call within a minute waits for its turn")
+  func limiter() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let lookup = try lookup(transport)
+    for number in 0..<20 { _ = try await lookup.search(SearchQuery("\(number)")) }
+    #expect(clock.slept == [])
+    clock.advance(10)
+    _ = try await lookup.search(SearchQuery("20"))
+    #expect(clock.slept == [50])
+    #expect(transport.requests.count == 21)
+  }
+
+  @Test("Who would have to wait longer than its patience fails at once, and keeps no place")
+  func patience() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let lookup = try lookup(transport) {
+      $0.callsPerMinute = 1
+      $0.patience = 5
+    }
+    _ = try await lookup.search(SearchQuery("a"))
+    for _ in 0..<3 {
+      #expect(await code { try await lookup.search(SearchQuery("b")) } == .lookupThrottled)
+    }
+    clock.advance(56)
+    _ = try await lookup.search(SearchQuery("b"))
+    #expect(clock.slept == [4])
+    #expect(transport.requests.count == 2)
+  }
+
+  @Test(
+    "A server that asks to wait is not called before",
+    arguments: [
+      (403, "30", 30.0), (429, "7", 7), (503, "Thu, 15 Jan 2026 12:00:45 GMT", 45),
+      (403, nil, 60), (429, "soon", 60), (429, "-5", 60), (503, "0", 0),
+    ] as [(Int, String?, Double)])
+  func retryAfter(status: Int, header: String?, seconds: Double) async throws {
+    let transport = ScriptedTransport { _, number in
+      number == 0
+        ? .json("", status: status, headers: header.map { ["Retry-After": $0] } ?? [:])
+        : .listings([listing("1.0")])
+    }
+    let lookup = try lookup(transport)
+    let error = await #expect(throws: ContentError.self) {
+      try await lookup.lookUp(LookupQuery(key))
+    }
+    #expect(error?.code == .lookupThrottled)
+    #expect(error?.isRetryable == true)
+    #expect(error?.remedy.contains("\(Int(seconds)) seconds") == true)
+    _ = try await lookup.lookUp(LookupQuery(key))
+    #expect(clock.slept == (seconds > 0 ? [seconds] : []))
+  }
+
+  @Test("A wait longer than one's patience fails without a call")
+  func longRetryAfter() async throws {
+    let transport = ScriptedTransport { _, _ in
+      .json("", status: 429, headers: ["retry-after": "9999999"])
+    }
+    let lookup = try lookup(transport)
+    for _ in 0..<3 {
+      #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .lookupThrottled)
+    }
+    #expect(transport.requests.count == 1)
+    clock.advance(86_400)
+    _ = await code { try await lookup.lookUp(LookupQuery(key)) }
+    #expect(transport.requests.count == 2, "no server keeps us away for more than a day")
+  }
+
+  @Test("Who waits for a turn hears that the server asks to wait meanwhile")
+  func blockedWhileWaiting() {
+    var limiter = CallLimiter(callsPerMinute: 1, patience: 100)
+    #expect(limiter.takeTurn(at: noon) == .after(seconds: 0))
+    #expect(limiter.takeTurn(at: noon) == .after(seconds: 60))
+    limiter.block(forSeconds: 90, at: noon + 1)
+    limiter.block(forSeconds: 5, at: noon + 2)
+    #expect(limiter.keepTurn(at: noon + 60) == .after(seconds: 31))
+    #expect(limiter.keepTurn(at: noon + 91) == .after(seconds: 0))
+    limiter.block(forSeconds: 500, at: noon + 91)
+    #expect(limiter.keepTurn(at: noon + 91) == .refused(seconds: 500))
+    #expect(limiter.takeTurn(at: noon + 91) == .refused(seconds: 500))
+  }
+
+  @Test("A clock that is set back keeps nobody waiting for days")
+  func clockSetBack() async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let lookup = try lookup(transport) { $0.callsPerMinute = 1 }
+    _ = try await lookup.search(SearchQuery("a"))
+    clock.advance(-2 * day)
+    _ = try await lookup.search(SearchQuery("b"))
+    #expect(clock.slept == [])
+  }
+
+  @Test(
+    "Other statuses are typed errors, and nothing is kept",
+    arguments: [
+      (400, ContentError.Code.queryInvalid), (404, .requestRefused), (301, .requestRefused),
+      (500, .serverFailed), (502, .serverFailed), (204, .answerUnreadable),
+      (200, .answerUnreadable),
+    ])
+  func statuses(status: Int, expected: ContentError.Code) async throws {
+    let transport = ScriptedTransport { _, _ in .json("", status: status) }
+    let lookup = try lookup(transport)
+    for _ in 0..<2 {
+      #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == expected)
+    }
+    #expect(transport.requests.count == 2)
+  }
+
+  @Test("What the transport throws comes out as it is")
+  func transportError() async throws {
+    let transport = ScriptedTransport { _, _ in
+      throw ContentError(.hostNotFound, "No address", remedy: "Wait")
+    }
+    let lookup = try lookup(transport)
+    #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .hostNotFound)
+  }
+}
+
+@Suite("Why an app is not found")
+struct FindingTests {
+  let clock = TestClock()
+  let key: LookupQuery.Key = .bundleIDs(["com.example.Courier"])
+
+  private func find(_ transport: ScriptedTransport, candidates: [String]) async throws -> AppFinding
+  {
+    let lookup = AppLookup(.init(), transport: transport, clock: clock.clock)
+    return try await lookup.find(key, candidates: candidates.map { try CountryCode($0) })
+  }
+
+  @Test("The wanted storefront offers it")
+  func offered() async throws {
+    let transport = ScriptedTransport(selling: ["us": listing("1.0")])
+    #expect(try await find(transport, candidates: ["cn"]) == .offered(listing("1.0")))
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("Caches did not know it yet")
+  func lagging() async throws {
+    let transport = ScriptedTransport { request, _ in
+      .listings(request.parameters["fresh"] == nil ? [] : [listing("1.0")])
+    }
+    #expect(try await find(transport, candidates: ["cn"]) == .lagging(listing("1.0")))
+    #expect(transport.requests.count == 2)
+  }
+
+  @Test("It is sold elsewhere only, and where is said")
+  func elsewhere() async throws {
+    let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
+    let finding = try await find(transport, candidates: ["us", "de", "cn", "fr"])
+    #expect(finding == .elsewhere(listing("1.0"), try CountryCode("cn")))
+    #expect(transport.requests.map { $0.parameters["country"] } == ["us", "us", "de", "cn"])
+  }
+
+  @Test("Nobody who was asked knows it")
+  func unknown() async throws {
+    let transport = ScriptedTransport(selling: [:])
+    let finding = try await find(transport, candidates: ["de", "cn", "de"])
+    let tried = try ["us", "de", "cn"].map { try CountryCode($0) }
+    #expect(finding == .unknown(tried: tried))
+    #expect(finding.listing == nil)
+    #expect(transport.requests.count == 4)
+  }
+
+  @Test("Another app in the answer is not the one that was asked for")
+  func otherApp() async throws {
+    let other = listing("9.0", ["bundleId": .text("com.example.other")])
+    let transport = ScriptedTransport(selling: ["us": other])
+    let finding = try await find(transport, candidates: [])
+    #expect(finding == .unknown(tried: [.us]))
+  }
+}

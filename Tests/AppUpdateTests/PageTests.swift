@@ -1,0 +1,142 @@
+import ContentModel
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Product page")
+struct PageTests {
+  private func page(_ transport: ScriptedTransport, on queue: DispatchQueue? = nil) -> ProductPage {
+    ProductPage(
+      lookup: AppLookup(.init(), transport: transport, clock: TestClock().clock),
+      deliveringOn: queue)
+  }
+
+  private let selling = ScriptedTransport(selling: ["us": listing("2.0")])
+
+  @Test("An item's page has its data, and its address carries the tokens")
+  func load() async throws {
+    let page = page(selling)
+    var parameters = ProductPageParameters(itemIdentifier: 364_709_193)
+    parameters.affiliateToken = "11l&x"
+    parameters.campaignToken = "spring"
+    parameters.providerToken = "123"
+    parameters.advertisingPartnerToken = "partner"
+    parameters.customProductPageIdentifier = "45812c9b-c296-43d3-c6a0-c5a02f74bf6e"
+    parameters.productIdentifier = "com.example.courier.pro"
+    let content = try await page.load(parameters)
+    #expect(content.listing == listing("2.0"))
+    #expect(
+      content.url.absoluteString
+        == "https://apps.example.com/us/app/courier/id364709193?uo=4&at=11l%26x&ct=spring&pt=123"
+        + "&advp=partner&ppid=45812c9b-c296-43d3-c6a0-c5a02f74bf6e&product=com.example.courier.pro")
+    #expect(page.content == content)
+  }
+
+  @Test("Tokens take the place of those that the store's address has")
+  func oldTokens() throws {
+    var parameters = ProductPageParameters(itemIdentifier: 5)
+    parameters.affiliateToken = "new"
+    let old = listing("1", ["trackViewUrl": .text("https://x.example/id5?at=old&uo=4#top")])
+    let id = try AppleID(5)
+    #expect(parameters.pageURL(of: old, id)?.absoluteString == "https://x.example/id5?uo=4&at=new")
+    let bare = AppListing(fields: [:])
+    #expect(
+      parameters.pageURL(of: bare, id)?.absoluteString == "https://apps.apple.com/app/id5?at=new")
+  }
+
+  @Test(
+    "Identifiers that are none, or that the store does not know, are error 5",
+    arguments: [0, -1, Int64.min, 1, Int64.max])
+  func invalid(number: Int64) async throws {
+    let page = page(selling)
+    _ = try await page.load(ProductPageParameters(itemIdentifier: 364_709_193))
+    let error = await #expect(throws: ProductPageError.self) {
+      try await page.load(ProductPageParameters(itemIdentifier: number))
+    }
+    #expect(error?.code == 5)
+    #expect(error?.errorDescription == "Cannot connect to the store")
+    #expect(error?.cause.code == (number < 1 ? .appIdentifierInvalid : .appNotOffered))
+    #expect(page.content == nil)
+  }
+
+  @Test("A store that cannot be reached is error 5, and the cause says so")
+  func unreachable() async throws {
+    let page = page(
+      ScriptedTransport { _, _ in
+        throw ContentError(.hostNotFound, "No address", remedy: "Wait")
+      })
+    let error = await #expect(throws: ProductPageError.self) {
+      try await page.load(ProductPageParameters(itemIdentifier: 1))
+    }
+    #expect(error?.cause.code == .hostNotFound)
+  }
+
+  @Test("Tokens of a wrong length are refused before anything is sent")
+  func longTokens() async throws {
+    let transport = ScriptedTransport(selling: [:])
+    for token in ["", String(repeating: "x", count: 41)] {
+      var parameters = ProductPageParameters(itemIdentifier: 1)
+      parameters.campaignToken = token
+      let error = await #expect(throws: ProductPageError.self) {
+        try await page(transport).load(parameters)
+      }
+      #expect(error?.cause.code == .queryInvalid)
+    }
+    #expect(transport.requests.isEmpty)
+  }
+
+  @Test("The storefront can be another one")
+  func country() async throws {
+    let page = page(ScriptedTransport(selling: ["cn": listing("2.0")]))
+    var parameters = ProductPageParameters(itemIdentifier: 364_709_193)
+    #expect(await code5 { try await page.load(parameters) })
+    parameters.country = try CountryCode("cn")
+    _ = try await page.load(parameters)
+  }
+
+  private func code5(_ body: () async throws -> some Any) async -> Bool {
+    do {
+      _ = try await body()
+      return false
+    } catch { return (error as? ProductPageError)?.code == 5 }
+  }
+
+  final class Delegate: ProductPageDelegate {
+    let finishes = Mutex(0)
+    let key: DispatchSpecificKey<Bool>
+
+    init(_ key: DispatchSpecificKey<Bool>) { self.key = key }
+
+    func productPageDidFinish(_ page: ProductPage) {
+      #expect(DispatchQueue.getSpecific(key: key) == true)
+      finishes.withLock { $0 += 1 }
+    }
+  }
+
+  @Test("The completion comes once on the queue, and the delegate hears of each page's end once")
+  func completion() async throws {
+    let queue = DispatchQueue(label: "test")
+    let key = DispatchSpecificKey<Bool>()
+    queue.setSpecific(key: key, value: true)
+    let page = page(selling, on: queue)
+    let delegate = Delegate(key)
+    page.delegate = delegate
+    for (number, isFound) in [(Int64(364_709_193), true), (0, false)] {
+      let result = await withCheckedContinuation { continuation in
+        page.load(ProductPageParameters(itemIdentifier: number)) { result in
+          #expect(DispatchQueue.getSpecific(key: key) == true)
+          continuation.resume(returning: result)
+        }
+      }
+      if case .success = result { #expect(isFound) } else { #expect(!isFound) }
+    }
+    _ = try await page.load(ProductPageParameters(itemIdentifier: 364_709_193))
+    page.finish()
+    page.finish()
+    for _ in 0..<2 { await withCheckedContinuation { done in queue.async { done.resume() } } }
+    #expect(delegate.finishes.withLock { $0 } == 1)
+  }
+}

@@ -1,0 +1,277 @@
+import ContentModel
+import FoundationEssentials
+import Testing
+
+@testable import AppUpdate
+
+@Suite("The policy")
+struct PolicyTests {
+  private func decide(
+    _ offer: UpdateOffer?, installed: String = "1.0", system: String? = nil,
+    policy: AppUpdatePolicy = AppUpdatePolicy(), history: UpdateHistory = UpdateHistory()
+  ) throws -> UpdateDecision {
+    try policy.decision(
+      about: offer, installed: app(installed, system: system), history: history, now: noon)
+  }
+
+  private func store(_ version: String, _ more: [String: JSONField] = [:]) -> UpdateOffer {
+    UpdateOffer(listing(version, more))
+  }
+
+  private func server(_ fields: [String: JSONField]) -> UpdateOffer {
+    UpdateOffer(AppVersionAnswer(fields: fields))
+  }
+
+  static let levels: [(String, AppVersion.Level)] = [
+    ("2.0", .major), ("1.1", .minor), ("1.0.1", .patch), ("1.0.0.1", .revision),
+  ]
+  static let rules: [AppUpdatePolicy.Rule] = [
+    .ignore, .annoying, .critical, .standard, .hinting, .persistent, .relaxed,
+    .init(.remind, .every(seconds: 600), allowsSkip: true),
+  ]
+
+  /// What the past may be, from the point of view of a reminder.
+  enum Past: CaseIterable, Sendable {
+    case nothing, remindedNow, remindedAnHourAgo, remindedYesterday, remindedAWeekAgo
+    case remindedInTheFuture, skippedThis, skippedOther
+
+    var secondsAgo: Double? {
+      switch self {
+      case .nothing, .skippedThis, .skippedOther: nil
+      case .remindedNow: 0
+      case .remindedAnHourAgo: hour
+      case .remindedYesterday: day
+      case .remindedAWeekAgo: 7 * day
+      case .remindedInTheFuture: -day
+      }
+    }
+  }
+
+  @Test("Each rule at each level in each state", arguments: rules, Past.allCases)
+  func table(rule: AppUpdatePolicy.Rule, past: Past) throws {
+    for (offered, level) in Self.levels {
+      var policy = AppUpdatePolicy(all: .ignore)
+      switch level {
+      case .major: policy.major = rule
+      case .minor: policy.minor = rule
+      case .patch: policy.patch = rule
+      case .revision: policy.revision = rule
+      case .suffix: policy.suffix = rule
+      }
+      var history = UpdateHistory()
+      history.lastReminder = past.secondsAgo.map { noon - $0 }
+      if past == .skippedThis { history.skippedVersion = try version("\(offered).0") }
+      if past == .skippedOther { history.skippedVersion = try version("1.0.0.0.1") }
+      let decision = try decide(store(offered), policy: policy, history: history)
+
+      let isSkipped = past == .skippedThis && rule.allowsSkip
+      let ago = past.secondsAgo ?? .infinity
+      let isRecent = ago >= 0 && ago < rule.frequency.seconds
+      switch rule.action {
+      case .none: #expect(decision.reason == .levelIgnored(level))
+      case .force: #expect(decision.reason == .newVersion(level))
+      case .remind where isSkipped: #expect(decision.reason == .skipped)
+      case .remind where isRecent:
+        #expect(
+          decision.reason == .remindedRecently(until: noon - ago + rule.frequency.seconds))
+      case .remind: #expect(decision.reason == .newVersion(level))
+      }
+      let isHeldBack = rule.action == .remind && (isSkipped || isRecent)
+      #expect(decision.action == (isHeldBack ? .none : rule.action))
+      #expect(decision.allowsSkip == (decision.action == .remind && rule.allowsSkip))
+      for other in Self.levels where other.1 != level {
+        #expect(try decide(store(other.0), policy: policy).reason == .levelIgnored(other.1))
+      }
+    }
+  }
+
+  @Test("From a pre-release to its release is a level of its own")
+  func suffix() throws {
+    var policy = AppUpdatePolicy(all: .ignore)
+    policy.suffix = .critical
+    let decision = try decide(store("2.0"), installed: "2.0-beta.3", policy: policy)
+    #expect(decision.action == .force)
+    #expect(decision.reason == .newVersion(.suffix))
+  }
+
+  @Test(
+    "What is not newer is no update",
+    arguments: [
+      ("1.0", "1.0.0", UpdateDecision.Reason.upToDate), ("1.0.0", "1.0", .upToDate),
+      ("2.0", "1.9", .offerIsOlder), ("1.10", "1.9", .offerIsOlder),
+      ("1.0.1", "1.0", .offerIsOlder), ("2.0", "2.0-beta", .offerIsOlder),
+    ])
+  func notNewer(installed: String, offered: String, reason: UpdateDecision.Reason) throws {
+    let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("9"))
+    let decision = try decide(store(offered), installed: installed, policy: policy)
+    #expect(decision.action == .none)
+    #expect(decision.reason == reason)
+  }
+
+  @Test("No offer and no readable version are reasons of their own")
+  func noOffer() throws {
+    #expect(try decide(nil).reason == .notOffered)
+    #expect(try decide(store("latest")).reason == .versionUnreadable)
+    #expect(try decide(UpdateOffer(AppListing(fields: [:]))).reason == .versionUnreadable)
+    let garbled = server(["needUpgrade": .truth(true), "version": .text("new!")])
+    #expect(try decide(garbled).reason == .versionUnreadable)
+  }
+
+  @Test("A version that went down is refused, also when a server forces it")
+  func wentDown() throws {
+    var history = UpdateHistory()
+    history.note(store("3.0"))
+    history.note(store("2.5"))
+    #expect(history.highestInStore == (try version("3.0")))
+    let policy = AppUpdatePolicy(all: .critical)
+    let decision = try decide(store("2.9"), policy: policy, history: history)
+    #expect(decision.action == .none)
+    #expect(decision.reason == .versionWentDown(from: try version("3.0")))
+    #expect(try decide(store("3.0"), policy: policy, history: history).action == .force)
+
+    let offer = server(["needUpgrade": .truth(true), "version": .text("2.9")])
+    #expect(
+      try decide(offer, history: history).action == .force, "a store does not judge a server")
+    history.note(server(["version": .text("3.0")]))
+    #expect(
+      try decide(offer, history: history).reason == .versionWentDown(from: version("3.0")))
+  }
+
+  @Test(
+    "A system that is too old is never asked to update",
+    arguments: [("14.9", "15.0", true), ("15.0", "15", false), ("9.3", "10.0", true)])
+  func minimumSystem(system: String, needed: String, isTooOld: Bool) throws {
+    let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("2.0"))
+    let offer = store("2.0", ["minimumOsVersion": .text(needed)])
+    let decision = try decide(offer, system: system, policy: policy)
+    #expect(decision.action == (isTooOld ? .none : .force))
+    if isTooOld { #expect(decision.reason == .systemTooOld(needed: try version(needed))) }
+    #expect(try decide(offer, policy: policy).action == .force, "an unknown system asks nothing")
+    let answer = server([
+      "hasNewVersion": .integer(1), "minimumOsVersion": .text(needed), "version": .text("2.0"),
+    ])
+    #expect(try decide(answer, system: system).action == (isTooOld ? .none : .remind))
+  }
+
+  @Test("Below the minimum is forced, whatever the rule, the age and the past")
+  func minimumVersion() throws {
+    var history = UpdateHistory()
+    history.skippedVersion = try version("2.0")
+    history.lastReminder = noon
+    let policy = AppUpdatePolicy(
+      all: .ignore, minimumSupportedVersion: try version("1.5"), daysSinceRelease: 30)
+    let offer = store("2.0", ["currentVersionReleaseDate": .text("2026-01-15T11:00:00Z")])
+    for (installed, action) in [
+      ("1.4.9", UpdateDecision.Action.force), ("1.5", .none), ("1.6", .none),
+    ] {
+      let decision = try decide(offer, installed: installed, policy: policy, history: history)
+      #expect(decision.action == action)
+      #expect(!decision.allowsSkip)
+    }
+    let reason = try decide(offer, policy: policy, history: history).reason
+    #expect(reason == .belowMinimum(try version("1.5")))
+    let answer = server(["hasNewVersion": .text("1")])
+    #expect(try decide(answer, policy: policy).action == .force)
+  }
+
+  @Test(
+    "A version must be as old as the policy says",
+    arguments: [
+      (0, 0.0, true), (1, 0, false), (1, 23 * hour, false), (1, 24 * hour, true),
+      (7, 6 * day, false), (7, 7 * day, true), (-3, 0, true),
+    ] as [(Int, Double, Bool)])
+  func releaseAge(days: Int, age: Double, isRipe: Bool) throws {
+    let policy = AppUpdatePolicy(all: .critical, daysSinceRelease: days)
+    var offer = store("2.0")
+    offer.releaseDate = noon - age
+    let decision = try decide(offer, policy: policy)
+    #expect(decision.action == (isRipe ? .force : .none))
+    if !isRipe {
+      #expect(decision.reason == .releasedRecently(until: noon - age + Double(days) * day))
+    }
+    offer.releaseDate = nil
+    #expect(try decide(offer, policy: policy).action == .force)
+  }
+
+  static let truths: [(JSONField, Bool)] = [
+    (.truth(true), true), (.integer(1), true), (.text("1"), true), (.text("true"), true),
+    (.truth(false), false), (.integer(0), false), (.text("0"), false), (.text("false"), false),
+    (.null, false), (.text("?"), false),
+  ]
+
+  @Test("A server's answer is read as texts, numbers and booleans", arguments: truths, truths)
+  func serverAnswer(new: (JSONField, Bool), needed: (JSONField, Bool)) throws {
+    let offer = server([
+      "hasNewVersion": new.0, "needUpgrade": needed.0,
+      "downloadUrl": .text("https://get.example/courier"),
+    ])
+    let decision = try decide(offer)
+    let expected: UpdateDecision.Action = needed.1 ? .force : new.1 ? .remind : .none
+    #expect(decision.action == expected)
+    #expect(decision.downloadURL == (try link("https://get.example/courier")))
+    switch expected {
+    case .force: #expect(decision.reason == .serverDemands)
+    case .remind: #expect(decision.reason == .serverOffers)
+    case .none: #expect(decision.reason == .serverHasNone)
+    }
+    #expect(!decision.allowsSkip, "without a version nothing can be skipped")
+  }
+
+  @Test("A server that demands what is installed demands nothing")
+  func serverDemandsInstalled() throws {
+    for (text, reason) in [("1.0", UpdateDecision.Reason.upToDate), ("0.9", .offerIsOlder)] {
+      let offer = server(["needUpgrade": .truth(true), "version": .text(text)])
+      #expect(try decide(offer).reason == reason)
+    }
+  }
+
+  @Test("A server's reminder has a rule of its own, and its version can be skipped")
+  func serverReminder() throws {
+    let offer = server(["hasNewVersion": .truth(true), "version": .text("2.0")])
+    var history = UpdateHistory()
+    #expect(try decide(offer).allowsSkip)
+    history.skippedVersion = try version("2.0.0")
+    #expect(try decide(offer, history: history).reason == .skipped)
+    var policy = AppUpdatePolicy()
+    policy.serverReminder = .annoying
+    #expect(try decide(offer, policy: policy, history: history).action == .remind)
+  }
+
+  @Test(
+    "A link that leads neither to a store nor to a web page is left out",
+    arguments: [
+      "javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "", "not a url", "/relative",
+      "https://x.example/" + String(repeating: "a", count: 2000),
+    ])
+  func links(text: String) throws {
+    let offer = server(["needUpgrade": .truth(true), "downloadUrl": .text(text)])
+    #expect(try decide(offer).downloadURL == nil)
+    #expect(try decide(offer).action == .force)
+  }
+
+  @Test(
+    "Links to stores are kept", arguments: ["itms-apps://x.example/app/id1", "HTTP://x.example"])
+  func storeLinks(text: String) throws {
+    let offer = server(["needUpgrade": .truth(true), "downloadUrl": .text(text)])
+    #expect(try decide(offer).downloadURL?.absoluteString == text)
+  }
+
+  @Test("Release notes are bounded, and cut between characters")
+  func notes() throws {
+    let long = String(repeating: "ü", count: 5000)
+    let notes = try decide(store("2.0", ["releaseNotes": .text("a" + long)])).releaseNotes
+    #expect(notes == "a" + String(repeating: "ü", count: 3999))
+    #expect(try decide(store("2.0", ["releaseNotes": .text("short")])).releaseNotes == "short")
+  }
+
+  @Test("A policy and a decision survive coding")
+  func coding() throws {
+    var policy = AppUpdatePolicy(all: .relaxed, minimumSupportedVersion: try version("1.5"))
+    policy.major = .init(.remind, .every(seconds: 5), allowsSkip: false)
+    let policyBytes = try JSONEncoder().encode(policy)
+    #expect(try JSONDecoder().decode(AppUpdatePolicy.self, from: policyBytes) == policy)
+    let decision = try decide(store("2.0"), policy: policy)
+    let bytes = try JSONEncoder().encode(decision)
+    #expect(try JSONDecoder().decode(UpdateDecision.self, from: bytes) == decision)
+  }
+}

@@ -1,0 +1,95 @@
+import ContentModel
+import FoundationEssentials
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Prompts")
+struct PromptTests {
+  private func decision(
+    _ action: UpdateDecision.Action, skip: Bool = true, version: String? = "2.0"
+  ) throws -> UpdateDecision {
+    var offer = UpdateOffer(listing("2.0", ["releaseNotes": .text("Faster.")]))
+    offer.versionText = version
+    return UpdateDecision(
+      action, .newVersion(.major), installed: try AppVersion("1.0"), offer: offer, allowsSkip: skip)
+  }
+
+  private func shown(
+    _ decision: UpdateDecision, texts: UpdateTexts = UpdateTexts(), _ languages: String...
+  ) -> UpdatePrompt? {
+    UpdatePrompt(decision, appName: "Courier", texts: texts, languages: languages)
+  }
+
+  @Test("A reminder can be put off, and skipped where the rule allows it")
+  func remind() throws {
+    let prompt = try #require(try shown(decision(.remind), "en"))
+    #expect(prompt.buttons.map(\.choice) == [.update, .later, .skip])
+    #expect(prompt.title == "Update available")
+    #expect(prompt.message == "Courier 2.0 is available; you have 1.0.")
+    #expect(prompt.releaseNotes == "Faster.")
+    #expect(prompt.downloadURL == listing("2.0").trackViewURL)
+    let persistent = try #require(try shown(decision(.remind, skip: false), "en"))
+    #expect(persistent.buttons.map(\.choice) == [.update, .later])
+  }
+
+  @Test("What is forced can only be updated, and nothing is asked for none")
+  func force() throws {
+    let prompt = try #require(try shown(decision(.force), "en"))
+    #expect(prompt.buttons.map(\.choice) == [.update])
+    #expect(shown(try decision(.none), "en") == nil)
+  }
+
+  @Test(
+    "A language falls back to what it is a kind of, then to the next, then to English",
+    arguments: [
+      (["de"], "de"), (["de-AT"], "de"), (["de_CH.UTF-8@euro"], "de"), (["DE"], "de"),
+      (["zh-Hans-CN"], "zh"), (["zh-TW"], "zh"), (["tlh", "fr-CA"], "fr"), (["tlh"], "en"),
+      ([], "en"),
+      (["C"], "en"), (["", "-", "ja"], "ja"), (["es"], "es"),
+    ] as [([String], String)])
+  func languages(wanted: [String], found: String) throws {
+    let prompt = UpdatePrompt(
+      try decision(.force), appName: "Courier", texts: UpdateTexts(), languages: wanted)
+    #expect(prompt?.language == found)
+  }
+
+  @Test("Every built-in language says the app, both versions and every button")
+  func builtIn() throws {
+    for language in UpdateTexts().byLanguage.keys {
+      for action in [UpdateDecision.Action.remind, .force] {
+        let prompt = try #require(try shown(decision(action), language))
+        #expect(prompt.language == language)
+        for part in ["Courier", "2.0", "1.0"] { #expect(prompt.message.contains(part)) }
+        #expect(!prompt.message.contains("{"))
+        #expect(prompt.buttons.allSatisfy { !$0.title.isEmpty })
+        #expect(Set(prompt.buttons.map(\.title)).count == prompt.buttons.count)
+      }
+    }
+  }
+
+  @Test("A caller's words take the place of the built-in ones, and add languages")
+  func ownWords() throws {
+    var words = UpdateTexts.english
+    words.remindMessage = "{app}! {version} {unknown} {installed"
+    let texts = UpdateTexts(["pt-BR": words, "en": words])
+    #expect(shown(try decision(.remind), texts: texts, "pt-BR")?.language == "pt-BR")
+    #expect(shown(try decision(.remind), texts: texts, "pt")?.language == "en")
+    let message = shown(try decision(.remind), texts: texts, "en")?.message
+    #expect(message == "Courier! 2.0 {unknown} {installed")
+  }
+
+  @Test("What is put into a text is not looked at again")
+  func noInjection() throws {
+    let prompt = UpdatePrompt(
+      try decision(.remind), appName: "{version}{app}", texts: UpdateTexts(), languages: ["en"])
+    #expect(prompt?.message == "{version}{app} 2.0 is available; you have 1.0.")
+  }
+
+  @Test("Without a version the text still reads well")
+  func noVersion() throws {
+    let prompt = shown(try decision(.force, version: nil), "en")
+    #expect(
+      prompt?.message == "Courier 1.0 can no longer be used. Please update to a newer version.")
+  }
+}

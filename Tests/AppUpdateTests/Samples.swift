@@ -1,0 +1,117 @@
+import ContentModel
+import FoundationEssentials
+import Synchronization
+import Testing
+
+@testable import AppUpdate
+
+/// 2026-01-15 12:00 UTC, when the tests' clocks start.
+let noon = Date(timeIntervalSince1970: 1_768_478_400)
+let hour = 3600.0
+let day = 86_400.0
+
+func version(_ text: String) throws -> AppVersion { try AppVersion(text) }
+
+func app(_ text: String, system: String? = nil) throws -> InstalledApp {
+  InstalledApp(
+    name: "Courier", version: try AppVersion(text),
+    systemVersion: try system.map { try AppVersion($0) })
+}
+
+/// A listing with the fields that most tests need, and those that one adds.
+func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing {
+  let fields: [String: JSONField] = [
+    "trackId": .integer(364_709_193), "bundleId": .text("com.example.courier"),
+    "trackName": .text("Courier"), "version": .text(version),
+    "trackViewUrl": .text("https://apps.example.com/us/app/courier/id364709193?uo=4"),
+    "currentVersionReleaseDate": .text("2025-12-01T08:00:00Z"),
+  ]
+  return AppListing(fields: fields.merging(more) { $1 })
+}
+
+func link(_ text: String) throws -> URL { try #require(URL(string: text)) }
+
+/// The code of the `ContentError` that `body` throws; nil when it throws none.
+func code(_ body: () throws -> some Any) -> ContentError.Code? {
+  do {
+    _ = try body()
+    return nil
+  } catch { return (error as? ContentError)?.code }
+}
+
+func code(_ body: () async throws -> some Any) async -> ContentError.Code? {
+  do {
+    _ = try await body()
+    return nil
+  } catch { return (error as? ContentError)?.code }
+}
+
+/// A clock that a test moves; who sleeps moves it, too.
+final class TestClock: Sendable {
+  private let state = Mutex((now: noon, slept: [Double]()))
+
+  var now: Date { state.withLock { $0.now } }
+  /// How long was slept, one number a sleep.
+  var slept: [Double] { state.withLock { $0.slept } }
+
+  func advance(_ seconds: Double) { state.withLock { $0.now += seconds } }
+
+  var clock: AppUpdateClock {
+    AppUpdateClock(
+      now: { self.now },
+      sleep: { seconds in
+        self.state.withLock { state in
+          state.now += seconds
+          state.slept.append(seconds)
+        }
+      })
+  }
+}
+
+/// Answers requests as a test says, and keeps them.
+final class ScriptedTransport: LookupTransport {
+  private let answer: @Sendable (LookupRequest, Int) throws -> LookupResponse
+  private let seen = Mutex<[LookupRequest]>([])
+
+  /// `answer` gets the request and its number, from 0.
+  init(_ answer: @escaping @Sendable (LookupRequest, Int) throws -> LookupResponse) {
+    self.answer = answer
+  }
+
+  /// Answers look-ups from `listings` by country.
+  convenience init(selling listings: [String: AppListing]) {
+    self.init { request, _ in
+      let country = request.parameters["country"] ?? "us"
+      return .listings(listings[country].map { [$0] } ?? [])
+    }
+  }
+
+  var requests: [LookupRequest] { seen.withLock { $0 } }
+
+  func get(_ request: LookupRequest) async throws -> LookupResponse {
+    let number = seen.withLock { seen in
+      seen.append(request)
+      return seen.count - 1
+    }
+    return try answer(request, number)
+  }
+}
+
+extension LookupRequest {
+  /// The query's parameters.
+  var parameters: [String: String] {
+    let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
+    return Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })
+  }
+}
+
+extension LookupResponse {
+  static func json(_ text: String, status: Int = 200, headers: [String: String] = [:]) -> Self {
+    LookupResponse(status: status, headers: headers, body: Array(text.utf8))
+  }
+
+  static func listings(_ listings: [AppListing]) -> Self {
+    let bytes = try? JSONEncoder().encode(LookupAnswer(results: listings))
+    return LookupResponse(status: 200, body: bytes.map(Array.init) ?? [])
+  }
+}
