@@ -138,6 +138,11 @@ def case_sha512_targets():
     client = Client(repository)
     equal(client.download("one", "two"), 0)
     equal(client.downloaded(), [b"one", b"two"])
+    # Any of the promised digests may stand before a file's name.
+    repository.add_target("three", b"three", algorithms=["sha512", "sha256"])
+    del repository.files[f"targets/{repository.targets.targets['three'].hashes['sha256']}.three"]
+    repository.publish()
+    equal(client.download("three"), 0)
 
 
 def case_unknown_fields():
