@@ -44,7 +44,8 @@ class Client:
             [PROGRAM, "--metadata-dir", self.metadata, *words],
             capture_output=True, text=True, env=environment,
         )
-        self.errors = done.stderr
+        if done.returncode not in (0, 1):
+            print(f"tuf-client ended with {done.returncode}: {done.stderr}")
         return done.returncode
 
     def refresh(self, **how):
