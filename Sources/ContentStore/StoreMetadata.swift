@@ -29,8 +29,10 @@ struct StoreMetadata {
     }
   }
 
-  /// The metadata as an earlier root has it: a rotation writes its root before what the new keys
-  /// have signed, and several may have been interrupted there. Nil when no earlier root has it.
+  /// The metadata as an earlier root has it; nil when none has.
+  ///
+  /// A rotation writes its root before what the new keys have signed, and several may have been
+  /// interrupted there.
   private static func halfRotated(_ folder: Directory, _ newest: Int64) throws -> StoreMetadata? {
     for version in stride(from: newest - 1, through: max(1, newest - 16), by: -1) {
       let earlier = try TrustedMetadata(root: contents(.root, version, folder))
