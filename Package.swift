@@ -133,7 +133,7 @@ let package = Package(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
-        "Bookshelf", "AsyncBookshelf", "TestSupport",
+        "StoreServer", "Bookshelf", "AsyncBookshelf", "fault-matrix", "TestSupport",
       ]),
   ]
 )
