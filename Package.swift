@@ -98,7 +98,8 @@ let package = Package(
       path: "Benchmarks/FaultMatrix", swiftSettings: settings),
 
     .target(
-      name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
+      name: "FuzzTargets",
+      dependencies: ["ContentModel", "FileIO", "ContentPackage", "ContentTrust"],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
