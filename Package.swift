@@ -23,6 +23,7 @@ let package = Package(
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
     .library(name: "AppUpdate", targets: ["AppUpdate"]),
+    .library(name: "StoreKit", targets: ["StoreKit"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
   ],
   targets: [
@@ -53,6 +54,7 @@ let package = Package(
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
     module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreKit", ["HostedContent", "AppUpdate"]),
     module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     .executableTarget(
       name: "HostedContentTool",
