@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .library(name: "StoreKit", targets: ["StoreKit"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
+    .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
   targets: [
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -63,6 +64,10 @@ let package = Package(
         "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
+    .executableTarget(
+      name: "TUFClient",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"],
+      swiftSettings: settings),
 
     .executableTarget(
       name: "Bookshelf", dependencies: ["HostedContent"],
@@ -77,7 +82,15 @@ let package = Package(
         "HostedContent", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
+    .executableTarget(
+      name: "trust-benchmark",
+      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
+      path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
+    .executableTarget(
+      name: "transfer-benchmark",
+      dependencies: ["ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "fault-matrix",
       dependencies: [
@@ -86,6 +99,9 @@ let package = Package(
       ],
       path: "Benchmarks/FaultMatrix", swiftSettings: settings),
 
+    .target(
+      name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
+      path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -100,15 +116,16 @@ let package = Package(
       "ContentTrustTests",
       [
         "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "TestSupport",
+        "HostedContent", "FuzzTargets", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentJournal",
-        "ContentLibrary", "ContentStore", "HostedContent", "StoreServer", "TestSupport",
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreServer",
+        "TestSupport",
       ]),
     tests(
       "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
@@ -117,7 +134,7 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
+        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
         "Bookshelf", "AsyncBookshelf", "TestSupport",
       ]),
   ]

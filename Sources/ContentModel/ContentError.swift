@@ -150,6 +150,8 @@ extension ContentError.Code {
   public static let rootMissing = Self(rawValue: 506)
   /// A signing key is missing or cannot be used.
   public static let keyUnusable = Self(rawValue: 507)
+  /// A seller's receipt is not signed by the seller, is somebody else's, or is not valid any more.
+  public static let receiptInvalid = Self(rawValue: 508)
 
   // Package: the content archive.
   /// The bytes are no archive of a form that is read.

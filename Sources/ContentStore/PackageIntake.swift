@@ -27,6 +27,7 @@ struct IncomingPackage {
 struct PackageIntake {
   let fileSystem: FileSystem
   let listing: StoreListing
+  let retired: RetiredVersions
 
   /// The packages at `paths`, the same one once; throws an error that names every bad package with
   /// all its findings.
@@ -94,18 +95,38 @@ struct PackageIntake {
     }
   }
 
-  /// Whether the store has the same bytes; `versionExists` when it has others of that number.
+  /// Whether the store has the same bytes; `versionExists` when it has others of that number, or
+  /// a higher version.
   private func isPublished(_ package: IncomingPackage) throws -> Bool {
     let offers = listing.products[package.custom.productIdentifier]?.offers ?? []
     let published = offers.first {
       $0.contentIdentifier == package.custom.contentIdentifier
         && $0.version == package.custom.version
     }
-    guard let offer = published else { return false }
+    guard let offer = published else {
+      try checkRise(package, offers)
+      return false
+    }
     guard offer.package.digest == package.digest else {
       throw Self.versionExists(package, offer.version, "published already")
     }
     return true
+  }
+
+  /// Refuses a version that is not higher than every one that the content has, or had.
+  ///
+  /// Whoever installed the higher one would never be offered this one.
+  private func checkRise(_ package: IncomingPackage, _ offers: [ContentOffer]) throws {
+    let (content, version) = (package.custom.contentIdentifier, package.custom.version)
+    let known = offers.filter { $0.contentIdentifier == content }.map(\.version)
+    let highest = (known + [retired.highest(of: content)].compactMap { $0 }).max()
+    guard let highest, version <= highest else { return }
+    throw ContentError(
+      .versionExists,
+      "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
+        + (known.contains(highest) ? "store has" : "store had"),
+      remedy: "Raise ContentVersion and build the package again",
+      subject: package.custom.productIdentifier.rawValue)
   }
 
   /// Whether the same bytes came before; `versionExists` when others of that number did.

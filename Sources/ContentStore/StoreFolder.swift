@@ -6,32 +6,28 @@ public import FoundationEssentials
 
 /// A store's folder, from its publisher's side: products, versions and signed metadata.
 ///
-/// The folder is what any web server serves; its keys lie beside it, in `<store>.keys`. Everything
-/// that is written is signed to be valid for a time: root 10 years, targets and snapshot 1 year,
-/// timestamp 90 days; each publication and `refresh` start the last three anew, and `refresh` the
-/// root when less than a year of it is left. Each publication is one step: whoever reads the store
+/// The folder is what any web server serves; its keys lie beside it, in `<store>.keys`, and those of
+/// its root in `<store>.keys/root`, a folder that can be carried away. Everything that is written is
+/// signed to be valid for a time: root 10 years, targets and snapshot 1 year, timestamp 90 days; each
+/// publication starts the last three anew, and `refresh` renews what has less than half of its
+/// time left, the root when less than a year is. Each publication is one step: whoever reads the store
 /// meanwhile, or after a crash, sees the catalogue before or after it, whole. Methods may be called
 /// from any thread; a second publisher is refused with `ContentError.Code.storeLocked`.
 public final class StoreFolder: Sendable {
   private let folder: Directory
-  private let parent: Directory
-  private let keysName: String
+  private let place: FolderPlace
+  private let options: StoreKeyOptions
 
   private static let metadataName = "metadata"
   private static let targetsName = "targets"
   private static let timestampName = "timestamp.json"
 
-  private init(at path: String, creating: Bool, _ fileSystem: FileSystem) throws {
-    var components = path.split(separator: "/").map(String.init)
-    guard let name = components.popLast(), name != ".", name != ".." else {
-      throw ContentError(
-        .usage, "“\(path)” does not name a store's folder",
-        remedy: "Give a path that ends in the store's name", subject: path)
-    }
-    let prefix = path.hasPrefix("/") ? "/" : components.isEmpty ? "." : ""
-    parent = try fileSystem.directory(
-      at: prefix + components.joined(separator: "/"), creating: creating)
-    keysName = "\(name).keys"
+  private init(
+    at path: String, _ options: StoreKeyOptions, creating: Bool, _ fileSystem: FileSystem
+  ) throws {
+    try options.check()
+    place = try FolderPlace(path)
+    self.options = options
     folder = try fileSystem.directory(at: path, creating: creating)
   }
 
@@ -39,27 +35,43 @@ public final class StoreFolder: Sendable {
 
   /// Creates a store with new keys and an empty catalogue; parents of `path` are created too.
   ///
-  /// Refuses a folder that is a store already or holds anything else (`usage`). One that a crash
-  /// left half made is completed.
-  public static func create(at path: String, now: Date = Date()) throws -> StoreFolder {
-    try create(at: path, now: now, fileSystem: .real)
+  /// Refuses a folder that is a store already or holds anything else, and keys inside of it
+  /// (`usage`). One that a crash left half made is completed.
+  public static func create(
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(),
+    plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
+  ) throws -> StoreFolder {
+    try create(at: path, keys: keys, plan: plan, now: now, fileSystem: .real)
   }
 
-  package static func create(at path: String, now: Date, fileSystem: FileSystem) throws
-    -> StoreFolder
-  {
-    let store = try StoreFolder(at: path, creating: true, fileSystem)
+  package static func create(
+    at path: String, keys options: StoreKeyOptions = StoreKeyOptions(),
+    plan: StoreKeyPlan = StoreKeyPlan(), now: Date, fileSystem: FileSystem
+  ) throws -> StoreFolder {
+    for role in StoreRole.allCases { _ = try plan.numbers(of: role) }
+    let store = try StoreFolder(at: path, options, creating: true, fileSystem)
     try store.checkVacancy()
-    let keys = StoreKeys(try store.parent.createDirectory(store.keysName, mode: 0o700))
+    try store.checkKeysAreOutside()
+    let keys = try store.keys(creating: true)
     try keys.whileLocked {
       try store.checkVacancy()
       let metadata = try store.folder.createDirectory(metadataName)
       try store.folder.createDirectory(targetsName)
       try store.folder.sync()
-      try store.parent.sync()
-      try StoreMetadata.create(in: metadata, keys, now: now)
+      try fileSystem.directory(at: store.place.parent).sync()
+      try StoreMetadata.create(in: metadata, keys, plan, now: now)
     }
     return store
+  }
+
+  /// Refuses folders of keys inside of what is served.
+  private func checkKeysAreOutside() throws {
+    for path in [options.folder, options.rootFolder].compactMap({ $0 }) {
+      guard RealPath.of(path).isInside(RealPath.of(folder.path)) else { continue }
+      throw ContentError(
+        .usage, "The keys' folder \(path) lies inside the store, where everybody could read it",
+        remedy: "Name a folder that no web server serves", subject: path)
+    }
   }
 
   private func checkVacancy() throws {
@@ -86,13 +98,17 @@ public final class StoreFolder: Sendable {
   }
 
   /// Opens the store at `path`; `storeMissing` when there is none.
-  public static func open(at path: String) throws -> StoreFolder {
-    try open(at: path, fileSystem: .real)
+  public static func open(at path: String, keys: StoreKeyOptions = StoreKeyOptions()) throws
+    -> StoreFolder
+  {
+    try open(at: path, keys: keys, fileSystem: .real)
   }
 
-  package static func open(at path: String, fileSystem: FileSystem) throws -> StoreFolder {
+  package static func open(
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), fileSystem: FileSystem
+  ) throws -> StoreFolder {
     do {
-      let store = try StoreFolder(at: path, creating: false, fileSystem)
+      let store = try StoreFolder(at: path, keys, creating: false, fileSystem)
       if try store.isStore { return store }
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
@@ -105,7 +121,7 @@ public final class StoreFolder: Sendable {
 
   /// The store's first root metadata, which clients must be given before they trust the store.
   public func initialRoot() throws -> [UInt8] {
-    try folder.directory(Self.metadataName).contents(of: "1.root.json", limit: 512 << 10)
+    try metadataFolder.contents(of: "1.root.json", limit: 512 << 10)
   }
 
   /// The products of the store with all published versions, by identifier; needs no keys.
@@ -119,9 +135,9 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  private func metadata() throws -> StoreMetadata {
-    try StoreMetadata(reading: folder.directory(Self.metadataName))
-  }
+  private var metadataFolder: Directory { get throws { try folder.directory(Self.metadataName) } }
+
+  private func metadata() throws -> StoreMetadata { try StoreMetadata(reading: metadataFolder) }
 
   private func targets(of metadata: StoreMetadata) -> TrustedTargets {
     TrustedTargets(metadata.targets, root: metadata.root, fetcher: FolderFetcher(folder))
@@ -143,7 +159,8 @@ public final class StoreFolder: Sendable {
     try details.check()
     return try changing(now) { files, targets in
       let listing = StoreListing(targets)
-      let intake = PackageIntake(fileSystem: folder.fileSystem, listing: listing)
+      let intake = PackageIntake(
+        fileSystem: folder.fileSystem, listing: listing, retired: RetiredVersions(files))
       let packages = try intake.packages(at: packages)
       let products = Set(packages.map(\.custom.productIdentifier)).sorted()
       let records = try products.map { product in
@@ -195,25 +212,25 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Signs the catalogue anew, as it is, so that it stays valid from `now` on.
-  public func refresh(now: Date = Date()) throws {
-    let keys = try keys()
-    try keys.whileLocked {
-      let folder = try folder.directory(Self.metadataName)
-      let metadata = try metadata().renewRoot(in: folder, keys, now: now)
-      try metadata.publish(metadata.targets.targets, in: folder, keys, now: now)
-    }
-  }
-
-  private func keys() throws -> StoreKeys {
-    do {
-      return StoreKeys(try parent.directory(keysName))
-    } catch let error as ContentError where error.code == .fileMissing {
+  private func keys(creating: Bool = false) throws -> StoreKeys {
+    let parent = try folder.fileSystem.directory(at: place.parent)
+    let name = "\(place.name).keys"
+    let path = options.folder ?? parent.path(of: name)
+    let keys: Directory? =
+      if let custom = options.folder {
+        try StoreKeys.opened(custom, creating: creating, folder.fileSystem)
+      } else if creating {
+        try parent.createDirectory(name, mode: 0o700)
+      } else {
+        try parent.status(of: name) == nil ? nil : parent.directory(name)
+      }
+    guard let keys else {
       throw ContentError(
-        .keyUnusable, "The store's keys are not in \(parent.path(of: keysName))",
-        remedy: "Put the folder that store init has made back in its place",
-        subject: parent.path(of: keysName))
+        .keyUnusable, "The store's keys are not in \(path)",
+        remedy: "Put the folder that store init has made back in its place, or name it (--keys)",
+        subject: path)
     }
+    return try StoreKeys(keys, options, creating: creating)
   }
 
   /// Publishes what `change` makes of the targets, if it changes any.
@@ -226,9 +243,92 @@ public final class StoreFolder: Sendable {
       var files = metadata.targets.targets
       let value = try change(&files, targets(of: metadata))
       if files != metadata.targets.targets {
-        try metadata.publish(files, in: folder.directory(Self.metadataName), keys, now: now)
+        try metadata.publish(files, in: metadataFolder, keys, now: now)
       }
       return value
+    }
+  }
+
+  // MARK: Upkeep
+
+  /// What a refresh has done, and what it could not do.
+  public struct Renewal: Hashable, Sendable {
+    /// The roles that were signed anew; empty when nothing was due.
+    public let roles: [StoreRole]
+    /// When the root expires, if that is due and its keys are not here; nil otherwise.
+    public let rootExpires: Date?
+  }
+
+  /// Renews what has less than half of its time left, so that the catalogue stays valid.
+  ///
+  /// Safe to be run as often as one likes: what is not due is left alone, unless `everything` is
+  /// asked for. The root is due when less than a year of it is left; without its keys, which then
+  /// are needed, the others are renewed all the same and `rootExpires` says until when.
+  @discardableResult
+  public func refresh(everything: Bool = false, now: Date = Date()) throws -> Renewal {
+    let keys = try keys()
+    return try keys.whileLocked {
+      var metadata = try metadata()
+      var roles: [StoreRole] = []
+      var rootExpires: Date?
+      if metadata.isRootDue(now: now) {
+        if keys.canSignRoot(metadata.root) {
+          metadata = try metadata.renewRoot(in: metadataFolder, keys, now: now)
+          roles.append(.root)
+        } else {
+          rootExpires = metadata.root.expires
+        }
+      }
+      roles += try metadata.renew(in: metadataFolder, keys, now: now, everything: everything)
+      return Renewal(roles: roles, rootExpires: rootExpires)
+    }
+  }
+
+  /// Gives roles new keys, in one step of the root, and signs everything with them.
+  ///
+  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost. Whoever
+  /// trusts an earlier root follows. New timestamp or snapshot keys also make clients forget versions
+  /// that a thief has signed. The old keys' files are removed at the end. Interrupted, the
+  /// catalogue is as before, or the next `refresh` or publication brings it to its end.
+  public func rotate(
+    _ roles: [StoreRole], plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
+  ) throws {
+    let keys = try keys()
+    try keys.whileLocked {
+      let metadata = try metadata()
+      for role in StoreRole.allCases where role != .root && !roles.contains(role) {
+        _ = try keys.signer(role.name, of: metadata.root)
+      }
+      let folder = try metadataFolder
+      let next = try metadata.rotate(roles, plan, in: folder, keys, now: now)
+      if next.isHalfRotated {
+        try next.publish(next.targets.targets, in: folder, keys, now: now)
+      }
+      for role in roles { try keys.remove(role.name, of: metadata.root, notIn: next.root) }
+    }
+  }
+
+  /// Takes a version of a content out of the catalogue; the product's own content for nil.
+  ///
+  /// Its files stay, so that downloads that have begun come to their end. Its number stays taken:
+  /// the next version must be higher. Throws `productUnknown` when there is no such version.
+  public func retire(
+    _ product: ProductIdentifier, _ version: ContentVersion, content: ProductIdentifier? = nil,
+    now: Date = Date()
+  ) throws {
+    let content = content ?? product
+    try changing(now) { files, targets in
+      let offers = StoreListing(targets).products[product]?.offers ?? []
+      let offer = offers.first { $0.contentIdentifier == content && $0.version == version }
+      // As it was written when it was published: 1.0 is the same number as 1, in another folder.
+      guard let version = offer?.version else {
+        throw ContentError(
+          .productUnknown, "The store has no version \(version) of \(content)",
+          remedy: "See what it has with hostedcontent store list", subject: product.rawValue)
+      }
+      files[StoreTargetName.package(product, content, version)] = nil
+      files[StoreTargetName.index(product, content, version)] = nil
+      RetiredVersions.remember(version, of: content, product, in: &files)
     }
   }
 }

@@ -1,13 +1,58 @@
 import ContentModel
 import ContentTrust
 import FileIO
+import Glibc
 
-/// The folder of a store's signing keys, beside the store and never inside what is served.
+/// The folders of a store's signing keys, beside the store and never inside what is served.
+///
+/// A key's file is named after its role; which of them count is what the root metadata says, so
+/// keys of an earlier root, or of a rotation that did not come to its end, do no harm.
 struct StoreKeys {
   private let folder: Directory
+  /// Nil when it was carried away.
+  private let rootFolder: Directory?
+  private let rootPath: String
+  private let passphrase: [UInt8]?
+  private let rootPassphrase: [UInt8]?
 
-  /// Opens the folder.
-  init(_ folder: Directory) { self.folder = folder }
+  /// The root keys' folder, unless it is said where it is.
+  static let rootName = "root"
+  private static let suffix = ".pem"
+  private static let maximumLength: Int64 = 64 << 10
+
+  /// Opens the folders; `creating` makes the one of the root keys.
+  init(_ folder: Directory, _ options: StoreKeyOptions, creating: Bool) throws {
+    self.folder = folder
+    passphrase = options.passphrase
+    rootPassphrase = options.rootPassphrase ?? options.passphrase
+    rootPath = options.rootFolder ?? folder.path(of: Self.rootName)
+    if let path = options.rootFolder {
+      rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
+    } else if creating {
+      rootFolder = try folder.createDirectory(Self.rootName, mode: 0o700)
+    } else {
+      rootFolder =
+        try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
+    }
+    if creating { try folder.sync() }
+  }
+
+  /// Opens the folder at `path`, 0700 when it is made here; nil when it is not there.
+  static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory?
+  {
+    if creating {
+      let place = try FolderPlace(path)
+      let parent = try fileSystem.directory(at: place.parent, creating: true)
+      let folder = try parent.createDirectory(place.name, mode: 0o700)
+      try parent.sync()
+      return folder
+    }
+    do {
+      return try fileSystem.directory(at: path)
+    } catch let error as ContentError where error.code == .fileMissing {
+      return nil
+    }
+  }
 
   /// Does `body` while no other process or thread writes the store; `storeLocked` when one does.
   func whileLocked<Value>(_ body: () throws -> Value) throws -> Value {
@@ -22,42 +67,155 @@ struct StoreKeys {
     return try body()
   }
 
-  /// The key of `role`; `keyUnusable` when it is missing or no key.
-  func key(_ role: RoleName) throws -> SigningKey {
-    do {
-      return try SigningKey(pem: folder.contents(of: Self.fileName(role), limit: 64 << 10))
-    } catch let error as ContentError
-      where [.fileMissing, .keyUnusable, .limitExceeded].contains(error.code)
-    {
-      throw ContentError(
-        .keyUnusable,
-        "The \(role.rawValue) key \(folder.path(of: Self.fileName(role))) cannot be used",
-        remedy: "Put the key file that store init has made back in its place",
-        subject: folder.path(of: Self.fileName(role)), cause: error.cause ?? error.message)
-    }
-  }
+  // MARK: Reading
 
-  /// The key of `role`, made durably when there is none.
-  func keyOrNew(_ role: RoleName) throws -> SigningKey {
-    if try folder.status(of: Self.fileName(role)) != nil { return try key(role) }
-    let key = try SigningKey.generate()
-    try folder.replaceFile(Self.fileName(role), with: key.pem, mode: 0o600)
-    return key
-  }
-
-  /// A signer for `role`; `keyUnusable` when `root` does not name the key.
+  /// A signer for `role` with every key here that `root` names.
+  ///
+  /// Throws `keyUnusable` when these are fewer than `root` demands.
   func signer(_ role: RoleName, of root: RootRole) throws -> RoleSigner {
-    let key = try key(role)
-    guard root.publicKeys(of: role).contains(key.publicKey) else {
-      throw ContentError(
-        .keyUnusable,
-        "The \(role.rawValue) key \(folder.path(of: Self.fileName(role))) is not the one that "
-          + "root version \(root.version) names",
-        remedy: "Put the key file that belongs to this store in its place",
-        subject: folder.path(of: Self.fileName(role)))
-    }
-    return RoleSigner(keys: [key])
+    RoleSigner(keys: try keys(of: role, in: root).map(\.key))
   }
 
-  private static func fileName(_ role: RoleName) -> String { "\(role.rawValue).pem" }
+  /// Whether enough root keys are here to sign what follows `root`.
+  func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
+
+  private struct KeyFile {
+    let folder: Directory
+    let name: String
+    let key: SigningKey
+  }
+
+  private func keys(of role: RoleName, in root: RootRole) throws -> [KeyFile] {
+    let wanted = root.publicKeys(of: role)
+    let demanded = root.roles[role]?.threshold ?? 1
+    var found: [KeyFile] = []
+    var refusal: ContentError?
+    for folder in folders(of: role) {
+      for name in try Self.fileNames(of: role, in: folder) {
+        do {
+          let key = try read(name, role, in: folder)
+          let isKnown = found.contains { $0.key.publicKey == key.publicKey }
+          if wanted.contains(key.publicKey), !isKnown {
+            found.append(KeyFile(folder: folder, name: name, key: key))
+          }
+        } catch let error as ContentError {
+          refusal = refusal ?? error
+        }
+      }
+    }
+    guard Int64(found.count) < demanded else { return found }
+    throw missing(role, found.count, demanded, root, refusal)
+  }
+
+  /// Where keys of `role` may lie; root keys were once kept with the others.
+  private func folders(of role: RoleName) -> [Directory] {
+    role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
+  }
+
+  private static func fileNames(of role: RoleName, in folder: Directory) throws -> [String] {
+    try folder.entries().map(\.name).filter {
+      $0.hasSuffix(suffix)
+        && ($0 == "\(role.rawValue)\(suffix)" || $0.hasPrefix("\(role.rawValue)-"))
+    }.sorted()
+  }
+
+  private func read(_ name: String, _ role: RoleName, in folder: Directory) throws -> SigningKey {
+    let bytes = try folder.contents(of: name, limit: Self.maximumLength)
+    return try SigningKey(pem: bytes, passphrase: role == .root ? rootPassphrase : passphrase)
+  }
+
+  private func missing(
+    _ role: RoleName, _ found: Int, _ demanded: Int64, _ root: RootRole, _ refusal: ContentError?
+  ) -> ContentError {
+    let path = role == .root ? rootPath : folder.path
+    return ContentError(
+      .keyUnusable,
+      "\(path) has \(found) usable \(role.rawValue) keys of the \(demanded) that root version "
+        + "\(root.version) demands",
+      remedy: role == .root
+        ? "Bring the folder with the root keys (--root-keys FOLDER), and their passphrase if any"
+        : "Put the store's own key files back (--keys FOLDER), and give their passphrase if any",
+      subject: path, cause: refusal.map { [$0.message, $0.cause ?? ""].joined(separator: " ") })
+  }
+
+  // MARK: Writing
+
+  /// Makes `count` keys of `role`, durably.
+  ///
+  /// `version` is that of the root which will name them, and part of their names after the first.
+  /// The first root takes keys that lie there already; a rotation never does, since a thief may
+  /// have seen what an interrupted one has left.
+  func make(_ role: RoleName, _ count: Int, _ kind: KeyKind, forRoot version: Int64) throws
+    -> [SigningKey]
+  {
+    guard let folder = role == .root ? rootFolder : folder else {
+      throw ContentError(
+        .keyUnusable, "There is no folder \(rootPath) for root keys",
+        remedy: "Bring the folder with the root keys (--root-keys FOLDER)", subject: rootPath)
+    }
+    let passphrase = role == .root ? rootPassphrase : passphrase
+    return try (1...count).map { number in
+      let stem = version == 1 ? role.rawValue : "\(role.rawValue)-v\(version)"
+      let name = "\(stem)\(count == 1 ? "" : "-\(number)")\(Self.suffix)"
+      if version == 1, try folder.status(of: name) != nil {
+        return try read(name, role, in: folder)
+      }
+      let key = try SigningKey.generate(kind)
+      try folder.replaceFile(name, with: key.pem(passphrase: passphrase), mode: 0o600)
+      return key
+    }
+  }
+
+  /// Removes the files of `role` whose keys `old` named and `new` does not.
+  func remove(_ role: RoleName, of old: RootRole, notIn new: RootRole) throws {
+    let kept = new.publicKeys(of: role)
+    let dropped = old.publicKeys(of: role).subtracting(kept)
+    for folder in folders(of: role) {
+      for name in try Self.fileNames(of: role, in: folder) {
+        guard let key = try? read(name, role, in: folder), dropped.contains(key.publicKey) else {
+          continue
+        }
+        try folder.removeFile(name)
+      }
+      try folder.sync()
+    }
+  }
+}
+
+/// A folder's path in two: the folder above it, and its name.
+struct FolderPlace {
+  let parent: String
+  let name: String
+
+  /// Throws `usage` for a path without a name at its end.
+  init(_ path: String) throws {
+    var components = path.split(separator: "/").map(String.init)
+    guard let name = components.popLast(), name != ".", name != ".." else {
+      throw ContentError(
+        .usage, "“\(path)” does not name a folder",
+        remedy: "Give a path that ends in the folder's name", subject: path)
+    }
+    let prefix = path.hasPrefix("/") ? "/" : components.isEmpty ? "." : ""
+    parent = prefix + components.joined(separator: "/")
+    self.name = name
+  }
+}
+
+/// A path without links, also of a file that is not there yet.
+struct RealPath {
+  private let components: [Substring]
+
+  static func of(_ path: String) -> RealPath {
+    if let resolved = realpath(path, nil) {
+      defer { free(resolved) }
+      return RealPath(components: String(cString: resolved).split(separator: "/"))
+    }
+    var rest = path.split(separator: "/")
+    guard let last = rest.popLast() else { return RealPath(components: []) }
+    let parent = (path.hasPrefix("/") ? "/" : rest.isEmpty ? "." : "") + rest.joined(separator: "/")
+    return RealPath(components: of(parent).components + [last])
+  }
+
+  /// Whether this is `folder` or something in it.
+  func isInside(_ folder: RealPath) -> Bool { components.starts(with: folder.components) }
 }

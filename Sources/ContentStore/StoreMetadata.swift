@@ -9,6 +9,8 @@ struct StoreMetadata {
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
+  /// Whether the last rotation was interrupted before everything was signed with the new keys.
+  let isHalfRotated: Bool
 
   private static let day: TimeInterval = 86_400
   private static let rootLifetime = 3650 * day
@@ -17,7 +19,32 @@ struct StoreMetadata {
 
   /// Reads and verifies the metadata in `folder`; expired metadata is read too.
   init(reading folder: Directory) throws {
-    var trusted = try TrustedMetadata(root: Self.newestRoot(in: folder))
+    let newest = try Self.newestRootVersion(in: folder)
+    let root = try TrustedMetadata(root: Self.contents(.root, newest, folder))
+    do {
+      try self.init(reading: folder, trusting: root, root: root.root)
+    } catch let error as ContentError where error.code == .signatureInvalid && newest > 1 {
+      guard let found = try Self.halfRotated(folder, newest) else { throw error }
+      self = found
+    }
+  }
+
+  /// The metadata as an earlier root has it: a rotation writes its root before what the new keys
+  /// have signed, and several may have been interrupted there. Nil when no earlier root has it.
+  private static func halfRotated(_ folder: Directory, _ newest: Int64) throws -> StoreMetadata? {
+    for version in stride(from: newest - 1, through: max(1, newest - 16), by: -1) {
+      let earlier = try TrustedMetadata(root: contents(.root, version, folder))
+      var next = earlier
+      for later in version + 1...newest { try next.update(root: contents(.root, later, folder)) }
+      if let found = try? StoreMetadata(reading: folder, trusting: earlier, root: next.root) {
+        return found
+      }
+    }
+    return nil
+  }
+
+  private init(reading folder: Directory, trusting start: TrustedMetadata, root: RootRole) throws {
+    var trusted = start
     // An expired store must be readable, or nobody could refresh it.
     let never = Date.distantPast
     _ = try trusted.update(timestamp: Self.contents(.timestamp, nil, folder), now: never)
@@ -33,10 +60,11 @@ struct StoreMetadata {
       throw ContentError(
         .inconsistent, "The store's metadata was read without a result", remedy: "Report it")
     }
-    root = trusted.root
+    self.root = root
     self.timestamp = timestamp
     self.snapshot = snapshot
     self.targets = targets
+    isHalfRotated = start.root.version != root.version
   }
 
   private static func contents(_ role: RoleName, _ version: Int64?, _ folder: Directory) throws
@@ -46,7 +74,7 @@ struct StoreMetadata {
     return try folder.contents(of: name, limit: role.limit)
   }
 
-  private static func newestRoot(in folder: Directory) throws -> [UInt8] {
+  private static func newestRootVersion(in folder: Directory) throws -> Int64 {
     let suffix = ".root.json"
     let versions = try folder.entries().compactMap { entry in
       entry.name.hasSuffix(suffix) ? Int64(entry.name.dropLast(suffix.count)) : nil
@@ -56,21 +84,37 @@ struct StoreMetadata {
         .storeDamaged, "\(folder.path) has no root metadata",
         remedy: "Put 1.root.json back from a copy of the store", subject: folder.path)
     }
-    return try contents(.root, newest, folder)
+    return newest
   }
 
-  // MARK: Writing
+  // MARK: Creating
 
   /// Writes a first root, and empty metadata of version 1.
-  static func create(in folder: Directory, _ keys: StoreKeys, now: Date) throws {
-    let signing = try RoleName.allCases.reduce(into: [:]) { $0[$1] = try keys.keyOrNew($1) }
+  static func create(in folder: Directory, _ keys: StoreKeys, _ plan: StoreKeyPlan, now: Date)
+    throws
+  {
+    var made: [RoleName: [PublicKey]] = [:]
+    var signers: [RoleName: RoleSigner] = [:]
+    var thresholds: [RoleName: Int64] = [:]
+    for role in StoreRole.allCases {
+      let (count, threshold) = try plan.numbers(of: role)
+      let signing = try keys.make(role.name, count, plan.type.kind, forRoot: 1)
+      made[role.name] = signing.map(\.publicKey)
+      signers[role.name] = RoleSigner(keys: signing)
+      thresholds[role.name] = Int64(threshold)
+    }
     let root = try RootRole(
-      version: 1, expires: now.wholeSeconds(adding: rootLifetime),
-      keys: signing.mapValues(\.publicKey))
-    try folder.replaceFile(
-      "1.root.json", with: keys.signer(.root, of: root).sign(root))
-    try publish([:], version: 1, snapshotVersion: 1, timestampVersion: 1, root, folder, keys, now)
+      version: 1, expires: now.wholeSeconds(adding: rootLifetime), keys: made,
+      thresholds: thresholds)
+    if let signer = signers[.root] {
+      try folder.replaceFile("1.root.json", with: signer.sign(root))
+    }
+    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
+    let targets = TargetsRole(version: 1, expires: writer.expires(in: lifetime), targets: [:])
+    try writer.publish(targets, snapshotVersion: 1, timestampVersion: 1)
   }
+
+  // MARK: Publishing
 
   /// Publishes `files` as the store's targets, with new expiry; durable and visible when it returns.
   ///
@@ -78,53 +122,147 @@ struct StoreMetadata {
   func publish(_ files: [String: TargetFile], in folder: Directory, _ keys: StoreKeys, now: Date)
     throws
   {
-    try Self.publish(
-      files, version: targets.version + 1, snapshotVersion: snapshot.version + 1,
-      timestampVersion: timestamp.version + 1, root, folder, keys, now)
+    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
+    let next = TargetsRole(
+      targets, version: targets.version + 1, expires: writer.expires(in: Self.lifetime),
+      targets: files)
+    try writer.publish(
+      next, over: snapshot, snapshotVersion: snapshot.version + 1,
+      timestampVersion: timestamp.version + 1)
   }
 
-  private static func publish(
-    _ files: [String: TargetFile], version: Int64, snapshotVersion: Int64,
-    timestampVersion: Int64, _ root: RootRole, _ folder: Directory, _ keys: StoreKeys, _ now: Date
-  ) throws {
-    let expires = now.wholeSeconds(adding: lifetime)
-    let targets = try keys.signer(.targets, of: root).sign(
-      TargetsRole(version: version, expires: expires, targets: files))
-    let snapshot = try keys.signer(.snapshot, of: root).sign(
-      SnapshotRole(
-        version: snapshotVersion, expires: expires,
-        targets: MetadataFile(version: version, bytes: targets)))
-    let timestamp = try keys.signer(.timestamp, of: root).sign(
-      TimestampRole(
-        version: timestampVersion, expires: now.wholeSeconds(adding: timestampLifetime),
-        snapshot: MetadataFile(version: snapshotVersion, bytes: snapshot)))
-    guard targets.count <= RoleName.targets.limit else {
-      throw ContentError(
-        .limitExceeded, "The catalogue would have \(targets.count) bytes, more than clients read",
-        remedy: "Retire old versions, or divide the products between two stores")
+  /// Renews what has less than half of its life left, or `everything`, but never the root.
+  ///
+  /// Returns the roles that were signed anew.
+  func renew(in folder: Directory, _ keys: StoreKeys, now: Date, everything: Bool) throws
+    -> [StoreRole]
+  {
+    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
+    func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
+      everything || isHalfRotated || expires < now.addingTimeInterval(lifetime / 2)
     }
-    try folder.replaceFile("\(version).targets.json", with: targets)
-    try folder.replaceFile("\(snapshotVersion).snapshot.json", with: snapshot)
-    try folder.replaceFile("timestamp.json", with: timestamp)
+    if isDue(targets.expires, Self.lifetime) {
+      try publish(targets.targets, in: folder, keys, now: now)
+      return [.targets, .snapshot, .timestamp]
+    }
+    if isDue(snapshot.expires, Self.lifetime) {
+      try writer.publish(
+        promised: snapshot.targets, over: snapshot, snapshotVersion: snapshot.version + 1,
+        timestampVersion: timestamp.version + 1)
+      return [.snapshot, .timestamp]
+    }
+    guard isDue(timestamp.expires, Self.timestampLifetime) else { return [] }
+    try writer.publish(timestamp.snapshot, timestampVersion: timestamp.version + 1)
+    return [.timestamp]
   }
 
-  /// Writes the next root, with the same keys, when less than a year of this one is left.
+  // MARK: Root
+
+  /// Whether less than a year of the root is left.
+  func isRootDue(now: Date) -> Bool { root.expires < now.addingTimeInterval(Self.lifetime) }
+
+  /// Writes the next root, with the same keys and a new life.
   func renewRoot(in folder: Directory, _ keys: StoreKeys, now: Date) throws -> StoreMetadata {
-    guard root.expires < now.addingTimeInterval(Self.lifetime) else { return self }
-    let next = RootRole(
-      root, version: root.version + 1, expires: now.wholeSeconds(adding: Self.rootLifetime))
-    try folder.replaceFile(
-      "\(next.version).root.json", with: keys.signer(.root, of: root).sign(next))
-    return StoreMetadata(root: next, timestamp: timestamp, snapshot: snapshot, targets: targets)
+    try writeRoot(in: folder, keys, now, new: [:], thresholds: [:], newRootKeys: [])
+  }
+
+  /// Writes the next root, in which `roles` have new keys; the old ones' files are still there.
+  func rotate(
+    _ roles: [StoreRole], _ plan: StoreKeyPlan, in folder: Directory, _ keys: StoreKeys, now: Date
+  ) throws -> StoreMetadata {
+    // Asked first, so that no key is made in vain.
+    _ = try keys.signer(.root, of: root)
+    var new: [RoleName: [PublicKey]] = [:]
+    var thresholds: [RoleName: Int64] = [:]
+    var newRootKeys: [SigningKey] = []
+    for role in roles {
+      let (count, threshold) = try plan.numbers(of: role, known: root.roles[role.name])
+      let made = try keys.make(role.name, count, plan.type.kind, forRoot: root.version + 1)
+      new[role.name] = made.map(\.publicKey)
+      thresholds[role.name] = Int64(threshold)
+      if role == .root { newRootKeys = made }
+    }
+    return try writeRoot(
+      in: folder, keys, now, new: new, thresholds: thresholds, newRootKeys: newRootKeys)
+  }
+
+  private func writeRoot(
+    in folder: Directory, _ keys: StoreKeys, _ now: Date, new: [RoleName: [PublicKey]],
+    thresholds: [RoleName: Int64], newRootKeys: [SigningKey]
+  ) throws -> StoreMetadata {
+    let next = try RootRole(
+      root, version: root.version + 1, expires: now.wholeSeconds(adding: Self.rootLifetime),
+      keys: new, thresholds: thresholds)
+    // Old and new keys both sign, or nobody who trusts the old ones would follow.
+    let signer = try keys.signer(.root, of: root).adding(newRootKeys)
+    try folder.replaceFile("\(next.version).root.json", with: signer.sign(next))
+    return StoreMetadata(
+      root: next, timestamp: timestamp, snapshot: snapshot, targets: targets,
+      isHalfRotated: !new.keys.allSatisfy { $0 == .root } || isHalfRotated)
   }
 
   private init(
-    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole
+    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole,
+    isHalfRotated: Bool
   ) {
     self.root = root
     self.timestamp = timestamp
     self.snapshot = snapshot
     self.targets = targets
+    self.isHalfRotated = isHalfRotated
+  }
+}
+
+/// Signs and writes targets, snapshot and timestamp, in this order, so that the last one shows all.
+private struct MetadataWriter {
+  let folder: Directory
+  let keys: StoreKeys
+  let root: RootRole
+  let now: Date
+
+  private static let snapshotLifetime: TimeInterval = 365 * 86_400
+  private static let timestampLifetime: TimeInterval = 90 * 86_400
+
+  func expires(in lifetime: TimeInterval) -> Date { now.wholeSeconds(adding: lifetime) }
+
+  func publish(
+    _ targets: TargetsRole, over earlier: SnapshotRole? = nil, snapshotVersion: Int64,
+    timestampVersion: Int64
+  ) throws {
+    let bytes = try keys.signer(.targets, of: root).sign(targets)
+    guard bytes.count <= RoleName.targets.limit else {
+      throw ContentError(
+        .limitExceeded, "The catalogue would have \(bytes.count) bytes, more than clients read",
+        remedy: "Retire old versions, or divide the products between two stores")
+    }
+    // Asked before the first file is written, so that a missing key leaves everything as it was.
+    _ = try keys.signer(.snapshot, of: root)
+    _ = try keys.signer(.timestamp, of: root)
+    try folder.replaceFile("\(targets.version).targets.json", with: bytes)
+    try publish(
+      promised: MetadataFile(version: targets.version, bytes: bytes), over: earlier,
+      snapshotVersion: snapshotVersion, timestampVersion: timestampVersion)
+  }
+
+  func publish(
+    promised targets: MetadataFile, over earlier: SnapshotRole?, snapshotVersion: Int64,
+    timestampVersion: Int64
+  ) throws {
+    let snapshot = SnapshotRole(
+      version: snapshotVersion, expires: expires(in: Self.snapshotLifetime), targets: targets,
+      others: earlier?.files ?? [:])
+    let bytes = try keys.signer(.snapshot, of: root).sign(snapshot)
+    _ = try keys.signer(.timestamp, of: root)
+    try folder.replaceFile("\(snapshotVersion).snapshot.json", with: bytes)
+    try publish(
+      MetadataFile(version: snapshotVersion, bytes: bytes), timestampVersion: timestampVersion)
+  }
+
+  func publish(_ snapshot: MetadataFile, timestampVersion: Int64) throws {
+    let timestamp = TimestampRole(
+      version: timestampVersion, expires: expires(in: Self.timestampLifetime), snapshot: snapshot)
+    try folder.replaceFile(
+      "timestamp.json", with: keys.signer(.timestamp, of: root).sign(timestamp))
   }
 }
 

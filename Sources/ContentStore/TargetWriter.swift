@@ -37,10 +37,10 @@ struct TargetWriter {
     let text = try record.json
     let file = TargetFile(
       length: Int64(text.count), digest: try Digest(of: text),
-      custom: Self.custom(of: record.productIdentifier))
+      custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
     guard files[name] != file else { return }
     try made(record.productIdentifier.rawValue, in: folder)
-      .replaceFile("\(file.digest.hex).product.json", with: text)
+      .replaceFile("\(file.hashes.prefix).product.json", with: text)
     files[name] = file
   }
 

@@ -1,10 +1,13 @@
 import CCurl
 
 extension TransferFault {
-  /// What libcurl's number means; `isConnected` says whether a request was sent.
-  init(_ code: CURLcode, detail: String, isConnected: Bool) {
+  /// What libcurl's number means after what `easy` did.
+  init(_ code: CURLcode, of easy: EasyHandle) {
+    let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
     let kind: Kind =
       switch code {
+      // What a proxy answered instead of connecting.
+      case _ where easy.number(CURLINFO_HTTP_CONNECTCODE) >= 300: .proxy
       case CURLE_COULDNT_RESOLVE_HOST: .unresolved
       case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
       case CURLE_COULDNT_CONNECT: .refused
@@ -22,6 +25,6 @@ extension TransferFault {
       case CURLE_URL_MALFORMAT: .unusableURL
       default: .network
       }
-    self.init(kind, detail)
+    self.init(kind, easy.detail(code))
   }
 }

@@ -67,6 +67,12 @@ final class EasyHandle {
     return Double(microseconds) / 1e6
   }
 
+  func number(_ info: CURLINFO) -> Int {
+    var number = 0
+    hc_easy_get_long(pointer, info, &number)
+    return number
+  }
+
   func text(_ info: CURLINFO) -> String? {
     var text: UnsafeMutablePointer<CChar>?
     hc_easy_get_string(pointer, info, &text)

@@ -21,13 +21,12 @@ extension Exchange {
       limitedUntil = instant
       return pause()
     }
-    let answer = handler.receive(bytes)
-    if case .wait = answer { return pause() }
-    progress += Int64(bytes.count)
-    ticket.board.receive(bytes.count)
-    loop.board.receive(bytes.count)
-    switch answer {
-    case .wait: break
+    // Counted first, since the worker may be done with them before the call returns.
+    count(bytes.count)
+    switch handler.receive(bytes) {
+    case .wait:
+      count(-bytes.count)
+      return pause()
     case .taken: return bytes.count
     case .complete: isComplete = true
     case .refused(let refusal): fault = refusal
@@ -46,13 +45,17 @@ extension Exchange {
     if fault?.kind.isStatus == false { discardable = 0 }
   }
 
-  private func discard(_ count: Int) -> Int {
-    progress += Int64(count)
-    ticket.board.receive(count)
-    loop.board.receive(count)
+  private func discard(_ bytes: Int) -> Int {
+    count(bytes)
     if collector.head.isRedirect, discardable == 0 { discardable = Self.discardLimit }
-    discardable -= count
-    return discardable > 0 ? count : 0
+    discardable -= bytes
+    return discardable > 0 ? bytes : 0
+  }
+
+  private func count(_ bytes: Int) {
+    progress += Int64(bytes)
+    ticket.board.receive(bytes)
+    loop.board.receive(bytes)
   }
 
   private func pause() -> Int {

@@ -74,10 +74,10 @@ extension HTTPSession {
   ) -> GetHandler.Outcome {
     let handler = GetHandler(request, clock: loop.clock)
     let id = loop.submit(exchange, ticket: ticket, handler: handler)
-    let listener = ticket.addListener { [loop] change in
+    let listener = ticket.addListener { [loop, owner = ticket.id] change in
       switch change {
       case .cancelled: loop.cancel(id)
-      case .priority: break
+      case .priority(let priority): loop.setPriority(priority, of: owner)
       }
     }
     defer { ticket.removeListener(listener) }

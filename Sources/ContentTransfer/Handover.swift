@@ -10,8 +10,8 @@ final class Handover: Sendable {
     case pieces(request: Int, Slab)
     /// A request has ended; all its pieces came before.
     case ended(request: Int, ExchangeEnd)
-    /// The ticket says something.
-    case ticket(TransferTicket.Change)
+    /// The ticket was cancelled.
+    case cancelled
   }
 
   private let state = Mutex(State())

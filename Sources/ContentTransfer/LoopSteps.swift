@@ -79,8 +79,10 @@ extension TransferLoop {
     exchange.isPaused = false
     exchange.limitedUntil = nil
     exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
-    // It may hand over what it kept, and pause again, before it returns.
-    curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+    // It may hand over what it kept, and pause again, before it returns. What ends then is known to
+    // nobody else: the body may be over, and libcurl waits for nothing more.
+    let code = curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+    if code != CURLE_OK { settle(exchange, code) }
   }
 
   // MARK: Ending
@@ -124,13 +126,8 @@ extension TransferLoop {
     if exchange.fault == nil, exchange.collector.head.isRedirect {
       return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
     }
-    let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
     let isGood = code == CURLE_OK || exchange.isComplete
-    finish(
-      exchange.id,
-      exchange.fault
-        ?? (isGood
-          ? nil : TransferFault(code, detail: easy.detail(code), isConnected: isConnected)))
+    finish(exchange.id, exchange.fault ?? (isGood ? nil : TransferFault(code, of: easy)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {

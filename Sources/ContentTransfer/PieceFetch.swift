@@ -42,7 +42,12 @@ final class PieceFetch {
   /// Fetches all pieces; see `PieceSource`.
   func run(_ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void) throws {
     session.slabs.beginFetch()
-    let listener = ticket.addListener { [handover] in handover.push(.ticket($0)) }
+    let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
+      switch change {
+      case .cancelled: handover.push(.cancelled)
+      case .priority(let priority): loop.setPriority(priority, of: id)
+      }
+    }
     defer {
       session.slabs.endFetch()
       ticket.removeListener(listener)
@@ -54,8 +59,7 @@ final class PieceFetch {
         switch event {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
         case .ended(let number, let end): try settle(number, end)
-        case .ticket(.cancelled): try ticket.checkCancelled()
-        case .ticket(.priority(let priority)): session.loop.setPriority(priority, of: ticket)
+        case .cancelled: try ticket.checkCancelled()
         }
       }
     }

@@ -93,7 +93,10 @@ struct SlabSizes: Hashable {
   /// Slabs: one is filled while others are hashed and written.
   let count: Int
 
-  /// What suits `pieces`: about 256 KiB at once, less for little, more for long pieces.
+  /// Less would cost more wake-ups, more would lose more when the process dies.
+  private static let usual = 128 << 10
+
+  /// What suits `pieces`: 128 KiB at once, less for little, more for long pieces.
   init(for pieces: some Sequence<Piece>) {
     var longest = 1
     var total = 0
@@ -101,8 +104,8 @@ struct SlabSizes: Hashable {
       longest = max(longest, piece.length)
       total += piece.length
     }
-    length = SlabPool.rounded(max(longest, min(256 << 10, total)))
-    count = total <= length ? 1 : length <= 1 << 20 ? 3 : 2
+    length = SlabPool.rounded(max(longest, min(Self.usual, total)))
+    count = total <= length ? 1 : length <= 2 * Self.usual ? 3 : 2
   }
 
   /// Bytes in all.

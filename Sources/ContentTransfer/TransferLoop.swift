@@ -73,9 +73,8 @@ final class TransferLoop: @unchecked Sendable {
   /// Lets request `id` go on after its handler answered `wait`.
   func resume(_ id: Int) { post(.resume(id)) }
 
-  func setPriority(_ priority: Int, of ticket: TransferTicket) {
-    post(.priority(priority, of: ticket.id))
-  }
+  /// Changes the priority of what waits for the ticket of number `owner`.
+  func setPriority(_ priority: Int, of owner: Int) { post(.priority(priority, of: owner)) }
 
   func setLimits(_ limits: TransferLimits) { post(.limits(limits)) }
 
@@ -86,7 +85,11 @@ final class TransferLoop: @unchecked Sendable {
     let (isOpen, mustStart) = inbox.withLock { inbox in
       guard !inbox.isClosed else { return (false, false) }
       inbox.commands.append(command)
-      if case .close = command { inbox.isClosed = true }
+      if case .close = command {
+        inbox.isClosed = true
+        // A thread that never was need not end.
+        if !inbox.isRunning { return (true, false) }
+      }
       // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte.
       if let multi = inbox.multi { curl_multi_wakeup(multi) }
       defer { inbox.isRunning = true }

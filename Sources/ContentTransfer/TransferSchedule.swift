@@ -2,13 +2,14 @@
 ///
 /// Among those that may start, the highest priority comes first; among equals the transfer with the
 /// fewest requests under way, so that a large one, which asks for several, does not keep out many
-/// small ones; among those the first come. A transfer's further requests also leave a quarter of the
-/// places free for the first request of another.
+/// small ones; among those the older transfer, so that its next request is not kept out either. A
+/// transfer's further requests also leave a quarter of the places free for the first request of
+/// another.
 struct TransferSchedule {
   /// A request as the schedule sees it.
   struct Entry: Hashable {
     let id: Int
-    /// The transfer that it serves.
+    /// The transfer that it serves; numbers rise with the order of beginning.
     let owner: Int
     let origin: String
     var priority: Int
@@ -79,7 +80,10 @@ struct TransferSchedule {
   /// Whether `left` starts before `right`; of equals the first in `waiting` does.
   private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
     if left.priority != right.priority { return left.priority > right.priority }
-    return runningByOwner[left.owner, default: 0] < runningByOwner[right.owner, default: 0]
+    let running = (
+      runningByOwner[left.owner, default: 0], runningByOwner[right.owner, default: 0]
+    )
+    return running.0 == running.1 ? left.owner < right.owner : running.0 < running.1
   }
 
   /// Why waiting request `entry` cannot start; nil when it can.
@@ -108,8 +112,8 @@ struct TransferSchedule {
     waiting.lazy.map(\.notBefore).filter { $0 > now }.min()
   }
 
-  /// Requests under way.
-  var runningCount: Int { running.count }
+  /// The requests under way.
+  var runningNow: Set<Int> { Set(running.keys) }
 
   private static func decrement<Key: Hashable>(_ counts: inout [Key: Int], _ key: Key) {
     guard let count = counts[key] else { return }

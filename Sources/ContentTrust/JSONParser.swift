@@ -12,12 +12,14 @@ package struct JSONSyntaxError: Error, Hashable, CustomStringConvertible {
 extension JSONValue {
   /// How deep arrays and objects may lie in each other.
   package static let maximumDepth = 32
+  /// How many values one document may have, since each takes more memory than its bytes.
+  package static let maximumCount = 4 << 20
 
   /// Reads one JSON document (RFC 8259) of at most `limit` bytes; stricter than most readers.
   ///
   /// Refused are duplicate keys (also such that differ only in Unicode normalisation), numbers with
   /// a fraction or exponent or beyond 64 bits, bytes that are not UTF-8, lone surrogates, nesting
-  /// below `maximumDepth`, and anything behind the document.
+  /// below `maximumDepth`, more than `maximumCount` values, and anything behind the document.
   package init(parsing bytes: [UInt8], limit: Int = 64 << 20) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
@@ -30,6 +32,7 @@ extension JSONValue {
 private struct JSONParser {
   let bytes: [UInt8]
   var position = 0
+  private var count = 0
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
@@ -63,6 +66,10 @@ private struct JSONParser {
   }
 
   private mutating func value(depth: Int) throws(JSONSyntaxError) -> JSONValue {
+    count += 1
+    guard count <= JSONValue.maximumCount else {
+      throw failure("more than \(JSONValue.maximumCount) values")
+    }
     skipSpace()
     switch next {
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
@@ -150,6 +157,14 @@ private struct JSONParser {
     while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
       position += 1
     }
+    if next == UInt8(ascii: "\"") {
+      // Nearly every string is one without escapes, whose bytes are taken where they are.
+      let end = position
+      position += 1
+      return try text {
+        String(validating: UnsafeBufferPointer(rebasing: $0[start..<end]), as: UTF8.self)
+      }
+    }
     var content = Array(bytes[start..<position])
     while !take("\"") {
       guard let byte = next else { throw failure("the end inside a string") }
@@ -157,7 +172,13 @@ private struct JSONParser {
       position += 1
       if byte == UInt8(ascii: "\\") { content += try escape() } else { content.append(byte) }
     }
-    guard let text = String(validating: content, as: UTF8.self) else {
+    return try text { _ in String(validating: content, as: UTF8.self) }
+  }
+
+  private func text(_ decode: (UnsafeBufferPointer<UInt8>) -> String?) throws(JSONSyntaxError)
+    -> String
+  {
+    guard let text = bytes.withUnsafeBufferPointer(decode) else {
       throw failure("a string that is not UTF-8")
     }
     return text

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A JSON document as a tree that keeps every field, known or not.
 ///
 /// Numbers are integers only: signatures are made over the canonical form, which has no others.
@@ -53,7 +55,7 @@ private struct JSONEncoding {
     case .object(let members):
       // Swift orders strings by canonical equivalence; the canonical form orders by code point,
       // which is the order of UTF-8 bytes.
-      let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+      let sorted = members.sorted { Self.precedes($0.key, $1.key) }
       appendList(sorted, "{", "}") { encoding, member in
         encoding.append(member.key)
         encoding.bytes.append(UInt8(ascii: ":"))
@@ -74,8 +76,31 @@ private struct JSONEncoding {
     bytes.append(UInt8(ascii: close))
   }
 
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    let order = left.utf8.withContiguousStorageIfAvailable { left in
+      right.utf8.withContiguousStorageIfAvailable { right in
+        guard let start = left.baseAddress, let other = right.baseAddress else {
+          return left.count < right.count
+        }
+        let order = memcmp(start, other, min(left.count, right.count))
+        return order == 0 ? left.count < right.count : order < 0
+      }
+    }
+    return (order ?? nil) ?? left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+
   private mutating func append(_ text: String) {
     bytes.append(UInt8(ascii: "\""))
+    let isPlain = text.utf8.withContiguousStorageIfAvailable { utf8 in
+      guard utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5c }) else { return false }
+      bytes.append(contentsOf: utf8)
+      return true
+    }
+    if isPlain != true { appendEscaped(text) }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func appendEscaped(_ text: String) {
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
@@ -85,6 +110,5 @@ private struct JSONEncoding {
       default: bytes.append(byte)
       }
     }
-    bytes.append(UInt8(ascii: "\""))
   }
 }

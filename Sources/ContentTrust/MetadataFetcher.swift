@@ -8,6 +8,7 @@ package protocol MetadataFetcher: Sendable {
   /// All bytes of the file at `path` below the store, components separated by `/`; nil when it is
   /// not there.
   ///
+  /// Names of delegated roles are percent-encoded in it already, names of targets are not.
   /// Throws `limitExceeded` as soon as there are more than `limit` bytes, without reading on.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]?
 }

@@ -3,7 +3,7 @@ package import FoundationEssentials
 
 /// A value inside metadata that knows its place, so that an error can name it.
 package struct MetadataField {
-  let role: RoleName
+  let role: MetadataName
   let path: String
   let value: JSONValue
 
@@ -11,34 +11,35 @@ package struct MetadataField {
     .metadataDamaged(role, "\(path.isEmpty ? "the document" : path) is not \(expected)")
   }
 
-  /// The members of an object, as fields.
-  var members: [String: MetadataField] {
-    get throws {
-      guard case .object(let members) = value else { throw damaged("an object") }
-      return members.reduce(into: [:]) { fields, member in
-        fields[member.key] = MetadataField(
-          role: role, path: path.isEmpty ? member.key : "\(path).\(member.key)",
-          value: member.value)
-      }
+  /// What `read` makes of each member of an object that has at most `limit`.
+  func members<Value>(
+    atMost limit: Int = .max, _ read: (_ key: String, MetadataField) throws -> Value
+  ) throws -> [String: Value] {
+    guard case .object(let members) = value else { throw damaged("an object") }
+    guard members.count <= limit else { throw damaged("an object of at most \(limit) members") }
+    var values: [String: Value] = [:]
+    values.reserveCapacity(members.count)
+    for (key, value) in members { values[key] = try read(key, field(key, value)) }
+    return values
+  }
+
+  /// The elements of an array that has at most `limit`, as fields.
+  func elements(atMost limit: Int) throws -> [MetadataField] {
+    guard case .array(let elements) = value else { throw damaged("an array") }
+    guard elements.count <= limit else { throw damaged("an array of at most \(limit) elements") }
+    return elements.enumerated().map {
+      MetadataField(role: role, path: "\(path)[\($0.offset)]", value: $0.element)
     }
   }
 
-  /// The elements of an array, as fields.
-  var elements: [MetadataField] {
-    get throws {
-      guard case .array(let elements) = value else { throw damaged("an array") }
-      return elements.enumerated().map {
-        MetadataField(role: role, path: "\(path)[\($0.offset)]", value: $0.element)
-      }
-    }
+  private func field(_ key: String, _ value: JSONValue) -> MetadataField {
+    MetadataField(role: role, path: path.isEmpty ? key : "\(path).\(key)", value: value)
   }
 
   /// The member `key` of an object; nil when there is none.
   func optional(_ key: String) throws -> MetadataField? {
     guard case .object(let members) = value else { throw damaged("an object") }
-    return members[key].map {
-      MetadataField(role: role, path: path.isEmpty ? key : "\(path).\(key)", value: $0)
-    }
+    return members[key].map { field(key, $0) }
   }
 
   /// The member `key` of an object, which must be there.
@@ -57,6 +58,13 @@ package struct MetadataField {
       guard case .string(let text) = value else { throw damaged("a string") }
       return text
     }
+  }
+
+  /// A string of at most `limit` bytes.
+  func string(atMost limit: Int) throws -> String {
+    let text = try string
+    guard text.utf8.count <= limit else { throw damaged("a string of at most \(limit) bytes") }
+    return text
   }
 
   var bool: Bool {
@@ -85,13 +93,14 @@ package struct MetadataField {
     }
   }
 
-  /// The SHA-256 among the digests of a `hashes` object.
-  var sha256: Digest {
+  /// The digests of a `hashes` object.
+  var hashes: FileHashes {
     get throws {
-      guard let digest = Digest(hex: try self["sha256"].string) else {
-        throw damaged("an object with a SHA-256 of 64 hexadecimal digits")
+      guard case .object = value else { throw damaged("an object") }
+      guard let hashes = FileHashes(json: value) else {
+        throw damaged("an object with a SHA-256 or SHA-512 in hexadecimal digits")
       }
-      return digest
+      return hashes
     }
   }
 }

@@ -1,43 +1,54 @@
 import ContentModel
 
 /// Metadata as it was fetched: a role with the signatures that stand under it.
-struct SignedMetadata<Signed: Role> {
+struct SignedMetadata<Signed: Role>: Sendable {
   let role: Signed
+  let name: MetadataName
   private let message: [UInt8]
-  private let signatures: [(keyIdentifier: String, bytes: [UInt8])]
+  private let signatures: [Signature]
+
+  private struct Signature {
+    let keyIdentifier: String
+    let bytes: [UInt8]
+  }
 
   /// Reads `bytes`; nothing of it may be relied on before its signatures are checked.
-  init(_ bytes: [UInt8]) throws {
+  init(_ bytes: [UInt8], as name: MetadataName = .top(Signed.type)) throws {
     let document: JSONValue
     do {
-      document = try JSONValue(parsing: bytes)
+      document = try JSONValue(parsing: bytes, limit: Int(clamping: name.limit))
     } catch {
-      throw ContentError.metadataDamaged(Signed.name, "it has \(error)")
+      throw ContentError.metadataDamaged(name, "it has \(error)")
     }
-    let field = MetadataField(role: Signed.name, path: "", value: document)
+    let field = MetadataField(role: name, path: "", value: document)
     let signed = try field["signed"]
-    role = try Signed(signed: MetadataField(role: Signed.name, path: "", value: signed.value))
+    self.name = name
+    role = try Signed(signed: MetadataField(role: name, path: "", value: signed.value))
     message = signed.value.canonical
-    signatures = try field["signatures"].elements.map {
+    signatures = try field["signatures"].elements(atMost: MetadataLimits.signatures).map {
       // A signature that is no hexadecimal text is one that verifies nothing.
-      (try $0["keyid"].string, Hexadecimal.bytes(of: try $0["sig"].string) ?? [])
+      Signature(
+        keyIdentifier: try $0["keyid"].string(atMost: MetadataLimits.identifierLength),
+        bytes: Hexadecimal.bytes(
+          of: try $0["sig"].string(atMost: MetadataLimits.signatureLength)) ?? [])
     }
   }
 
-  /// Checks that as many different keys have signed as `root` demands of the role.
-  func checkSignatures(by root: RootRole) throws {
-    guard let demanded = root.roles[Signed.name] else {
-      throw ContentError.metadataDamaged(.root, "it names no keys for \(Signed.name.rawValue)")
+  /// Checks that as many different keys have signed as `signers` demands.
+  func checkSignatures(by signers: Signers?) throws {
+    guard let signers else {
+      throw ContentError.metadataDamaged(.root, "it names no keys for \(name.text)")
     }
-    var signers: Set<PublicKey> = []
-    for signature in signatures where demanded.identifiers.contains(signature.keyIdentifier) {
+    var signed: Set<PublicKey> = []
+    for signature in signatures
+    where signers.demanded.identifiers.contains(signature.keyIdentifier) {
       // One key under two identifiers, or with two signatures, counts once.
-      guard let key = root.keys[signature.keyIdentifier], !signers.contains(key) else { continue }
-      if try key.verifies(signature.bytes, of: message) { signers.insert(key) }
-      if signers.count >= demanded.threshold { return }
+      guard let key = signers.keys[signature.keyIdentifier], !signed.contains(key) else { continue }
+      if try key.verifies(signature.bytes, of: message) { signed.insert(key) }
+      if signed.count >= signers.demanded.threshold { return }
     }
     throw ContentError.signaturesMissing(
-      Signed.name, found: signers.count, demanded: demanded.threshold, root: root.version)
+      name, found: signed.count, demanded: signers.demanded.threshold, by: signers.demander)
   }
 }
 
@@ -47,6 +58,12 @@ package struct RoleSigner: Sendable {
 
   /// Creates a signer; each key gives one signature.
   package init(keys: [SigningKey]) { self.keys = keys }
+
+  /// The same with `more` keys, those alone that it does not have.
+  package func adding(_ more: [SigningKey]) -> RoleSigner {
+    let known = Set(keys.map(\.publicKey))
+    return RoleSigner(keys: keys + more.filter { !known.contains($0.publicKey) })
+  }
 
   /// The role's metadata as it is published.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }

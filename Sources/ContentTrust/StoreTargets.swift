@@ -190,19 +190,20 @@ package struct StoreListing: Sendable {
     guard let custom = ContentCustom(json: file.custom), custom.productIdentifier == product,
       name == StoreTargetName.package(product, custom.contentIdentifier, custom.version),
       !StoreTargetName.isFileName(custom.contentIdentifier) || custom.contentIdentifier == product,
-      let index = targets.targets[custom.index]
+      let package = targets.signedFile(name, file),
+      let index = targets.targets[custom.index].flatMap({ targets.signedFile(custom.index, $0) })
     else { return nil }
     return ContentOffer(
       productIdentifier: product, contentIdentifier: custom.contentIdentifier,
       version: custom.version, installedSize: custom.installedSize,
-      package: targets.signedFile(name, file), index: targets.signedFile(custom.index, index))
+      package: package, index: index)
   }
 }
 
 extension TrustedTargets {
-  /// The target as it is fetched and checked.
-  package func signedFile(_ name: String, _ file: TargetFile) -> SignedFile {
-    SignedFile(path: path(of: name, file), length: file.length, digest: file.digest)
+  /// The target as it is fetched and checked; nil where no SHA-256 is promised.
+  package func signedFile(_ name: String, _ file: TargetFile) -> SignedFile? {
+    file.digest.map { SignedFile(path: path(of: name, file), length: file.length, digest: $0) }
   }
 
   /// The record of `product`, fetched and checked; blocks.

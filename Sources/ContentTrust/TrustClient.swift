@@ -1,4 +1,5 @@
 import ContentModel
+import Digests
 package import FileIO
 package import FoundationEssentials
 import Synchronization
@@ -11,8 +12,17 @@ package final class TrustClient: Sendable {
   private let folder: TrustFolder
   private let fetcher: any MetadataFetcher
   private let now: @Sendable () -> Date
+  private let watchesClock: Bool
   // Held during all of a refresh, because two would write the same files; nothing else takes it.
-  private let refreshing = Mutex(())
+  private let session = Mutex<Session?>(nil)
+
+  /// What the last refresh has found, so that the next one reads and checks only what is new.
+  private struct Session {
+    var trusted: TrustedMetadata
+    var targets: TrustedTargets
+    /// The one time at which everything of a refresh must be valid.
+    let time: Date
+  }
 
   /// How many roots a refresh follows at most.
   private static let rootSteps = 256
@@ -20,11 +30,15 @@ package final class TrustClient: Sendable {
   private static let snapshotLimit: Int64 = 2 << 20
 
   /// Creates a client that keeps its files in `trustFolder`; `now` is asked once a refresh.
+  ///
+  /// `watchesClock` remembers the time of a refresh there, and refuses a clock that went back.
   package init(
-    trustFolder: Directory, fetcher: any MetadataFetcher, now: @escaping @Sendable () -> Date
+    trustFolder: Directory, fetcher: any MetadataFetcher, watchesClock: Bool = true,
+    now: @escaping @Sendable () -> Date
   ) {
     folder = TrustFolder(trustFolder)
     self.fetcher = fetcher
+    self.watchesClock = watchesClock
     self.now = now
   }
 
@@ -32,35 +46,95 @@ package final class TrustClient: Sendable {
   ///
   /// `initialRoot` is what a first refresh starts from, else it throws `rootMissing`; later ones
   /// start from the root that is kept. What was verified before a failure is kept. A refresh that
-  /// finds nothing new writes nothing but, at most every ten minutes, its own time.
+  /// finds nothing new makes two requests, reads no file and writes nothing but, at most every ten
+  /// minutes, its own time.
   package func refresh(initialRoot: [UInt8]?) throws -> TrustedTargets {
-    try refreshing.withLock { _ in
-      let now = now()
-      try folder.checkClock(now: now)
-      var trusted = try startingRoot(initialRoot)
-      try followRoots(&trusted)
-      try trusted.checkRootExpiry(now: now)
-      try restore(&trusted)
-      try updateTimestamp(&trusted, now)
-      try updateSnapshot(&trusted, now)
-      let targets = try updateTargets(&trusted, now)
-      try folder.recordRefresh(now: now)
-      return TrustedTargets(targets, root: trusted.root, fetcher: fetcher)
+    try session.withLock { session in
+      let earlier = session
+      // A failure leaves on disk what was verified, and here nothing that could differ from it.
+      session = nil
+      let next = try refreshed(earlier, initialRoot)
+      session = next
+      return next.targets
     }
+  }
+
+  private func refreshed(_ earlier: Session?, _ initialRoot: [UInt8]?) throws -> Session {
+    let now = now()
+    if watchesClock { try folder.checkClock(now: now) }
+    var trusted = try earlier?.trusted ?? startingRoot(initialRoot)
+    try followRoots(&trusted)
+    try trusted.checkRootExpiry(now: now)
+    if trusted.timestamp == nil { try restore(&trusted) }
+    try updateTimestamp(&trusted, now)
+    try trusted.checkExpiry(now: now)
+    try updateSnapshot(&trusted, now)
+    let role = try updateTargets(&trusted, now)
+    if watchesClock { try folder.recordRefresh(now: now) }
+    let targets = TrustedTargets(
+      role, root: trusted.root, digest: trusted.targetsDigest, fetcher: fetcher)
+    return Session(trusted: trusted, targets: targets, time: now)
   }
 
   /// The files of the store as they were last trusted, without fetching; nil before a refresh.
   ///
   /// Signatures are checked, expiry is not: this tells what existed, not what is current.
   package func cached() throws -> TrustedTargets? {
-    try refreshing.withLock { _ in
+    try session.withLock { session in
+      if let session { return session.targets }
       guard let root = try folder.metadata(.root), let bytes = try folder.metadata(.targets) else {
         return nil
       }
       let trusted = try trustedRoot(root)
       let targets = try trusted.earlierTargets(bytes)
-      return TrustedTargets(targets, root: trusted.root, fetcher: fetcher)
+      return TrustedTargets(
+        targets, root: trusted.root, digest: try Digest(of: bytes), fetcher: fetcher)
     }
+  }
+
+  // MARK: Delegations
+
+  /// What the store promises of the target `name`, by whoever is trusted for it; blocks.
+  ///
+  /// Searches the targets of the last refresh and then the roles that they delegate to. Throws
+  /// `storeMissing` when nobody promises it; an error of a role that had to be asked ends the
+  /// search. Comes after `refresh`, else `inconsistent`.
+  package func target(_ name: String) throws -> TargetFile {
+    try session.withLock { session in
+      guard var current = session, let top = current.trusted.targets else {
+        throw ContentError(
+          .inconsistent, "A target was looked for before a refresh", remedy: "Report it")
+      }
+      // What roles were found is kept for the next target, also when this one is not there.
+      defer { session = current }
+      var search = TargetSearch(for: name)
+      if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
+      while let step = search.next() {
+        let role = try delegatedRole(step, &current.trusted, current.time)
+        let delegator = Delegator(name: .delegated(step.role), role: role)
+        if let file = try search.ask(delegator) { return file }
+      }
+      throw ContentError.storeMissing("target \(name)")
+    }
+  }
+
+  private func delegatedRole(
+    _ step: TargetSearch.Step, _ trusted: inout TrustedMetadata, _ now: Date
+  ) throws -> TargetsRole {
+    let (name, delegator) = (step.role, step.delegator)
+    if let role = try trusted.trustedRole(name, for: delegator, now: now) { return role }
+    let promise = try trusted.promise(of: name)
+    if let kept = try folder.metadata(.delegated(name)),
+      let role = try? trusted.update(delegated: name, kept, for: delegator, now: now)
+    {
+      return role
+    }
+    let bytes = try fetch(
+      .delegated(name), promise, limit: RoleName.targets.limit,
+      consistent: trusted.root.usesConsistentSnapshots)
+    let role = try trusted.update(delegated: name, bytes, for: delegator, now: now)
+    try folder.replace(.delegated(name), with: bytes)
+    return role
   }
 
   // MARK: Root
@@ -121,6 +195,7 @@ package final class TrustClient: Sendable {
   }
 
   private func updateSnapshot(_ trusted: inout TrustedMetadata, _ now: Date) throws {
+    if trusted.snapshot != nil { return }
     if let kept = try folder.metadata(.snapshot),
       (try? trusted.update(snapshot: kept, now: now)) != nil
     {
@@ -135,6 +210,7 @@ package final class TrustClient: Sendable {
   }
 
   private func updateTargets(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
+    if let targets = trusted.targets { return targets }
     if let kept = try folder.metadata(.targets),
       (try? trusted.update(targets: kept, now: now)) != nil, let targets = trusted.targets
     {
@@ -156,9 +232,9 @@ package final class TrustClient: Sendable {
   // MARK: Fetching
 
   private func fetch(
-    _ role: RoleName, _ promise: MetadataFile, limit: Int64, consistent: Bool
+    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool
   ) throws -> [UInt8] {
-    let path = "metadata/\(consistent ? "\(promise.version)." : "")\(role.fileName)"
+    let path = "metadata/\(consistent ? "\(promise.version)." : "")\(role.encodedFileName)"
     do {
       let limit = min(promise.length ?? limit, role.limit)
       if let bytes = try fetcher.fetch(path, limit: limit) { return bytes }
@@ -172,7 +248,7 @@ package final class TrustClient: Sendable {
   }
 
   /// A file whose length nobody promised.
-  private func fetch(_ role: RoleName, _ path: String) throws -> [UInt8]? {
+  private func fetch(_ role: MetadataName, _ path: String) throws -> [UInt8]? {
     do {
       return try fetcher.fetch(path, limit: role.limit)
     } catch let error as ContentError where error.code == .limitExceeded {

@@ -6,31 +6,31 @@ extension ContentError {
   private static let publisherRemedy =
     "Try again later; if it stays, tell the store's owner, and trust nothing from it until then"
 
-  static func metadataDamaged(_ role: RoleName, _ reason: String) -> ContentError {
+  static func metadataDamaged(_ role: MetadataName, _ reason: String) -> ContentError {
     ContentError(
-      .metadataDamaged, "The \(role.rawValue) metadata is damaged: \(reason)",
+      .metadataDamaged, "The \(role.text) metadata is damaged: \(reason)",
       remedy: publisherRemedy, subject: role.fileName)
   }
 
-  static func metadataTooLong(_ role: RoleName, limit: Int64) -> ContentError {
+  static func metadataTooLong(_ role: MetadataName, limit: Int64) -> ContentError {
     metadataDamaged(role, "it is longer than the \(limit) bytes that are read")
   }
 
   static func signaturesMissing(
-    _ role: RoleName, found: Int, demanded: Int64, root: Int64
+    _ role: MetadataName, found: Int, demanded: Int64, by demander: String
   ) -> ContentError {
     ContentError(
       .signatureInvalid,
-      "The \(role.rawValue) metadata has \(found) valid signatures of the \(demanded) that root "
-        + "version \(root) demands",
+      "The \(role.text) metadata has \(found) valid signatures of the \(demanded) that "
+        + "\(demander) demands",
       remedy: "Check that the store is the one whose root is trusted; if it is, tell its owner",
       subject: role.fileName)
   }
 
-  static func metadataExpired(_ role: RoleName, _ expires: Date, now: Date) -> ContentError {
+  static func metadataExpired(_ role: MetadataName, _ expires: Date, now: Date) -> ContentError {
     ContentError(
       .metadataExpired,
-      "The \(role.rawValue) metadata expired at \(expires.metadataText); it is "
+      "The \(role.text) metadata expired at \(expires.metadataText); it is "
         + now.metadataText,
       remedy:
         "The store's owner runs hostedcontent store refresh; check this system's clock if they did",
@@ -38,23 +38,23 @@ extension ContentError {
   }
 
   static func rolledBack(
-    _ role: RoleName, _ found: Int64, trusted: Int64, in file: RoleName? = nil
+    _ role: MetadataName, _ found: Int64, trusted: Int64, in file: MetadataName? = nil
   ) -> ContentError {
-    let place = file.map { "in the \($0.rawValue) metadata " } ?? ""
+    let place = file.map { "in the \($0.text) metadata " } ?? ""
     return ContentError(
       .metadataRolledBack,
-      "Version \(found) of the \(role.rawValue) metadata \(place)is not version \(trusted) or "
+      "Version \(found) of the \(role.text) metadata \(place)is not version \(trusted) or "
         + "newer, which was trusted before",
       remedy: "Ask the store's owner whether an old copy is being served; nothing old is taken",
       subject: role.fileName)
   }
 
   static func wrongVersion(
-    _ role: RoleName, _ found: Int64, promised: Int64, by promiser: String
+    _ role: MetadataName, _ found: Int64, promised: Int64, by promiser: String
   ) -> ContentError {
     ContentError(
       found < promised ? .metadataRolledBack : .metadataDamaged,
-      "The \(role.rawValue) metadata has version \(found), but \(promiser) promises \(promised)",
+      "The \(role.text) metadata has version \(found), but \(promiser) promises \(promised)",
       remedy: "Ask the store's owner whether files of different publications are being served",
       subject: role.fileName)
   }
@@ -73,14 +73,14 @@ extension ContentError {
 }
 
 /// Checks what was fetched against what was promised of it.
-func check(_ bytes: [UInt8], length: Int64?, digest: Digest?, of file: String) throws {
+func check(_ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String) throws {
   if let length, Int64(bytes.count) != length {
     throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")
   }
-  guard let digest else { return }
-  let found = try Digest(of: bytes)
-  guard found == digest else {
-    throw ContentError.digestMismatch(
-      file, "its SHA-256 is \(found.hex) instead of \(digest.hex)")
+  guard let hashes else { return }
+  var hashing = FileHashing(hashes)
+  try bytes.withUnsafeBytes { try hashing.update($0) }
+  if let difference = try hashing.difference() {
+    throw ContentError.digestMismatch(file, difference)
   }
 }

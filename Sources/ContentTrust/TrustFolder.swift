@@ -9,20 +9,20 @@ struct TrustFolder: Sendable {
 
   init(_ folder: Directory) { self.folder = folder }
 
-  /// The trusted metadata of `role`; nil when there is none or it is longer than it may be.
-  func metadata(_ role: RoleName) throws -> [UInt8]? {
+  /// The trusted metadata `name`; nil when there is none or it is longer than it may be.
+  func metadata(_ name: MetadataName) throws -> [UInt8]? {
     do {
-      return try folder.contents(of: role.fileName, limit: role.limit)
+      return try folder.contents(of: name.encodedFileName, limit: name.limit)
     } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
       return nil
     }
   }
 
-  /// Where the metadata of `role` is kept, for messages.
-  func path(of role: RoleName) -> String { folder.path(of: role.fileName) }
+  /// Where the metadata `name` is kept, for messages.
+  func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
 
-  func replace(_ role: RoleName, with bytes: [UInt8]) throws {
-    try folder.replaceFile(role.fileName, with: bytes)
+  func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
+    try folder.replaceFile(name.encodedFileName, with: bytes)
   }
 
   /// Forgets timestamp and snapshot, durably.
@@ -62,17 +62,6 @@ struct TrustFolder: Sendable {
       return text.flatMap(Date.init(metadataText:))
     } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
       return nil
-    }
-  }
-}
-
-extension RoleName {
-  /// Bytes of metadata of this role that are read at most.
-  package var limit: Int64 {
-    switch self {
-    case .root: 512 << 10
-    case .timestamp: 16 << 10
-    case .snapshot, .targets: 64 << 20
     }
   }
 }

@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 import Digests
 package import FoundationEssentials
 
@@ -17,13 +17,17 @@ package struct TrustedMetadata: Sendable {
   package private(set) var snapshot: SnapshotRole?
   /// The targets that the snapshot promises; nil until they are updated.
   package private(set) var targets: TargetsRole?
+  /// SHA-256 of the targets metadata, by which two moments of a catalogue are told apart.
+  package private(set) var targetsDigest: Digest?
+  /// Roles that targets were delegated to, as whoever was asked first has found them.
+  private var delegated: [String: SignedMetadata<TargetsRole>] = [:]
   /// The snapshot of an earlier timestamp; a newer one must not fall behind it.
   private var earlierSnapshot: SnapshotRole?
 
   /// Starts from a root that is trusted for reasons of its own; it must be signed by its own keys.
   package init(root bytes: [UInt8]) throws {
     let found = try SignedMetadata<RootRole>(bytes)
-    try found.checkSignatures(by: found.role)
+    try found.checkSignatures(by: found.role.signers(of: .root))
     root = found.role
   }
 
@@ -36,8 +40,8 @@ package struct TrustedMetadata: Sendable {
   @discardableResult
   package mutating func update(root bytes: [UInt8]) throws -> Bool {
     let found = try SignedMetadata<RootRole>(bytes)
-    try found.checkSignatures(by: root)
-    try found.checkSignatures(by: found.role)
+    try found.checkSignatures(by: root.signers(of: .root))
+    try found.checkSignatures(by: found.role.signers(of: .root))
     guard found.role.version == root.version + 1 else {
       throw ContentError.wrongVersion(
         .root, found.role.version, promised: root.version + 1, by: "the chain of roots")
@@ -45,13 +49,20 @@ package struct TrustedMetadata: Sendable {
     let withdrawn = [RoleName.timestamp, .snapshot].contains {
       root.publicKeys(of: $0) != found.role.publicKeys(of: $0)
     }
+    // What the keys of an earlier root have signed may be no longer signed by this one's.
     root = found.role
-    if withdrawn { (timestamp, snapshot, targets, earlierSnapshot) = (nil, nil, nil, nil) }
+    withdraw(alsoTimestamp: true, keepingEarlier: !withdrawn)
     return withdrawn
   }
 
   /// Throws `metadataExpired` when the root has; asked once no newer root is there.
   package func checkRootExpiry(now: Date) throws { try Self.checkExpiry(root, now: now) }
+
+  /// Throws `metadataExpired` when the snapshot or the targets, trusted earlier, have meanwhile.
+  package func checkExpiry(now: Date) throws {
+    if let snapshot { try Self.checkExpiry(snapshot, now: now) }
+    if let targets { try Self.checkExpiry(targets, now: now) }
+  }
 
   // MARK: What was trusted before
 
@@ -85,10 +96,15 @@ package struct TrustedMetadata: Sendable {
       }
     }
     try Self.checkExpiry(found, now: now)
+    withdraw(alsoTimestamp: false, keepingEarlier: true)
     timestamp = found
-    earlierSnapshot = snapshot ?? earlierSnapshot
-    (snapshot, targets) = (nil, nil)
     return true
+  }
+
+  private mutating func withdraw(alsoTimestamp: Bool, keepingEarlier: Bool) {
+    earlierSnapshot = keepingEarlier ? snapshot ?? earlierSnapshot : nil
+    if alsoTimestamp { timestamp = nil }
+    (snapshot, targets, targetsDigest, delegated) = (nil, nil, nil, [:])
   }
 
   /// Takes the snapshot that the trusted timestamp promises.
@@ -105,7 +121,7 @@ package struct TrustedMetadata: Sendable {
     }
     try Self.checkExpiry(found, now: now)
     snapshot = found
-    targets = nil
+    (targets, targetsDigest, delegated) = (nil, nil, [:])
   }
 
   /// Takes the targets that the trusted snapshot promises.
@@ -119,28 +135,75 @@ package struct TrustedMetadata: Sendable {
     }
     try Self.checkExpiry(found, now: now)
     targets = found
+    targetsDigest = try promise.hashes?.sha256 ?? Digest(of: bytes)
+    delegated = [:]
   }
 
   /// The targets of an earlier run, for reading what existed then; only signatures are checked.
   package func earlierTargets(_ bytes: [UInt8]) throws -> TargetsRole { try verified(bytes) }
 
+  // MARK: Delegated targets
+
+  /// What the snapshot promises of the role `name` that targets were delegated to.
+  func promise(of name: String) throws -> MetadataFile {
+    guard let snapshot else { throw Self.outOfOrder(.delegated(name)) }
+    guard let promise = snapshot.files[MetadataName.delegated(name).fileName] else {
+      throw ContentError.metadataDamaged(
+        .snapshot, "it promises nothing of \(name), which targets were delegated to")
+    }
+    return promise
+  }
+
+  /// The role `name` as it was taken before, if `delegator` trusts who has signed it.
+  ///
+  /// Nil when it was not taken yet. Asked again for each delegator, since another one may have
+  /// named other keys.
+  func trustedRole(_ name: String, for delegator: Delegator, now: Date) throws -> TargetsRole? {
+    guard let known = delegated[name] else { return nil }
+    try known.checkSignatures(by: delegator.signers(of: name))
+    try Self.checkExpiry(known.role, .delegated(name), now: now)
+    return known.role
+  }
+
+  /// Takes the metadata of the role `name` that `delegator` delegates to.
+  mutating func update(
+    delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date
+  ) throws -> TargetsRole {
+    let promise = try promise(of: name)
+    try Self.check(bytes, promise, .delegated(name))
+    let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
+    try found.checkSignatures(by: delegator.signers(of: name))
+    guard found.role.version == promise.version else {
+      throw ContentError.wrongVersion(
+        .delegated(name), found.role.version, promised: promise.version,
+        by: "the snapshot metadata")
+    }
+    try Self.checkExpiry(found.role, .delegated(name), now: now)
+    delegated[name] = found
+    return found.role
+  }
+
   // MARK: Rules
 
   private func verified<Signed: Role>(_ bytes: [UInt8]) throws -> Signed {
     let found = try SignedMetadata<Signed>(bytes)
-    try found.checkSignatures(by: root)
+    try found.checkSignatures(by: root.signers(of: Signed.type))
     return found.role
   }
 
-  private static func checkExpiry(_ role: some Role, now: Date) throws {
+  private static func checkExpiry<Signed: Role>(
+    _ role: Signed, _ name: MetadataName = .top(Signed.type), now: Date
+  ) throws {
     guard now < role.expires else {
-      throw ContentError.metadataExpired(type(of: role).name, role.expires, now: now)
+      throw ContentError.metadataExpired(name, role.expires, now: now)
     }
   }
 
-  private static func check(_ bytes: [UInt8], _ promise: MetadataFile, _ role: RoleName) throws {
+  private static func check(_ bytes: [UInt8], _ promise: MetadataFile, _ name: MetadataName)
+    throws
+  {
     try ContentTrust.check(
-      bytes, length: promise.length, digest: promise.digest, of: role.fileName)
+      bytes, length: promise.length, hashes: promise.hashes, of: name.fileName)
   }
 
   private static func check(
@@ -156,9 +219,20 @@ package struct TrustedMetadata: Sendable {
     }
   }
 
-  private static func outOfOrder(_ role: RoleName) -> ContentError {
+  private static func outOfOrder(_ role: MetadataName) -> ContentError {
     ContentError(
-      .inconsistent, "The \(role.rawValue) metadata came before the one that promises it",
+      .inconsistent, "The \(role.text) metadata came before the one that promises it",
       remedy: "Report it", subject: role.fileName)
+  }
+}
+
+/// A role that delegates targets, and its name for messages.
+struct Delegator: Sendable {
+  let name: MetadataName
+  let role: TargetsRole
+
+  func signers(of delegated: String) -> Signers? {
+    role.delegations?.signers(
+      of: delegated, demander: "\(name.text) version \(role.version)")
   }
 }

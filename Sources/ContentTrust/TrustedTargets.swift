@@ -9,11 +9,17 @@ package struct TrustedTargets: Sendable {
   package let expires: Date
   /// The files by target name, such as `com.example.book/1.0/content.pkg`.
   package let targets: [String: TargetFile]
-  private let usesConsistentSnapshots: Bool
+  /// SHA-256 of the targets metadata: the same as long as the files are; nil when nobody said.
+  package let digest: Digest?
+  /// Whether names carry the digest, which is part of where a file lies.
+  package let usesConsistentSnapshots: Bool
   private let fetcher: any MetadataFetcher
 
   /// Takes targets that were verified by `root`.
-  package init(_ role: TargetsRole, root: RootRole, fetcher: any MetadataFetcher) {
+  package init(
+    _ role: TargetsRole, root: RootRole, digest: Digest? = nil, fetcher: any MetadataFetcher
+  ) {
+    self.digest = digest
     version = role.version
     expires = role.expires
     targets = role.targets
@@ -23,14 +29,16 @@ package struct TrustedTargets: Sendable {
 
   /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
   package func path(of name: String, _ file: TargetFile) -> String {
-    usesConsistentSnapshots ? Self.consistentPath(of: name, file.digest) : "targets/\(name)"
+    "targets/\(Self.path(of: name, file, consistent: usesConsistentSnapshots))"
   }
 
-  /// Where a store with consistent snapshots keeps the target `name`.
-  package static func consistentPath(of name: String, _ digest: Digest) -> String {
+  /// The path of the target `name` below a store's targets, its digest before its last component
+  /// where names carry it.
+  package static func path(of name: String, _ file: TargetFile, consistent: Bool) -> String {
+    guard consistent else { return name }
     var components = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    components.append("\(digest.hex).\(components.removeLast())")
-    return "targets/\(components.joined(separator: "/"))"
+    components.append("\(file.hashes.prefix).\(components.removeLast())")
+    return components.joined(separator: "/")
   }
 
   /// All bytes of a small target, verified; blocks while they are fetched.
@@ -52,7 +60,7 @@ package struct TrustedTargets: Sendable {
       throw ContentError.digestMismatch(name, "it has more than \(file.length) bytes")
     }
     guard let bytes else { throw ContentError.storeMissing(path) }
-    try check(bytes, length: file.length, digest: file.digest, of: name)
+    try check(bytes, length: file.length, hashes: file.hashes, of: name)
     return bytes
   }
 }

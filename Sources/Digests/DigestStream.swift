@@ -9,8 +9,18 @@ package struct DigestStream: ~Copyable {
   package enum Algorithm: Sendable {
     /// SHA-256, for everything of ours.
     case sha256
+    /// SHA-512, for others' metadata that promises it.
+    case sha512
     /// SHA-1, only because xar's table of contents is read with nothing better.
     case sha1
+
+    fileprivate var type: OpaquePointer? {
+      switch self {
+      case .sha256: EVP_sha256()
+      case .sha512: EVP_sha512()
+      case .sha1: EVP_sha1()
+      }
+    }
   }
 
   // Nil only when there is no memory; the first use then throws, since a throwing initialiser of a
@@ -29,8 +39,7 @@ package struct DigestStream: ~Copyable {
 
   private mutating func start() throws {
     guard !isStarted else { return }
-    let type = algorithm == .sha256 ? EVP_sha256() : EVP_sha1()
-    guard context != nil, EVP_DigestInit_ex2(context, type, nil) == 1 else {
+    guard context != nil, EVP_DigestInit_ex2(context, algorithm.type, nil) == 1 else {
       throw Self.failure("EVP_DigestInit_ex2")
     }
     isStarted = true

@@ -9,6 +9,7 @@ package final class Catalogue: Sendable {
   private let client: TrustClient
   private let initialRoot: @Sendable () throws -> [UInt8]?
   private let records = RecordCache()
+  private let listings = ListingCache()
 
   /// Creates a catalogue; `initialRoot` is asked for what the first refresh of a library starts from.
   package init(
@@ -30,12 +31,16 @@ package final class Catalogue: Sendable {
 
   /// Fetches what is new and returns the catalogue as it is now; errors are those of `TrustClient`.
   package func refresh() throws -> CatalogueSnapshot {
-    CatalogueSnapshot(try client.refresh(initialRoot: initialRoot()), records)
+    snapshot(try client.refresh(initialRoot: initialRoot()))
   }
 
   /// The catalogue as it was last refreshed, without fetching it; nil before the first refresh.
   package func cached() throws -> CatalogueSnapshot? {
-    try client.cached().map { CatalogueSnapshot($0, records) }
+    try client.cached().map { snapshot($0) }
+  }
+
+  private func snapshot(_ targets: TrustedTargets) -> CatalogueSnapshot {
+    CatalogueSnapshot(targets, listings.listing(of: targets), records)
   }
 }
 
@@ -45,9 +50,9 @@ package struct CatalogueSnapshot: Sendable {
   private let listing: StoreListing
   private let records: RecordCache
 
-  fileprivate init(_ targets: TrustedTargets, _ records: RecordCache) {
+  fileprivate init(_ targets: TrustedTargets, _ listing: StoreListing, _ records: RecordCache) {
     self.targets = targets
-    listing = StoreListing(targets)
+    self.listing = listing
     self.records = records
   }
 
@@ -104,6 +109,32 @@ extension Product {
     self.init(
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
       price: record.price, currency: record.currency, contents: contents)
+  }
+}
+
+/// The listing of the last targets, so that a refresh which finds nothing new makes none.
+private final class ListingCache: Sendable {
+  private struct Known {
+    let digest: Digest
+    let usesConsistentSnapshots: Bool
+    let listing: StoreListing
+  }
+
+  private let last = Mutex<Known?>(nil)
+
+  func listing(of targets: TrustedTargets) -> StoreListing {
+    if let known = last.withLock({ $0 }), known.digest == targets.digest,
+      known.usesConsistentSnapshots == targets.usesConsistentSnapshots
+    {
+      return known.listing
+    }
+    let listing = StoreListing(targets)
+    if let digest = targets.digest {
+      let known = Known(
+        digest: digest, usesConsistentSnapshots: targets.usesConsistentSnapshots, listing: listing)
+      last.withLock { $0 = known }
+    }
+    return listing
   }
 }
 

@@ -10,6 +10,7 @@ final class CatalogueStoreService: StoreService {
   private let catalogue: Catalogue
   private let grants: GrantsFile
   private let clock: EngineClock
+  private let receiptKey: ReceiptSigningKey?
   // The catalogue blocks while it reads; that must not hold up a thread of the task pool.
   private let serial = DispatchQueue(label: "hostedcontent.catalogue")
 
@@ -20,6 +21,7 @@ final class CatalogueStoreService: StoreService {
       of: store, trustedRoot: configuration.trustedRoot,
       trustFolder: try libraryFolder.createDirectory("trust"), now: configuration.clock.now)
     clock = configuration.clock
+    receiptKey = configuration.receiptKey
     grants = try Self.grantsFile(configuration, libraryFolder)
   }
 
@@ -52,12 +54,41 @@ final class CatalogueStoreService: StoreService {
           transactionIdentifier: transaction, date: self.clock.now().timeIntervalSince1970,
           payment: payment)
       }
-      return .purchased(grant, contents: product.contents)
+      let owned = try self.receiptKey == nil ? [] : self.grants.grants(account: grant.account)
+      return .purchased(
+        try self.signed(grant, among: owned, product), contents: product.contents)
     }
   }
 
   func grants(account: String?) async throws -> [Grant] {
-    try await onSerial { try self.grants.grants(account: account) }
+    try await onSerial {
+      let grants = try self.grants.grants(account: account)
+      guard self.receiptKey != nil, !grants.isEmpty else { return grants }
+      let catalogue = try self.catalogue.cached()
+      return try grants.map { grant in
+        try self.signed(
+          grant, among: grants, try? catalogue?.product(grant.payment.productIdentifier))
+      }
+    }
+  }
+
+  /// `grant` with a receipt, if there is a key; `owned` are all grants of the account, oldest first.
+  ///
+  /// Receipts are not remembered but signed when they are asked for, so that a new key counts at once.
+  private func signed(_ grant: Grant, among owned: [Grant], _ product: Product?) throws -> Grant {
+    guard let receiptKey else { return grant }
+    let first = owned.first { $0.payment.productIdentifier == grant.payment.productIdentifier }
+    let receipt = Receipt(
+      transactionIdentifier: grant.transactionIdentifier,
+      originalTransactionIdentifier: first?.transactionIdentifier,
+      productIdentifier: grant.payment.productIdentifier,
+      contentVersion: product?.contents.first?.version, accountToken: grant.account,
+      quantity: grant.payment.quantity, purchaseDate: Date(timeIntervalSince1970: grant.date),
+      originalPurchaseDate: first.map { Date(timeIntervalSince1970: $0.date) },
+      signedDate: clock.now())
+    return Grant(
+      transactionIdentifier: grant.transactionIdentifier, date: grant.date,
+      payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
   private func onSerial<Value: Sendable>(
@@ -67,4 +98,9 @@ final class CatalogueStoreService: StoreService {
       serial.async { continuation.resume(with: Result(catching: body)) }
     }
   }
+}
+
+extension Grant {
+  /// Whose it is; nil for the library's own account.
+  fileprivate var account: String? { payment.applicationUsername }
 }

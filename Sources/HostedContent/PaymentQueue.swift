@@ -41,13 +41,15 @@ public final class PaymentQueue: Sendable {
     store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse)
-    service =
+    let seller =
       try configuration.service
       ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
+    service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0)
+    }
     engine = Engine(
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),

@@ -21,6 +21,13 @@ extension PaymentQueue {
     public var service: (any StoreService)?
     /// Where grants are remembered; nil for `grants.json` in the library.
     public var grantsFile: URL?
+    /// What the built-in seller signs receipts with; nil for no receipts.
+    public var receiptKey: ReceiptSigningKey?
+    /// Whose receipts are believed; nil for those of `receiptKey`.
+    ///
+    /// With either, every purchase must come with a receipt that it verifies; a purchase without one
+    /// fails. With neither, what a seller's receipts say is the service's own business.
+    public var receiptVerifier: ReceiptVerifier?
     /// How many downloads are worked on at once, 1 to 32.
     public var maximumActiveDownloads = 3
     /// A serial queue on which observers are called; nil for one of the queue's own.
@@ -33,6 +40,18 @@ extension PaymentQueue {
     public init(library: URL, store: StoreLocation) {
       self.library = library
       self.store = store
+    }
+
+    /// `service`, with its receipts verified if anything here says how.
+    func checkingReceipts(
+      of service: any StoreService, report: @escaping @Sendable (ContentError) -> Void
+    ) -> any StoreService {
+      // A service of somebody else's is not known to sign with the key that is meant for ours.
+      let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
+      guard let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:)) else {
+        return service
+      }
+      return ReceiptGate(service: service, verifier: verifier, clock: clock, report: report)
     }
   }
 }

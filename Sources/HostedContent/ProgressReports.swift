@@ -25,7 +25,7 @@ struct ProgressReports {
       let before = last[id] ?? DownloadProgress(fraction: 0, timeRemaining: -1)
       var progress = before
       if let work = board.work {
-        var meter = known ?? ProgressMeter(work, at: instant)
+        var meter = known ?? ProgressMeter(work)
         progress = meter.advance(to: work, at: instant)
         meters[id] = meter
       }

@@ -8,8 +8,8 @@ enum CommandTable {
   static let commands: [Command] = [
     PackageCommand.command, InspectCommand.command, ValidateCommand.command, UnpackCommand.command,
     StoreInitCommand.command, StorePublishCommand.command, StoreAddCommand.command,
-    StoreListCommand.command, StoreRefreshCommand.command, ServeCommand.command,
-    ProductsCommand.command,
+    StoreListCommand.command, StoreRetireCommand.command, StoreRefreshCommand.command,
+    StoreRotateCommand.command, ServeCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
     PinCommand.command, CollectCommand.command, AppUpdateCommand.command,

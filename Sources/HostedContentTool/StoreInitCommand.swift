@@ -4,27 +4,22 @@ import ContentStore
 enum StoreInitCommand {
   static let command = Command(
     name: "store init", summary: "Makes a store: its keys and an empty signed catalogue.",
-    operands: "STORE", operandCount: 1...1, options: [], example: "hostedcontent store init store",
-    run: run)
+    operands: "STORE", operandCount: 1...1,
+    options: StoreKeyArguments.options + StoreKeyArguments.plan,
+    example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    _ = try StoreFolder.create(at: path)
-    console.print("\(path): an empty store; its keys are in \(path).keys, keep them to yourself")
-    return .done
-  }
-}
-
-/// `store refresh`: signatures that are valid for longer.
-enum StoreRefreshCommand {
-  static let command = Command(
-    name: "store refresh", summary: "Renews metadata before it expires.", operands: "STORE",
-    operandCount: 1...1, options: [], example: "hostedcontent store refresh store", run: run)
-
-  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let path = arguments.operands[0]
-    try StoreFolder.open(at: path).refresh()
-    console.print("\(path): renewed")
+    let keys = try arguments.storeKeys()
+    _ = try StoreFolder.create(at: path, keys: keys, plan: arguments.keyPlan(for: command.name))
+    let folder = keys.folder ?? "\(path).keys"
+    let root = keys.rootFolder ?? "\(folder)/root"
+    console.print("\(path): an empty store; its keys are in \(folder), keep them to yourself")
+    console.print(
+      """
+      The root key is in \(root). Make a copy, and carry both away from this machine: publishing
+      needs it never, only store rotate does, and store refresh in nine years (--root-keys FOLDER).
+      """)
     return .done
   }
 }

@@ -5,7 +5,8 @@ import ContentStore
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
-    operands: "STORE FILE.pkg…", operandCount: 2...Int.max, options: details,
+    operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
+    options: details + StoreKeyArguments.options,
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
@@ -21,7 +22,7 @@ enum StorePublishCommand {
   ]
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let store = try StoreFolder.open(at: arguments.operands[0])
+    let store = try arguments.openedStore()
     let published = try store.publish(
       Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name))
     for version in published {

@@ -24,6 +24,11 @@ struct HostilePieceTests {
     let lasting: ContentError.Code?
     let misdeed: Misdeed
 
+    /// Only for silence it is right to give up soon.
+    func change(_ configuration: inout HTTPConfiguration) {
+      if lasting == .transferStalled { configuration.stallTimeout = 0.3 }
+    }
+
     init(_ name: String, _ lasting: ContentError.Code?, _ misdeed: @escaping Misdeed) {
       testDescription = name
       self.lasting = lasting
@@ -118,8 +123,11 @@ struct HostilePieceTests {
   ]
 
   /// Pieces from the second on, so that a range must be asked for.
-  private func fetch(_ file: SampleFile, from server: ScriptedServer) throws -> Sink {
-    let source = try HTTPPieceSource(at: server.url())
+  private func fetch(
+    _ file: SampleFile, from server: ScriptedServer,
+    change: (inout HTTPConfiguration) -> Void = { _ in }
+  ) throws -> Sink {
+    let source = try HTTPPieceSource(at: server.url(), change: change)
     let sink = Sink(for: file)
     let wanted = Array(file.pieces.dropFirst(2))
     try source.fetch(wanted, of: file.signed, ticket: TransferTicket(), deliver: sink.take)
@@ -133,7 +141,7 @@ struct HostilePieceTests {
       let right = ScriptedServer.Answer.file(file.bytes, request)
       return request.number == 1 ? fault.misdeed(request, file, right) : right
     }
-    let sink = try fetch(file, from: server)
+    let sink = try fetch(file, from: server, change: fault.change)
     let start = Int(file.pieces[2].offset)
     #expect(sink.bytes[start...] == file.bytes[start...])
     #expect(sink.delivered.sorted() == file.pieces.dropFirst(2).map(\.offset))
@@ -145,7 +153,7 @@ struct HostilePieceTests {
     let server = try ScriptedServer { request in
       fault.misdeed(request, file, .file(file.bytes, request))
     }
-    let found = code { _ = try fetch(file, from: server) }
+    let found = code { _ = try fetch(file, from: server, change: fault.change) }
     #expect(found == fault.lasting)
     #expect(server.requests.count <= 40)
   }
@@ -158,6 +166,7 @@ struct HostilePieceTests {
     }
     let good = try ScriptedServer { .file(file.bytes, $0) }
     let source = try HTTPPieceSource(at: bad.url(), good.url()) {
+      fault.change(&$0)
       // A long wait for the bad one would be seen.
       $0.retry.firstDelay = 30
       $0.retry.longestDelay = 30

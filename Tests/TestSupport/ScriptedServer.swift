@@ -89,39 +89,36 @@ package final class ScriptedServer: Sendable {
 
   /// The port on 127.0.0.1.
   package let port: Int
-  private let listener: Int32
+  private let sockets = Sockets()
   private let state = Mutex(State())
   private let answer: @Sendable (Request) -> Answer
 
   private struct State {
     var requests: [Request] = []
-    var connections: [Int32] = []
     var accepted = 0
-    var isClosed = false
   }
 
   /// Starts a server; `answer` is called on the connection's thread.
   package init(_ answer: @escaping @Sendable (Request) -> Answer) throws {
     self.answer = answer
-    (listener, port) = try Loopback.listen()
-    let listener = listener
+    let (listener, port) = try Loopback.listen()
+    self.port = port
+    let sockets = sockets
+    sockets.add(listener)
     // The threads hold the server only while they answer, so that it can end.
     Thread.detachNewThread { [weak self] in
       while true {
         let connection = accept(listener, nil, nil)
-        guard connection >= 0, let self else { break }
+        guard connection >= 0 else { break }
+        sockets.add(connection)
+        guard let self else { break }
         self.begin(connection)
       }
-      close(listener)
+      sockets.close(listener)
     }
   }
 
-  deinit {
-    shutdown(listener, Int32(SHUT_RDWR))
-    state.withLock { state in
-      for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
-    }
-  }
+  deinit { sockets.shutDown() }
 
   /// The requests so far.
   package var requests: [Request] { state.withLock { $0.requests } }
@@ -131,21 +128,15 @@ package final class ScriptedServer: Sendable {
 
   private func begin(_ connection: Int32) {
     let number = state.withLock { state in
-      state.connections.append(connection)
       state.accepted += 1
       return state.accepted
     }
-    Thread.detachNewThread { [weak self] in
+    Thread.detachNewThread { [weak self, sockets] in
       while let head = Loopback.readHead(connection), self?.reply(head, number, connection) == true
       {
       }
-      self?.forget(connection)
-      close(connection)
+      sockets.close(connection)
     }
-  }
-
-  private func forget(_ connection: Int32) {
-    state.withLock { $0.connections.removeAll { $0 == connection } }
   }
 
   /// Answers one request; false when the connection ends.
@@ -167,6 +158,33 @@ package final class ScriptedServer: Sendable {
       return false
     // Reads until the client or the server's end closes the connection.
     case .hang: return Loopback.readHead(socket) != nil && false
+    }
+  }
+}
+
+/// Open sockets; none is shut down after it was closed, when its number may be another's.
+private final class Sockets: Sendable {
+  private let state = Mutex<(open: Set<Int32>, isShutDown: Bool)>(([], false))
+
+  func add(_ socket: Int32) {
+    state.withLock { state in
+      state.open.insert(socket)
+      if state.isShutDown { shutdown(socket, Int32(SHUT_RDWR)) }
+    }
+  }
+
+  func close(_ socket: Int32) {
+    state.withLock { state in
+      state.open.remove(socket)
+      Glibc.close(socket)
+    }
+  }
+
+  /// Ends every wait on any of them, now and later.
+  func shutDown() {
+    state.withLock { state in
+      state.isShutDown = true
+      for socket in state.open { shutdown(socket, Int32(SHUT_RDWR)) }
     }
   }
 }

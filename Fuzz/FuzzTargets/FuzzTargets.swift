@@ -1,0 +1,82 @@
+import ContentModel
+import ContentTrust
+import FoundationEssentials
+
+/// What is fuzzed: each takes any bytes, and must neither crash nor break what it promises.
+///
+/// `Scripts/fuzz` runs them under libFuzzer, the tests run them over the files of `Fuzz/corpus`.
+package enum FuzzTarget: String, CaseIterable, Sendable {
+  /// JSON, its canonical form, and the metadata of each role.
+  case metadata
+  /// Receipts in compact form.
+  case receipt
+
+  /// Feeds `bytes` in; a promise that is broken is returned as a sentence.
+  package func feed(_ bytes: [UInt8]) -> String? {
+    switch self {
+    case .metadata: Self.metadata(bytes)
+    case .receipt: Self.receipt(bytes)
+    }
+  }
+
+  private static func metadata(_ bytes: [UInt8]) -> String? {
+    guard let value = try? JSONValue(parsing: bytes) else {
+      return accepts(bytes) ? "Metadata was taken that is no JSON" : nil
+    }
+    guard (try? JSONValue(parsing: value.encoded)) == value else {
+      return "What was written is not what was read"
+    }
+    guard let pattern = value.string else {
+      _ = accepts(bytes)
+      return nil
+    }
+    // Every text is also a name, a pattern and a point in time.
+    let encoded = PercentEncoding.path(pattern)
+    _ = PathPattern(pattern).matches(pattern)
+    _ = Date(metadataText: pattern)
+    return encoded.utf8.allSatisfy { $0 < 128 } ? nil : "\(encoded) is not encoded"
+  }
+
+  /// Whether any role takes `bytes`; those of roles that others promise are read but unsigned.
+  private static func accepts(_ bytes: [UInt8]) -> Bool {
+    guard var trusted = try? TrustedMetadata(root: knownRoot) else { return false }
+    let root = try? TrustedMetadata(root: bytes)
+    let timestamp = try? trusted.update(timestamp: bytes, now: .distantPast)
+    let snapshot: Void? = try? trusted.restore(snapshot: bytes)
+    let targets = try? trusted.earlierTargets(bytes)
+    return root != nil || timestamp != nil || snapshot != nil || targets != nil
+  }
+
+  private static func receipt(_ bytes: [UInt8]) -> String? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let decoded = Base64URL.bytes(of: text), Base64URL.text(of: decoded) != text {
+      return "Two texts spell the same bytes"
+    }
+    guard let signature = try? JSONWebSignature(text) else { return nil }
+    for key in verificationKeys where (try? signature.claims(verifiedBy: key)) != nil {
+      return known.contains(text) ? nil : "A receipt was taken that nobody has signed"
+    }
+    return nil
+  }
+
+  // Known keys, whose secret halves are no secret, so that a corpus can hold what they have signed.
+  private static let signingKey = try? SigningKey(seed: [UInt8](1...32))
+  private static let verificationKeys: [PublicKey] =
+    [signingKey?.publicKey, (try? SigningKey.generate(.ecdsaP256))?.publicKey].compactMap { $0 }
+
+  /// A root whose one key is known.
+  package static let knownRoot: [UInt8] = {
+    guard let key = signingKey else { return [] }
+    let expires = Date(timeIntervalSince1970: 4_000_000_000)
+    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = key.publicKey }
+    let root = try? RootRole(version: 1, expires: expires, keys: keys)
+    return (try? root.map { try RoleSigner(keys: [key]).sign($0) }) ?? []
+  }()
+
+  /// The one receipt that is rightly signed; Ed25519 signs the same bytes in the same way.
+  package static let known: Set<String> = {
+    guard let key = signingKey else { return [] }
+    let claims = JSONValue.object(["transactionIdentifier": .string("T")])
+    return Set([try? JSONWebSignature.sign(claims, as: "receipt+jwt", with: key)].compactMap { $0 })
+  }()
+}

@@ -1,0 +1,42 @@
+import ContentModel
+import ContentTrust
+
+/// The highest version that was retired of each content, kept with its product's record.
+///
+/// The number of a retired version stays taken, since it may be installed somewhere.
+struct RetiredVersions {
+  private static let key = "retiredVersions"
+  private let highest: [String: ContentVersion]
+
+  /// Reads what the records of all products say.
+  init(_ files: [String: TargetFile]) {
+    var highest: [String: ContentVersion] = [:]
+    for file in files.values {
+      guard case .object(let versions) = file.custom?[Self.key] else { continue }
+      for (content, version) in versions {
+        highest[content] = version.string.flatMap { try? ContentVersion($0) }
+      }
+    }
+    self.highest = highest
+  }
+
+  /// The highest version of `content` that was retired; nil for none.
+  func highest(of content: ProductIdentifier) -> ContentVersion? { highest[content.rawValue] }
+
+  /// Notes in the promise of the record of `product` that `version` of `content` was retired.
+  static func remember(
+    _ version: ContentVersion, of content: ProductIdentifier, _ product: ProductIdentifier,
+    in files: inout [String: TargetFile]
+  ) {
+    let name = StoreTargetName.record(product)
+    guard let file = files[name], let digest = file.digest else { return }
+    var (members, versions): ([String: JSONValue], [String: JSONValue]) = ([:], [:])
+    if case .object(let known) = file.custom { members = known }
+    if case .object(let known) = members[key] { versions = known }
+    let earlier = versions[content.rawValue]?.string.flatMap { try? ContentVersion($0) }
+    if let earlier, earlier > version { return }
+    versions[content.rawValue] = .string(version.rawValue)
+    members[key] = .object(versions)
+    files[name] = TargetFile(length: file.length, digest: digest, custom: .object(members))
+  }
+}

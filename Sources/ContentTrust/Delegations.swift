@@ -1,0 +1,168 @@
+import ContentModel
+import Digests
+
+/// To whom a targets role delegates which targets.
+struct Delegations: Sendable {
+  let keys: KeyList
+  /// As it was read, with members that we do not know.
+  let json: JSONValue
+  private let kind: Kind
+
+  private enum Kind: Sendable {
+    /// In the order in which they are asked.
+    case listed([DelegatedRole])
+    case hashBins(HashBins)
+  }
+
+  /// Reads a `delegations` object.
+  init(_ field: MetadataField) throws {
+    json = field.value
+    keys = try KeyList(field["keys"])
+    let (roles, bins) = (try field.optional("roles"), try field.optional("succinct_roles"))
+    switch (roles, bins) {
+    case (let roles?, nil): kind = .listed(try Self.listed(roles))
+    case (nil, let bins?): kind = .hashBins(try HashBins(bins))
+    default:
+      throw ContentError.metadataDamaged(
+        field.role, "\(field.path) has not exactly one of roles and succinct_roles")
+    }
+  }
+
+  private static func listed(_ field: MetadataField) throws -> [DelegatedRole] {
+    let roles = try field.elements(atMost: MetadataLimits.delegations).map(DelegatedRole.init)
+    var names: Set<String> = []
+    for role in roles where !names.insert(role.name).inserted {
+      throw ContentError.metadataDamaged(
+        field.role, "\(field.path) names the role \(role.name.prefix(100)) twice")
+    }
+    return roles
+  }
+
+  /// Who is asked for `target`, in order; after a terminating role nobody else is.
+  func roles(for target: String) throws -> [DelegatedRole] {
+    let digest = try Digest(of: Array(target.utf8))
+    switch kind {
+    case .listed(let roles):
+      var asked: [DelegatedRole] = []
+      for role in roles where role.isTrusted(for: target, digest) {
+        asked.append(role)
+        if role.isTerminating { break }
+      }
+      return asked
+    case .hashBins(let bins): return [bins.role(for: digest)]
+    }
+  }
+
+  /// Whose signatures make the metadata of `role` trusted; nil when it is not delegated to here.
+  func signers(of role: String, demander: String) -> Signers? {
+    let found: RoleKeys? =
+      switch kind {
+      case .listed(let roles): roles.first { $0.name == role }?.keys
+      case .hashBins(let bins): bins.contains(role) ? bins.keys : nil
+      }
+    return found.map { Signers(keys, $0, demander: demander) }
+  }
+}
+
+/// A role that targets are delegated to, and which.
+struct DelegatedRole: Sendable {
+  let name: String
+  let keys: RoleKeys
+  /// Whether nobody behind it in the list is asked for a target that it is trusted for.
+  let isTerminating: Bool
+  private let scope: Scope
+
+  private enum Scope: Sendable {
+    case patterns([PathPattern])
+    /// Hexadecimal digits that the SHA-256 of a target's name begins with.
+    case hashPrefixes([String])
+    case bin
+  }
+
+  init(_ field: MetadataField) throws {
+    name = try field["name"].string(atMost: MetadataLimits.identifierLength)
+    let encodedLength = PercentEncoding.component(name).utf8.count
+    guard !name.isEmpty, encodedLength <= MetadataLimits.identifierLength,
+      RoleName(rawValue: name) == nil, name != ".", name != ".."
+    else {
+      throw ContentError.metadataDamaged(
+        field.role, "\(field.path).name “\(name.prefix(100))” cannot be the name of a role")
+    }
+    keys = try RoleKeys(field)
+    isTerminating = try field["terminating"].bool
+    scope = try Self.scope(field)
+  }
+
+  /// A bin, whose number says what it is trusted for.
+  init(bin name: String, keys: RoleKeys) {
+    self.name = name
+    self.keys = keys
+    isTerminating = false
+    scope = .bin
+  }
+
+  private static func scope(_ field: MetadataField) throws -> Scope {
+    let (paths, prefixes) = (
+      try field.optional("paths"), try field.optional("path_hash_prefixes")
+    )
+    switch (paths, prefixes) {
+    case (let paths?, nil):
+      let texts = try paths.elements(atMost: MetadataLimits.patterns)
+        .map { try $0.string(atMost: MetadataLimits.nameLength) }
+      return .patterns(texts.map(PathPattern.init))
+    case (nil, let prefixes?):
+      return .hashPrefixes(
+        try prefixes.elements(atMost: MetadataLimits.patterns).map { try $0.string(atMost: 64) })
+    default:
+      throw ContentError.metadataDamaged(
+        field.role, "\(field.path) has not exactly one of paths and path_hash_prefixes")
+    }
+  }
+
+  /// Whether the role may say what `target` is, whose name has the SHA-256 `digest`.
+  func isTrusted(for target: String, _ digest: Digest) -> Bool {
+    switch scope {
+    case .patterns(let patterns): patterns.contains { $0.matches(target) }
+    case .hashPrefixes(let prefixes): prefixes.contains { digest.hex.hasPrefix($0) }
+    case .bin: true
+    }
+  }
+}
+
+/// Many roles of one kind, each for the targets whose names have hashes in its range (TAP 15).
+struct HashBins: Sendable {
+  let keys: RoleKeys
+  private let bits: Int64
+  private let prefix: String
+
+  init(_ field: MetadataField) throws {
+    keys = try RoleKeys(field)
+    bits = try field["bit_length"].integer(atLeast: 1)
+    prefix = try field["name_prefix"].string(atMost: MetadataLimits.identifierLength)
+    guard bits <= 32,
+      PercentEncoding.component(prefix).utf8.count + 9 <= MetadataLimits.identifierLength
+    else {
+      throw ContentError.metadataDamaged(
+        field.role, "\(field.path) has more than 32 bits or a prefix that is too long")
+    }
+  }
+
+  /// The bin of a target whose name has the SHA-256 `digest`.
+  func role(for digest: Digest) -> DelegatedRole {
+    let start = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    return DelegatedRole(bin: name(of: start >> UInt64(32 - bits)), keys: keys)
+  }
+
+  private var digits: Int { String((UInt64(1) << UInt64(bits)) - 1, radix: 16).utf8.count }
+
+  private func name(of bin: UInt64) -> String {
+    let number = String(bin, radix: 16)
+    return "\(prefix)-\(String(repeating: "0", count: digits - number.utf8.count))\(number)"
+  }
+
+  func contains(_ name: String) -> Bool {
+    guard name.hasPrefix("\(prefix)-") else { return false }
+    guard let bin = UInt64(name.dropFirst(prefix.count + 1), radix: 16) else { return false }
+    return bin < (UInt64(1) << UInt64(bits)) && self.name(of: bin) == name
+  }
+}

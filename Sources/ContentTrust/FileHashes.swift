@@ -1,0 +1,67 @@
+package import ContentModel
+import Digests
+
+/// The digests that metadata promises of a file: one at least of those that are computed here.
+package struct FileHashes: Hashable, Sendable {
+  /// SHA-256, where it is promised.
+  package let sha256: Digest?
+  /// The 64 bytes of SHA-512, where it is promised.
+  package let sha512: [UInt8]?
+
+  /// Promises a SHA-256.
+  package init(sha256: Digest) {
+    self.sha256 = sha256
+    sha512 = nil
+  }
+
+  /// Reads a `hashes` object; other algorithms are passed over.
+  ///
+  /// Nil when it has no digest of ours, or one that is not spelled right.
+  init?(json: JSONValue) {
+    let (short, long) = (json["sha256"], json["sha512"])
+    guard short != nil || long != nil else { return nil }
+    sha256 = short?.string.flatMap { Digest(hex: $0) }
+    sha512 = long?.string.flatMap(Hexadecimal.bytes(of:)).flatMap { $0.count == 64 ? $0 : nil }
+    guard (sha256 != nil) == (short != nil), (sha512 != nil) == (long != nil) else { return nil }
+  }
+
+  /// The `hashes` object.
+  var json: JSONValue {
+    var members: [String: JSONValue] = [:]
+    members["sha256"] = sha256.map { .string($0.hex) }
+    members["sha512"] = sha512.map { .string(Hexadecimal.text(of: $0)) }
+    return .object(members)
+  }
+
+  /// The digits that stand before a file's name in a store with consistent snapshots.
+  package var prefix: String { sha256?.hex ?? Hexadecimal.text(of: sha512 ?? []) }
+}
+
+/// Checks a file's digests as its bytes arrive.
+package struct FileHashing: ~Copyable {
+  private let promised: FileHashes
+  private var short = DigestStream()
+  private var long = DigestStream(.sha512)
+
+  /// Creates a check against `promised`.
+  package init(_ promised: FileHashes) { self.promised = promised }
+
+  /// Adds bytes.
+  package mutating func update(_ bytes: UnsafeRawBufferPointer) throws {
+    if promised.sha256 != nil { try short.update(bytes) }
+    if promised.sha512 != nil { try long.update(bytes) }
+  }
+
+  /// What differs from the promise, as words that end a sentence; nil when nothing does.
+  package mutating func difference() throws -> String? {
+    if let wanted = promised.sha256 {
+      let found = try short.finish()
+      if found != wanted { return "its SHA-256 is \(found.hex) instead of \(wanted.hex)" }
+    }
+    if let wanted = promised.sha512 {
+      let found = try long.finishBytes()
+      if found != wanted { return "its SHA-512 is another one" }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,78 @@
+/// A delegation's path pattern: `*`, `?` and `[…]` match within one component, never a `/`.
+///
+/// Names are compared by Unicode scalar, since one pattern must mean the same set of names to every
+/// client. Matching takes time in proportion to pattern times name, however many stars there are.
+package struct PathPattern: Hashable, Sendable {
+  private let components: [[Unicode.Scalar]]
+
+  package init(_ text: String) {
+    components = text.split(separator: "/", omittingEmptySubsequences: false)
+      .map { Array($0.unicodeScalars) }
+  }
+
+  /// Whether `path` has as many components as the pattern, each of which matches.
+  package func matches(_ path: String) -> Bool {
+    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == components.count else { return false }
+    return zip(components, parts).allSatisfy { Self.matches($0, Array($1.unicodeScalars)) }
+  }
+
+  private static func matches(_ pattern: [Unicode.Scalar], _ text: [Unicode.Scalar]) -> Bool {
+    var (place, position) = (0, 0)
+    // Where to go on after the last star, should what follows it not match here.
+    var retry: (place: Int, position: Int)?
+    while position < text.count {
+      if place < pattern.count, pattern[place] == "*" {
+        place += 1
+        retry = (place, position)
+      } else if let next = step(pattern, place, text[position]) {
+        (place, position) = (next, position + 1)
+      } else if let last = retry {
+        retry = (last.place, last.position + 1)
+        (place, position) = (last.place, last.position + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[place...].allSatisfy { $0 == "*" }
+  }
+
+  /// Where the pattern goes on after it has matched `scalar`; nil when it does not match.
+  private static func step(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
+    -> Int?
+  {
+    guard place < pattern.count else { return nil }
+    switch pattern[place] {
+    case "?": return place + 1
+    case "[":
+      guard let (end, matches) = set(pattern, place, scalar) else {
+        // Without its end it is a bracket like any other character.
+        return scalar == "[" ? place + 1 : nil
+      }
+      return matches ? end : nil
+    case let other: return other == scalar ? place + 1 : nil
+    }
+  }
+
+  /// Reads `[abc]`, `[a-z]` or `[!a-z]` at `place`: where it ends, and whether it has `scalar`.
+  private static func set(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
+    -> (end: Int, matches: Bool)?
+  {
+    var next = place + 1
+    let isNegated = next < pattern.count && pattern[next] == "!"
+    if isNegated { next += 1 }
+    let first = next
+    var isMember = false
+    while next < pattern.count, pattern[next] != "]" || next == first {
+      if next + 2 < pattern.count, pattern[next + 1] == "-", pattern[next + 2] != "]" {
+        let (low, high) = (pattern[next], pattern[next + 2])
+        if low <= scalar, scalar <= high { isMember = true }
+        next += 3
+      } else {
+        if pattern[next] == scalar { isMember = true }
+        next += 1
+      }
+    }
+    return next < pattern.count ? (next + 1, isMember != isNegated) : nil
+  }
+}

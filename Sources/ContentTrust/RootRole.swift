@@ -1,0 +1,109 @@
+import ContentModel
+package import FoundationEssentials
+
+/// Root: which keys each role has, and how many of them must sign.
+package struct RootRole: Role {
+  package static let type = RoleName.root
+  package static let knownMembers: Set = [
+    "_type", "spec_version", "version", "expires", "consistent_snapshot", "keys", "roles",
+  ]
+
+  package let version: Int64
+  package let expires: Date
+  /// The keys of each top-level role.
+  package let roles: [RoleName: RoleKeys]
+  /// Whether a store's file names carry version or digest.
+  package let usesConsistentSnapshots: Bool
+  private let list: KeyList
+  private var otherRoles: [String: JSONValue] = [:]
+  private var unknown: [String: JSONValue] = [:]
+
+  /// Public keys by identifier; keys of kinds that we cannot check are left out.
+  package var keys: [String: PublicKey] { list.keys }
+
+  /// Creates a root of a store with consistent snapshots; each role has one of `thresholds` or 1.
+  package init(
+    version: Int64, expires: Date, keys: [RoleName: [PublicKey]],
+    thresholds: [RoleName: Int64] = [:]
+  ) throws {
+    self.version = version
+    self.expires = expires
+    list = try KeyList(keys.values.joined())
+    roles = try keys.reduce(into: [:]) {
+      $0[$1.key] = RoleKeys(
+        identifiers: Set(try $1.value.map { try $0.identifier }),
+        threshold: thresholds[$1.key] ?? 1)
+    }
+    usesConsistentSnapshots = true
+  }
+
+  /// Creates a root with one key a role.
+  package init(version: Int64, expires: Date, keys: [RoleName: PublicKey]) throws {
+    try self.init(version: version, expires: expires, keys: keys.mapValues { [$0] })
+  }
+
+  /// The same at another version and expiry; roles in `keys` get those, with their thresholds.
+  package init(
+    _ root: RootRole, version: Int64, expires: Date, keys: [RoleName: [PublicKey]] = [:],
+    thresholds: [RoleName: Int64] = [:]
+  ) throws {
+    self.version = version
+    self.expires = expires
+    var roles = root.roles
+    for (role, keys) in keys {
+      roles[role] = RoleKeys(
+        identifiers: Set(try keys.map { try $0.identifier }),
+        threshold: thresholds[role] ?? root.roles[role]?.threshold ?? 1)
+    }
+    self.roles = roles
+    let named = roles.values.reduce(into: Set()) { $0.formUnion($1.identifiers) }
+    list = try root.list.merging(KeyList(keys.values.joined())).keeping(named)
+    usesConsistentSnapshots = root.usesConsistentSnapshots
+    otherRoles = root.otherRoles
+    unknown = root.unknown
+  }
+
+  package init(version: Int64, expires: Date, signed: MetadataField) throws {
+    self.version = version
+    self.expires = expires
+    usesConsistentSnapshots = try signed.optional("consistent_snapshot")?.bool ?? false
+    list = try KeyList(signed["keys"])
+    let fields = try signed["roles"]
+    roles = try RoleName.allCases.reduce(into: [:]) {
+      $0[$1] = try RoleKeys(fields[$1.rawValue])
+    }
+    otherRoles = try fields.members(atMost: 64) { $1.value }
+      .filter { RoleName(rawValue: $0.key) == nil }
+    unknown = Self.unknownMembers(of: signed)
+  }
+
+  package var members: [String: JSONValue] {
+    let roles = roles.reduce(into: otherRoles) { $0[$1.key.rawValue] = $1.value.json }
+    return unknown.merging([
+      "consistent_snapshot": .bool(usesConsistentSnapshots), "keys": list.json,
+      "roles": .object(roles),
+    ]) { $1 }
+  }
+
+  /// The distinct keys of `role`; empty when the root names none that we can check.
+  package func publicKeys(of role: RoleName) -> Set<PublicKey> { list.publicKeys(of: roles[role]) }
+
+  /// Whose signatures make metadata of `role` trusted.
+  func signers(of role: RoleName) -> Signers? {
+    roles[role].map { Signers(list, $0, demander: "root version \(version)") }
+  }
+}
+
+/// Whose signatures a document needs, and who says so.
+struct Signers {
+  let keys: [String: PublicKey]
+  let demanded: RoleKeys
+  /// For messages, such as “root version 3”.
+  let demander: String
+
+  init(_ list: KeyList, _ demanded: RoleKeys, demander: String) {
+    keys = list.keys
+    self.demanded = demanded
+    self.demander = demander
+  }
+}

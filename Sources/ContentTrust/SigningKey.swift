@@ -1,0 +1,119 @@
+import CCrypto
+import ContentModel
+
+/// A key pair that signs; the secret half stays in libcrypto's memory.
+package final class SigningKey: Sendable {
+  private let key: CryptoKey
+  /// The half that others may know.
+  package let publicKey: PublicKey
+
+  private init(_ key: CryptoKey?) throws {
+    guard let key, let publicKey = PublicKey(key) else {
+      throw ContentError(
+        .keyUnusable, "The key is no Ed25519, ECDSA P-256 or RSA key of at least 2048 bits",
+        remedy: "Use a key that store init has made", cause: ContentError.cryptoReason())
+    }
+    self.key = key
+    self.publicKey = publicKey
+  }
+
+  /// Makes a new key from libcrypto's random numbers; an RSA key has 3072 bits.
+  package static func generate(_ kind: KeyKind = .ed25519) throws -> SigningKey {
+    let handle =
+      switch kind {
+      case .ed25519: try made(EVP_PKEY_ED25519) { _ in true }
+      case .ecdsaP256:
+        try made(EVP_PKEY_EC) {
+          EVP_PKEY_CTX_set_ec_paramgen_curve_nid($0, NID_X9_62_prime256v1) == 1
+        }
+      case .rsaPSS: try made(EVP_PKEY_RSA) { EVP_PKEY_CTX_set_rsa_keygen_bits($0, 3072) == 1 }
+      }
+    return try SigningKey(CryptoKey(owning: handle))
+  }
+
+  private static func made(_ type: Int32, _ configure: (OpaquePointer?) -> Bool) throws
+    -> OpaquePointer?
+  {
+    let context = EVP_PKEY_CTX_new_id(type, nil)
+    defer { EVP_PKEY_CTX_free(context) }
+    var handle: OpaquePointer?
+    guard context != nil, EVP_PKEY_keygen_init(context) == 1, configure(context),
+      EVP_PKEY_keygen(context, &handle) == 1
+    else { throw ContentError.crypto("EVP_PKEY_keygen") }
+    return handle
+  }
+
+  /// Takes the 32 secret bytes of an Ed25519 key (RFC 8032).
+  package convenience init(seed: [UInt8]) throws {
+    try self.init(
+      CryptoKey(
+        owning: EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)))
+  }
+
+  /// Reads a private key's PEM text, encrypted or not; `keyUnusable` for anything else.
+  ///
+  /// An encrypted key without `passphrase`, or with a wrong one, is refused; nobody is asked.
+  package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
+    guard let passphrase else {
+      // Without this answer, libcrypto would ask the terminal for a passphrase.
+      let handle = CryptoKey.reading(pem) {
+        PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
+      }
+      try self.init(CryptoKey(owning: handle))
+      return
+    }
+    var secret = Passphrase(passphrase)
+    defer { secret.clear() }
+    let handle = secret.bytes.withUnsafeMutableBytes { secret in
+      CryptoKey.reading(pem) { PEM_read_bio_PrivateKey($0, nil, nil, secret.baseAddress) }
+    }
+    try self.init(CryptoKey(owning: handle))
+  }
+
+  /// The key as an unencrypted PKCS#8 PEM file's text.
+  package var pem: [UInt8] { get throws { try pem(passphrase: nil) } }
+
+  /// The key as a PKCS#8 PEM file's text, encrypted with AES-256 under `passphrase` unless nil.
+  package func pem(passphrase: [UInt8]?) throws -> [UInt8] {
+    try CryptoKey.text("PEM_write_bio_PKCS8PrivateKey") { memory in
+      guard let passphrase else {
+        return PEM_write_bio_PKCS8PrivateKey(memory, key.handle, nil, nil, 0, nil, nil)
+      }
+      return passphrase.withUnsafeBufferPointer { buffer in
+        buffer.withMemoryRebound(to: CChar.self) {
+          PEM_write_bio_PKCS8PrivateKey(
+            memory, key.handle, EVP_aes_256_cbc(), $0.baseAddress, Int32(clamping: $0.count), nil,
+            nil)
+        }
+      }
+    }
+  }
+
+  /// The signature over `message`: 64 bytes for Ed25519, DER for ECDSA.
+  ///
+  /// The corresponding C function is EVP_DigestSign.
+  package func sign(_ message: [UInt8]) throws -> [UInt8] {
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    let isReady = publicKey.kind.prepare(context, saltLength: RSA_PSS_SALTLEN_DIGEST) {
+      EVP_DigestSignInit(context, $0, $1, nil, key.handle)
+    }
+    var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key.handle)))
+    var count = signature.count
+    guard isReady,
+      EVP_DigestSign(context, &signature, &count, message, message.count) == 1
+    else { throw ContentError.crypto("EVP_DigestSign") }
+    return Array(signature[..<count])
+  }
+}
+
+/// A passphrase as C reads it, which is overwritten after use.
+private struct Passphrase: ~Copyable {
+  var bytes: [UInt8]
+
+  init(_ passphrase: [UInt8]) { bytes = passphrase + [0] }
+
+  mutating func clear() {
+    bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
+  }
+}

@@ -1,0 +1,110 @@
+package import ContentModel
+package import FoundationEssentials
+
+/// What targets metadata promises of one file.
+package struct TargetFile: Hashable, Sendable {
+  /// Bytes.
+  package let length: Int64
+  /// Digests of all bytes.
+  package let hashes: FileHashes
+  /// What the publisher added; nil when there is nothing.
+  package let custom: JSONValue?
+
+  /// SHA-256 of all bytes; nil where another digest alone is promised.
+  package var digest: Digest? { hashes.sha256 }
+
+  package init(length: Int64, digest: Digest, custom: JSONValue? = nil) {
+    self.length = length
+    hashes = FileHashes(sha256: digest)
+    self.custom = custom
+  }
+
+  init(_ field: MetadataField) throws {
+    guard let file = TargetFile(json: field.value) else {
+      // Read again, slowly, for the place of what is wrong.
+      length = try field["length"].integer(atLeast: 0)
+      hashes = try field["hashes"].hashes
+      custom = try field.optional("custom")?.value
+      return
+    }
+    self = file
+  }
+
+  private init?(json: JSONValue) {
+    guard let length = json["length"]?.integer, length >= 0,
+      let hashes = json["hashes"].flatMap(FileHashes.init(json:))
+    else { return nil }
+    self.length = length
+    self.hashes = hashes
+    custom = json["custom"]
+  }
+
+  /// Throws `digestMismatch` unless `bytes` are those that are promised of `name`.
+  package func check(_ bytes: [UInt8], of name: String) throws {
+    try ContentTrust.check(bytes, length: length, hashes: hashes, of: name)
+  }
+
+  var json: JSONValue {
+    var members: [String: JSONValue] = ["length": .integer(length), "hashes": hashes.json]
+    members["custom"] = custom
+    return .object(members)
+  }
+}
+
+/// Targets: the files of the store, by name, and to whom others are delegated.
+package struct TargetsRole: Role {
+  package static let type = RoleName.targets
+  package static let knownMembers: Set = [
+    "_type", "spec_version", "version", "expires", "targets", "delegations",
+  ]
+
+  package let version: Int64
+  package let expires: Date
+  package let targets: [String: TargetFile]
+  /// Nil when nothing is delegated.
+  let delegations: Delegations?
+  private var unknown: [String: JSONValue] = [:]
+
+  package init(version: Int64, expires: Date, targets: [String: TargetFile]) {
+    self.version = version
+    self.expires = expires
+    self.targets = targets
+    delegations = nil
+  }
+
+  /// The same at another version and expiry, with other targets.
+  package init(
+    _ role: TargetsRole, version: Int64, expires: Date, targets: [String: TargetFile]
+  ) {
+    self.version = version
+    self.expires = expires
+    self.targets = targets
+    delegations = role.delegations
+    unknown = role.unknown
+  }
+
+  package init(version: Int64, expires: Date, signed: MetadataField) throws {
+    self.version = version
+    self.expires = expires
+    targets = try signed["targets"].members { name, field in
+      guard name.utf8.count <= MetadataLimits.nameLength else {
+        throw ContentError.metadataDamaged(
+          field.role,
+          "the name \(name.prefix(100))… has more than "
+            + "\(MetadataLimits.nameLength) bytes")
+      }
+      return try TargetFile(field)
+    }
+    delegations = try signed.optional("delegations").flatMap {
+      $0.value == .null ? nil : try Delegations($0)
+    }
+    unknown = Self.unknownMembers(of: signed)
+  }
+
+  package var members: [String: JSONValue] {
+    var members = unknown
+    members["targets"] = .object(targets.mapValues(\.json))
+    members["delegations"] = delegations?.json
+    return members
+  }
+}

@@ -1,0 +1,73 @@
+import ContentModel
+import ContentStore
+import FileIO
+
+/// The options that say where a store's keys are and what opens them.
+enum StoreKeyArguments {
+  static let options: [Command.Option] = [
+    .init("--keys", "FOLDER", "the folder of the signing keys; default STORE.keys"),
+    .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
+    .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
+    .init("--root-passphrase-file", "FILE", "the same for the root keys; default: the same file"),
+  ]
+
+  /// The options that say what keys are made.
+  static let plan: [Command.Option] = [
+    .init("--key-type", "TYPE", "ed25519 (default), ecdsa or rsa"),
+    .init("--key-counts", "LIST", "how many keys, such as root=3,targets=2; default 1 each"),
+    .init("--thresholds", "LIST", "how many of them must sign, such as root=2; default 1 each"),
+  ]
+}
+
+extension Arguments {
+  /// Where the store's keys are.
+  func storeKeys() throws -> StoreKeyOptions {
+    StoreKeyOptions(
+      folder: try text("--keys"), rootFolder: try text("--root-keys"),
+      passphrase: try passphrase("--passphrase-file"),
+      rootPassphrase: try passphrase("--root-passphrase-file"))
+  }
+
+  /// Opens the store that the first operand names.
+  func openedStore() throws -> StoreFolder {
+    try StoreFolder.open(at: operands[0], keys: storeKeys())
+  }
+
+  /// What keys are made.
+  func keyPlan(for command: String) throws -> StoreKeyPlan {
+    var plan = StoreKeyPlan()
+    if let text = try text("--key-type") {
+      guard let type = StoreKeyType(rawValue: text) else {
+        throw Self.wrong(
+          "--key-type is one of \(StoreKeyType.allCases.map(\.rawValue).joined(separator: ", "))",
+          command)
+      }
+      plan.type = type
+    }
+    plan.counts = try numbers("--key-counts", for: command)
+    plan.thresholds = try numbers("--thresholds", for: command)
+    return plan
+  }
+
+  /// Reads `role=number,role=number`.
+  private func numbers(_ option: String, for command: String) throws -> [StoreRole: Int] {
+    guard let text = try text(option) else { return [:] }
+    return try text.split(separator: ",", omittingEmptySubsequences: false).reduce(into: [:]) {
+      let parts = $1.split(separator: "=", omittingEmptySubsequences: false)
+      guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
+        let number = Int(parts[1]), number > 0
+      else {
+        throw Self.wrong("\(option) is a list such as root=3,targets=2, not “\(text)”", command)
+      }
+      $0[role] = number
+    }
+  }
+
+  /// The first line of the file that `option` names.
+  private func passphrase(_ option: String) throws -> [UInt8]? {
+    guard let path = try text(option) else { return nil }
+    let file = try FileSystem.real.file(at: path)
+    let bytes = try file.contents(limit: 4096)
+    return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+  }
+}

@@ -1,0 +1,31 @@
+import ContentModel
+import ContentStore
+import FoundationEssentials
+
+/// `store refresh`: signatures that are valid for longer.
+enum StoreRefreshCommand {
+  static let command = Command(
+    name: "store refresh", summary: "Renews metadata that expires soon; for a daily job.",
+    operands: "STORE", operandCount: 1...1,
+    options: [.init("--everything", nil, "renew also what does not expire soon")]
+      + StoreKeyArguments.options,
+    example: "hostedcontent store refresh store", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let path = arguments.operands[0]
+    let renewal = try arguments.openedStore().refresh(everything: arguments.has("--everything"))
+    let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
+    console.print(
+      renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+    if let expires = renewal.rootExpires {
+      let error = ContentError(
+        .keyUnusable,
+        "\(path): the root expires on \(expires.formatted(.iso8601)), and its keys are not here",
+        remedy: "Before that, run store refresh once with --root-keys FOLDER", subject: path)
+      // A job that fails is seen; long before the end, a line among its messages is enough.
+      guard expires > Date().addingTimeInterval(60 * 86_400) else { throw error }
+      console.note("\(error.message). \(error.remedy).")
+    }
+    return .done
+  }
+}

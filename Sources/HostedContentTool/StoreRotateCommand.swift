@@ -1,0 +1,28 @@
+import ContentModel
+import ContentStore
+
+/// `store rotate`: new keys for a role.
+enum StoreRotateCommand {
+  static let command = Command(
+    name: "store rotate", summary: "Gives roles new keys, and signs everything with them.",
+    operands: "STORE ROLE…", operandCount: 2...5,
+    options: StoreKeyArguments.options + StoreKeyArguments.plan,
+    example:
+      "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
+    run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let roles = try arguments.operands.dropFirst().map { text in
+      guard let role = StoreRole(rawValue: text) else {
+        throw Arguments.wrong(
+          "A role is one of \(StoreRole.allCases.map(\.rawValue).joined(separator: ", ")), "
+            + "not “\(text)”", command.name)
+      }
+      return role
+    }
+    try arguments.openedStore().rotate(roles, plan: arguments.keyPlan(for: command.name))
+    let names = roles.map(\.rawValue).joined(separator: ", ")
+    console.print("\(arguments.operands[0]): new keys for \(names)")
+    return .done
+  }
+}

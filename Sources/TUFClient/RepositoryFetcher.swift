@@ -1,0 +1,56 @@
+import ContentModel
+import ContentTransfer
+import ContentTrust
+import FileIO
+
+/// Fetches files below a base URL; blocks.
+struct RepositoryFetcher: MetadataFetcher {
+  private let place: Place
+
+  private enum Place {
+    case web(String, HTTPSession)
+    case folder(Directory)
+  }
+
+  /// Takes an `http`, `https` or `file` URL of a folder.
+  init(_ url: String) throws {
+    var base = url
+    while base.hasSuffix("/") { base.removeLast() }
+    if base.hasPrefix("file://") {
+      place = .folder(try FileSystem.real.directory(at: String(base.dropFirst("file://".count))))
+    } else {
+      _ = try WebURL(base)
+      place = .web(base, try HTTPSession())
+    }
+  }
+
+  /// A metadata file, whose path begins with the folder that a store keeps metadata in.
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    let name = String(path.dropFirst("metadata/".count))
+    return try fetch(encoded: name, plain: name, limit: limit)
+  }
+
+  /// The target that lies at `path`, which is not encoded yet; nil when it is not there.
+  func fetchTarget(_ path: String, limit: Int64) throws -> [UInt8]? {
+    try fetch(encoded: PercentEncoding.path(path), plain: path, limit: limit)
+  }
+
+  private func fetch(encoded: String, plain: String, limit: Int64) throws -> [UInt8]? {
+    switch place {
+    case .folder(let folder): return try FolderFetcher(folder).fetch(plain, limit: limit)
+    case .web(let base, let session):
+      var request = HTTPRequest(try WebURL("\(base)/\(encoded)"), limit: Int(clamping: limit))
+      // Whoever watches this client's requests wants to see each of them once.
+      request.attempts = 1
+      let response = try session.get(request)
+      switch response.status {
+      case 200: return response.body
+      case 403, 404: return nil
+      case let status:
+        throw ContentError(
+          .storeMissing, "The server answered \(status) to \(request.url)",
+          remedy: "Try again later", subject: request.url.description)
+      }
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import ContentModel
+import Digests
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("Which pieces are asked for together, and how they are put together again")
+struct FetchPlanTests {
+  private func piece(_ offset: Int64, _ length: Int) throws -> Piece {
+    Piece(offset: offset, length: length, digest: try Digest(of: [UInt8]()))
+  }
+
+  private func plan(
+    _ extents: [(Int64, Int)], gap: Int64 = 10, least: Int64 = 100, most: Int64 = 1000
+  ) throws -> FetchPlan {
+    FetchPlan(
+      try extents.map { try piece($0.0, $0.1) },
+      sizes: FetchPlan.Sizes(gap: gap, least: least, most: most))
+  }
+
+  private func drain(_ plan: inout FetchPlan, connections: Int = 1) -> [Range<Int64>] {
+    var ranges: [Range<Int64>] = []
+    while let numbers = plan.next(connections: connections) {
+      ranges.append(plan.span(of: numbers))
+    }
+    return ranges
+  }
+
+  @Test("Neighbours are merged, also over small gaps, and far ones are not")
+  func merging() throws {
+    var adjacent = try plan([(0, 20), (20, 20), (40, 20)])
+    #expect(drain(&adjacent) == [0..<60])
+    var near = try plan([(0, 20), (30, 20), (61, 20)])
+    #expect(drain(&near) == [0..<50, 61..<81])
+    var none = try plan([])
+    #expect(drain(&none) == [])
+    #expect(none.left == 0)
+  }
+
+  @Test("Ranges are shares of what is left, between the least and the most")
+  func shares() throws {
+    var one = try plan((0..<100).map { ($0 * 50, 50) })
+    let sizes = drain(&one, connections: 4).map(\.count)
+    #expect(sizes.reduce(0, +) == 5000)
+    #expect(sizes.allSatisfy { $0 <= 1000 && $0 >= 50 })
+    #expect(sizes[0] == 600)
+    #expect(sizes == sizes.sorted(by: >))
+    var large = try plan([(0, 5000), (5000, 5000)])
+    #expect(drain(&large) == [0..<5000, 5000..<10_000])
+    var small = try plan((0..<10).map { ($0 * 10, 10) })
+    #expect(drain(&small, connections: 4) == [0..<100])
+  }
+
+  @Test(
+    "A gigabyte is asked for in few requests, whatever the length of its pieces",
+    arguments: [4096, 1 << 20])
+  func requests(length: Int) throws {
+    let count = (1 << 30) / length
+    var plan = FetchPlan(
+      try (0..<count).map { try piece(Int64($0 * length), length) }, sizes: FetchPlan.Sizes())
+    #expect(drain(&plan, connections: 4).count <= 40)
+  }
+
+  @Test("What is put back waits again, merged, without what is done")
+  func puttingBack() throws {
+    var plan = try plan((0..<10).map { ($0 * 20, 20) }, least: 1000)
+    let next = plan.next(connections: 1)
+    let numbers = try #require(next)
+    #expect(numbers == Array(0..<10))
+    #expect(!plan.hasWaiting)
+    for number in [0, 1, 5] { plan.complete(number) }
+    #expect(plan.putBack(numbers) == 2)
+    #expect(drain(&plan) == [40..<100, 120..<200])
+    for number in 0..<10 { plan.complete(number) }
+    #expect(plan.left == 0)
+    #expect(plan.putBack(numbers) == nil)
+    #expect(!plan.hasWaiting)
+    #expect(plan.fail(3) == 1)
+    #expect(plan.fail(3) == 2)
+    #expect(plan.fail(4) == 1)
+  }
+
+  @Test(
+    "In any order of asking, finishing and putting back every piece is fetched", arguments: 0..<20)
+  func anyOrder(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    var offset: Int64 = 0
+    let extents = (0..<200).map { _ in
+      offset += Int64.random(in: 0...20, using: &random)
+      let length = Int.random(in: 1...60, using: &random)
+      defer { offset += Int64(length) }
+      return (offset, length)
+    }
+    var plan = try plan(extents)
+    var out: [[Int]] = []
+    while plan.left > 0 {
+      if Bool.random(using: &random) || out.isEmpty {
+        let all = Int.random(in: 0..<20, using: &random) == 0
+        if let numbers = all ? plan.takeAll() : plan.next(connections: 3) { out.append(numbers) }
+        #expect(out.last.map { $0 == $0.sorted() } ?? true)
+      } else {
+        let numbers = out.remove(at: Int.random(in: 0..<out.count, using: &random))
+        for number in numbers where Int.random(in: 0..<3, using: &random) > 0 {
+          plan.complete(number)
+        }
+        plan.putBack(numbers)
+      }
+      #expect(Set(out.joined()).count == out.joined().count)
+    }
+  }
+
+  // MARK: Putting together
+
+  @Test(
+    "However a body is cut, held up and shifted, whole pieces come out right", arguments: 0..<50)
+  func assembling(seed: UInt64) throws {
+    var random = SplitMix(state: seed)
+    let file = try SampleFile(length: 20_000, pieces: [100, 1, 3000, 17], seed: seed)
+    let wanted = file.pieces.filter { _ in Int.random(in: 0..<4, using: &random) > 0 }
+    let start = Int64.random(in: 0...3000, using: &random)
+    let end = Int64.random(in: 15_000...20_000, using: &random)
+    var assembler = PieceAssembler(wanted)
+    assembler.begin(RangeAnswer(start: start, end: end))
+    var found: [Piece] = []
+    let full: (Slab) -> Void = { slab in
+      var place = 0
+      for piece in wanted[slab.pieces] {
+        let bytes = slab.memory[place..<(place + piece.length)]
+        #expect(bytes.elementsEqual(file.bytes[Int(piece.offset)..<Int(piece.end)]))
+        place += piece.length
+        found.append(piece)
+      }
+    }
+    var position = Int(start)
+    var isComplete = false
+    while position < end, !isComplete {
+      let count = min(Int.random(in: 1...5000, using: &random), Int(end) - position)
+      // A chunk that has to wait comes again from its start.
+      var answer = BodyAnswer.wait
+      while case .wait = answer {
+        answer = file.bytes[position..<(position + count)].withUnsafeBytes { bytes in
+          assembler.take(
+            bytes,
+            room: { Bool.random(using: &random) ? Slab(capacity: max($0, 4000)) : nil }, full: full)
+        }
+      }
+      if case .complete = answer { isComplete = true }
+      position += count
+    }
+    assembler.endBody(full)
+    #expect(found == wanted.filter { $0.offset >= start && $0.end <= end })
+  }
+
+  @Test("Memory follows the pieces: little for little, never less than the longest")
+  func slabSizes() throws {
+    let cases: [([Int], length: Int, count: Int)] = [
+      ([10], 64 << 10, 1), ([1000, 100_000], 128 << 10, 1),
+      ([Int](repeating: 4096, count: 1000), 128 << 10, 3),
+      ([1 << 20, 1 << 20], 1 << 20, 2), ([5 << 20, 5 << 20], 5 << 20, 2), ([64 << 20], 64 << 20, 1),
+    ]
+    for (lengths, length, count) in cases {
+      let sizes = SlabSizes(for: try lengths.map { try piece(0, $0) })
+      #expect(sizes.length == length && sizes.count == count, "\(lengths.prefix(3))")
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import ContentModel
+import ContentTransfer
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Limits, priorities and several transfers at once", .timeLimit(.minutes(10)))
+struct LimitTests {
+  @Test("A limited rate brings the same bytes, and may be changed while running")
+  func rate() throws {
+    let file = try SampleFile(length: 3_000_000, pieces: [50_000])
+    let server = try ScriptedServer { .file(file.bytes, $0) }
+    let source = try HTTPPieceSource(at: server.url()) {
+      $0.limits.bytesPerSecond = 200_000
+      $0.limits.bytesPerSecondPerHost = 300_000
+    }
+    let sink = Sink(for: file)
+    try source.fetch(file.pieces, of: file.signed, ticket: TransferTicket()) { piece, bytes in
+      sink.take(piece, bytes)
+      // It would take fifteen seconds; what is changed counts for what runs.
+      source.session.limits.bytesPerSecond = nil
+      source.session.limits.bytesPerSecondPerHost = nil
+    }
+    #expect(sink.bytes == file.bytes)
+  }
+
+  @Test("No more requests run at once than may, in all and for one package")
+  func connections() throws {
+    let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
+    let open = Mutex((now: 0, most: 0))
+    let server = try ScriptedServer { request in
+      open.withLock {
+        $0.now += 1
+        $0.most = max($0.most, $0.now)
+      }
+      defer { open.withLock { $0.now -= 1 } }
+      return .file(file.bytes, request)
+    }
+    let source = try HTTPPieceSource(at: server.url()) { $0.limits.connectionsPerTransfer = 2 }
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(open.withLock { $0.most } <= 2)
+    #expect(Set(server.requests.map(\.connection)).count <= 2)
+  }
+
+  @Test("A slow sink holds the network back: memory stays within its bounds")
+  func slowSink() throws {
+    let file = try SampleFile(length: 30 << 20, pieces: [100_000])
+    let server = try ScriptedServer { .file(file.bytes, $0) }
+    let source = try HTTPPieceSource(at: server.url()) { $0.limits.connectionsPerTransfer = 1 }
+    let ticket = TransferTicket()
+    var taken: Int64 = 0
+    var most: Int64 = 0
+    try source.fetch(file.pieces, of: file.signed, ticket: ticket) { piece, _ in
+      if piece.offset == 0 {
+        // Until nothing more comes, which is when all slabs are out; the bound holds at any time.
+        var before: Int64 = -1
+        while ticket.statistics.bytesReceived != before {
+          before = ticket.statistics.bytesReceived
+          usleep(50_000)
+        }
+      }
+      taken += Int64(piece.length)
+      most = max(most, ticket.statistics.bytesReceived - taken)
+    }
+    #expect(taken == file.signed.length)
+    #expect(most <= 4 * 128 << 10)
+  }
+
+  @Test("Many transfers at once in one session each bring their bytes")
+  func many() throws {
+    let files = try (0..<40).map {
+      try SampleFile(path: "\($0)", length: 5000 * ($0 + 1), pieces: [3000], seed: UInt64($0))
+    }
+    let server = try ScriptedServer { request in
+      .file(files[Int(request.path.dropFirst()) ?? 0].bytes, request)
+    }
+    let source = try HTTPPieceSource(at: server.url())
+    DispatchQueue.concurrentPerform(iterations: files.count) { number in
+      let bytes = try? source.fetch(files[number]).bytes
+      #expect(bytes == files[number].bytes)
+    }
+    #expect(source.session.statistics.failures == [:])
+    #expect(Set(server.requests.map(\.connection)).count <= 8)
+  }
+
+  @Test("Closing the session ends what runs in it")
+  func close() throws {
+    let file = try SampleFile(length: 1000, pieces: [1000])
+    let session = Mutex<HTTPSession?>(nil)
+    let server = try ScriptedServer { _ in
+      session.withLock { $0?.close() }
+      return .init([], then: .hang)
+    }
+    let source = try HTTPPieceSource(at: server.url())
+    session.withLock { $0 = source.session }
+    #expect(code { _ = try source.fetch(file) } == .stopped)
+    session.withLock { $0 = nil }
+  }
+
+  @Test("A failure that heals is counted by its reason")
+  func counted() throws {
+    let file = try SampleFile(length: 1000, pieces: [1000])
+    let server = try ScriptedServer { request in
+      request.number == 1 ? .http("503 Busy", ["Retry-After: 0"]) : .file(file.bytes, request)
+    }
+    let source = try HTTPPieceSource(at: server.url())
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(server.requests.count == 3)
+    #expect(source.session.statistics.failures == ["status 503": 1])
+    #expect(source.session.statistics.retries == 1)
+  }
+}

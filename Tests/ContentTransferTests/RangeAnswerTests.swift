@@ -1,0 +1,141 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("Whether an answer is what was asked for")
+struct RangeAnswerTests {
+  private static let ranged = RangeQuestion(
+    range: 100..<200, isWhole: false, fileLength: 1000, validator: "\"a\"")
+  private static let whole = RangeQuestion(range: 0..<1000, isWhole: true, fileLength: 1000)
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let question: RangeQuestion
+    let status: Int
+    let headers: [String: String]
+    /// Where the body lies; nil when it is refused.
+    let place: Range<Int64>?
+    let kind: TransferFault.Kind?
+
+    var testDescription: String { "\(status) \(headers)" }
+
+    static func good(
+      _ question: RangeQuestion, _ status: Int, _ headers: [String: String], _ place: Range<Int64>
+    ) -> Case {
+      Case(question: question, status: status, headers: headers, place: place, kind: nil)
+    }
+
+    static func bad(
+      _ question: RangeQuestion, _ status: Int, _ headers: [String: String],
+      _ kind: TransferFault.Kind
+    ) -> Case {
+      Case(question: question, status: status, headers: headers, place: nil, kind: kind)
+    }
+  }
+
+  static let cases: [Case] = [
+    .good(
+      ranged, 206, ["content-range": "bytes 100-199/1000", "content-length": "100"], 100..<200),
+    .good(ranged, 206, ["content-range": "bytes 100-199/*"], 100..<200),
+    .good(ranged, 206, ["content-range": "BYTES 100-150/1000"], 100..<151),
+    .good(ranged, 206, ["content-range": "bytes 50-120/1000"], 50..<121),
+    .good(ranged, 206, ["content-range": "bytes 150-999/1000"], 150..<1000),
+    .good(ranged, 206, ["content-range": "bytes 100-199/1000", "etag": "\"b\""], 100..<200),
+    .good(
+      ranged, 206, ["content-range": "bytes 100-199/1000", "content-encoding": "identity"],
+      100..<200),
+    .bad(ranged, 206, [:], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes */1000"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 199-100/1000"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 100-1000/1000"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes -100/1000"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 100-199"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "pages 100-199/1000"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 100-99999999999999999999/*"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 100-199/1000, bytes 1-2/3"], .rangeUnclear),
+    .bad(
+      ranged, 206, ["content-range": "bytes 100-199/1000", "content-length": "99"],
+      .rangeUnclear),
+    .bad(ranged, 206, ["content-type": "multipart/byteranges; boundary=x"], .rangeUnclear),
+    .bad(ranged, 206, ["content-range": "bytes 100-199/1001"], .wrongLength(1001)),
+    .bad(ranged, 206, ["content-range": "bytes 0-99/1000"], .rangeElsewhere),
+    .bad(ranged, 206, ["content-range": "bytes 200-299/*"], .rangeElsewhere),
+    .bad(ranged, 206, ["content-range": "bytes 100-1100/*"], .rangeElsewhere),
+    .bad(
+      ranged, 206, ["content-range": "bytes 100-199/1000", "content-encoding": "gzip"],
+      .encoded("gzip")),
+    .bad(ranged, 200, ["content-length": "1000"], .rangeIgnored),
+    .bad(ranged, 200, [:], .rangeIgnored),
+    .bad(ranged, 200, ["etag": "\"b\"", "content-length": "1000"], .otherValidator),
+    .bad(ranged, 200, ["etag": "\"a\""], .rangeIgnored),
+    .bad(ranged, 200, ["content-length": "999"], .wrongLength(999)),
+    .bad(ranged, 200, ["content-type": "text/html"], .unexpectedType("text/html")),
+    .bad(ranged, 416, ["content-range": "bytes */1000"], .rangeRefused),
+    .bad(ranged, 416, [:], .rangeRefused),
+    .bad(ranged, 416, ["content-range": "bytes */50"], .wrongLength(50)),
+    .bad(ranged, 404, ["content-range": "bytes 100-199/1000"], .status(404)),
+    .bad(ranged, 503, [:], .status(503)),
+    .bad(ranged, 0, [:], .status(0)),
+    .good(whole, 200, ["content-length": "1000"], 0..<1000),
+    .good(whole, 200, [:], 0..<1000),
+    .good(whole, 203, ["etag": "W/\"b\""], 0..<1000),
+    .good(whole, 206, ["content-range": "bytes 0-499/1000"], 0..<500),
+    .bad(whole, 200, ["content-length": "0"], .wrongLength(0)),
+    .bad(whole, 200, ["content-encoding": "br"], .encoded("br")),
+    .bad(whole, 200, ["content-type": "Text/HTML; charset=x"], .unexpectedType("text/html")),
+    .bad(whole, 416, [:], .status(416)),
+    .bad(whole, 204, [:], .status(204)),
+    .bad(whole, 304, [:], .status(304)),
+  ]
+
+  @Test("Each answer is placed or refused", arguments: cases)
+  func judge(_ example: Case) {
+    let head = HTTPHead(status: example.status, headers: example.headers)
+    switch RangeAnswer.judge(head, example.question, now: Date()) {
+    case .success(let answer): #expect(answer.start..<answer.end == example.place)
+    case .failure(let fault): #expect(fault.kind == example.kind)
+    }
+  }
+
+  @Test("Only what is strong serves as a validator")
+  func validators() {
+    let cases: [([String: String], String?)] = [
+      ([:], nil), (["etag": "\"a\""], "\"a\""), (["etag": "W/\"a\""], nil), (["etag": "a"], nil),
+      (["etag": "\""], nil), (["etag": "\"\(String(repeating: "x", count: 2000))\""], nil),
+      (
+        [
+          "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:50:37 GMT",
+        ], "Sun, 06 Nov 1994 08:49:37 GMT"
+      ),
+      (
+        [
+          "last-modified": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:50:36 GMT",
+        ], nil
+      ),
+      (["last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+    ]
+    for (headers, validator) in cases {
+      #expect(Validator.strong(HTTPHead(status: 200, headers: headers)) == validator)
+    }
+  }
+
+  @Test("Headers are collected line by line, anew for each answer, and bounded")
+  func head() {
+    var collector = HeadCollector(limit: 200)
+    func add(_ line: String) -> Bool { Array(line.utf8).withUnsafeBytes { collector.add($0) } }
+    for line in ["HTTP/1.1 100 Continue\r\n", "X: 1\r\n", "\r\n", "HTTP/2 206 \r\n"] {
+      #expect(add(line))
+    }
+    #expect(collector.head == HTTPHead(status: 206, version: "HTTP/2"))
+    for line in ["Content-LENGTH:  12 \r\n", "no colon\r\n", "\u{fffd}: x\r\n", "\r\n"] {
+      #expect(add(line))
+    }
+    #expect(collector.head.contentLength == 12)
+    #expect(!add(String(repeating: "x", count: 200)))
+    for (text, length) in [("12, 12", nil), ("+1", nil), ("", nil), ("7", 7)] as [(String, Int64?)]
+    {
+      #expect(HTTPHead(headers: ["content-length": text]).contentLength == length)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("Rates, with a clock of the tests' own")
+struct RateTests {
+  /// Feeds a meter `rate` bytes a second in lumps, from `start` for `seconds`; the total.
+  private func feed(
+    _ meter: inout RateMeter, _ rate: Double, lump: Double, from start: Double, for seconds: Double,
+    total: Double
+  ) -> Double {
+    var bytes = total
+    var time = lump / rate
+    while time <= seconds {
+      bytes += lump
+      meter.advance(to: Int64(bytes), at: start + time)
+      time += lump / rate
+    }
+    return bytes
+  }
+
+  @Test(
+    "The time remaining is right within 15 % after three seconds, and five after the rate halves",
+    arguments: [1e5, 1e6, 2e7, 1e9], [1.0 / 100, 1.0 / 7, 1.0 / 3])
+  func halving(rate: Double, lumpSeconds: Double) {
+    let lump = rate * lumpSeconds
+    var meter = RateMeter(at: 100)
+    var total = feed(&meter, rate, lump: lump, from: 100, for: 3, total: 0)
+    let left = rate * 60
+    #expect(abs(meter.timeRemaining(for: Int64(left), at: 103) / 60 - 1) < 0.15)
+    total = feed(&meter, rate / 2, lump: lump, from: 103, for: 5, total: total)
+    #expect(abs(meter.timeRemaining(for: Int64(left), at: 108) / 120 - 1) < 0.15)
+  }
+
+  @Test("Nothing is said before something is known")
+  func unknown() {
+    var meter = RateMeter(at: 0)
+    #expect(meter.timeRemaining(for: 100, at: 0) == -1)
+    #expect(meter.timeRemaining(for: 100, at: 10) == -1)
+    #expect(meter.timeRemaining(for: 0, at: 10) == 0)
+    meter.advance(to: 50, at: 0.1)
+    #expect(meter.timeRemaining(for: 100, at: 0.1) == -1)
+  }
+
+  @Test("A rate that has become nothing is unknown again")
+  func silence() {
+    var meter = RateMeter(at: 0)
+    _ = feed(&meter, 1000, lump: 100, from: 0, for: 4, total: 0)
+    let before = meter.timeRemaining(for: 1000, at: 4)
+    #expect(meter.timeRemaining(for: 1000, at: 6) > before)
+    #expect(meter.timeRemaining(for: 1000, at: 6000) == -1)
+  }
+
+  @Test("A token bucket lets through its rate, and no more than a tenth of a second at once")
+  func bucket() {
+    var bucket = TokenBucket(rate: 1_000_000, at: 0)
+    var now = 0.0
+    var passed = 0
+    while now < 10 {
+      let wait = bucket.wait(at: now)
+      if wait > 0 {
+        now += wait
+      } else {
+        bucket.take(16_384, at: now)
+        passed += 16_384
+      }
+    }
+    #expect(abs(Double(passed) / 1e7 - 1) < 0.02)
+    // After an hour's rest there is no hour's worth of credit.
+    now += 3600
+    var burst = 0
+    while bucket.wait(at: now) == 0 {
+      bucket.take(1000, at: now)
+      burst += 1000
+    }
+    #expect(burst <= 101_000)
+  }
+
+  @Test("A bucket's rate may change at any time, and none means no limit")
+  func change() {
+    var bucket = TokenBucket(rate: nil, at: 0)
+    bucket.take(1 << 40, at: 0)
+    #expect(bucket.wait(at: 0) == 0)
+    bucket.setRate(1000, at: 1)
+    bucket.take(10_000, at: 1)
+    #expect(bucket.wait(at: 1) > 9)
+    bucket.setRate(100_000, at: 1)
+    #expect(bucket.wait(at: 1) < 0.2)
+    bucket.setRate(nil, at: 1)
+    #expect(bucket.wait(at: 1) == 0)
+  }
+
+  @Test("Limits count for a host alone and for all together")
+  func limiter() {
+    var limits = TransferLimits()
+    var limiter = RateLimiter(limits, at: 0)
+    #expect(!limiter.isLimiting)
+    limits.bytesPerSecond = 1000
+    limits.bytesPerSecondPerHost = 100
+    limiter.setLimits(limits, at: 0)
+    #expect(limiter.isLimiting)
+    #expect(limiter.wait(for: "a", at: 0) == 0)
+    limiter.take(100, for: "a", at: 0)
+    #expect(limiter.wait(for: "a", at: 0) > 0.5)
+    limiter.take(1000, for: "b", at: 0)
+    #expect(limiter.wait(for: "c", at: 0) > 0.5)
+  }
+
+  @Test("A transfer is stalled when too little comes within the window")
+  func stall() {
+    var guardian = StallGuard(window: 15, leastBytes: 1500, at: 0)
+    let looks: [(bytes: Int64, now: Double, stalled: Bool)] = [
+      (0, 14.9, false), (2000, 15, false), (3499, 29.9, false), (3500, 30, false),
+      (4999, 45, true),
+    ]
+    for look in looks {
+      #expect(guardian.isStalled(bytes: look.bytes, at: look.now) == look.stalled)
+    }
+    guardian.restart(bytes: 4999, at: 100)
+    #expect(guardian.isStalled(bytes: 4999, at: 114) == false)
+    #expect(guardian.isStalled(bytes: 4999, at: 115) == true)
+  }
+}

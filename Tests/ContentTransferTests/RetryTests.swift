@@ -1,0 +1,115 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("Retry, mirrors and their health")
+struct RetryTests {
+  @Test("Back-off doubles up to its cap, and jitter takes any part of it")
+  func backOff() {
+    let policy = RetryPolicy()
+    let ceilings = (1...8).map { policy.delay(afterFailure: $0, retryAfter: nil, random: 1) }
+    #expect(ceilings == [0.5, 1, 2, 4, 8, 10, 10, 10])
+    for failure in [1, 3, 40, 1000] {
+      #expect(policy.delay(afterFailure: failure, retryAfter: nil, random: 0) == 0)
+      let half = policy.delay(afterFailure: failure, retryAfter: nil, random: 0.5)
+      #expect(half * 2 == policy.delay(afterFailure: failure, retryAfter: nil, random: 1))
+    }
+  }
+
+  @Test("What a server asks for is waited for, up to a cap")
+  func retryAfter() {
+    let policy = RetryPolicy()
+    for (asked, waited) in [(0.0, 0.25), (5, 5), (60, 60), (61, 60), (1e9, 60), (-5, 0.25)] {
+      #expect(policy.delay(afterFailure: 1, retryAfter: asked, random: 0.5) == waited)
+    }
+  }
+
+  @Test("Retry-After is read as seconds and as a date in each of its forms")
+  func header() throws {
+    let now = Date(timeIntervalSince1970: 784_111_777)  // 1994-11-06 08:49:37
+    let cases: [(String?, Double?)] = [
+      (nil, nil), ("", nil), ("soon", nil), ("-5", nil), ("1.5", nil), ("0", 0), ("120", 120),
+      (" 7 ", 7), ("99999999999999999999", nil),
+      ("Sun, 06 Nov 1994 08:50:37 GMT", 60), ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
+      ("Sun Nov  6 08:50:37 1994", 60), ("Sun, 06 Nov 1994 08:49:00 GMT", 0),
+      ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("Thu, 29 Feb 1996 00:00:00 GMT", 41_440_223),
+      ("Sun, 06 Nov 1994 25:00:00 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
+      ("Sun, 06 Nov 99999 08:49:37 GMT", nil),
+    ]
+    for (text, seconds) in cases {
+      #expect(RetryPolicy.retryAfter(text, now: now) == seconds, "\(text ?? "nil")")
+    }
+  }
+
+  @Test("A name recovers by itself, and one success clears it")
+  func health() {
+    var table = HealthTable(RetryPolicy())
+    let fault = TransferFault(.refused)
+    #expect(table.delay(of: "a") == nil)
+    table.fail("a", fault, startedAt: 0, now: 1, random: 1)
+    #expect(table.delay(of: "a")?.until == 1.5)
+    table.fail("a", fault, startedAt: 2, now: 3, random: 1)
+    #expect(table.delay(of: "a")?.until == 4)
+    #expect(table.failures(of: "a") == 2)
+    #expect(table.delay(of: "b") == nil)
+    table.succeed("a")
+    #expect(table.delay(of: "a") == nil)
+    #expect(table.failures(of: "a") == 0)
+  }
+
+  @Test("Requests that fail side by side of one cause count once")
+  func oneCause() {
+    var table = HealthTable(RetryPolicy())
+    for now in [10.0, 10.1, 10.2, 10.3] {
+      table.fail("a", TransferFault(.network), startedAt: 5, now: now, random: 1)
+    }
+    #expect(table.failures(of: "a") == 1)
+    table.fail("a", TransferFault(.network), startedAt: 11, now: 12, random: 1)
+    #expect(table.failures(of: "a") == 2)
+  }
+
+  @Test("Of several mirrors the one that may be asked now comes first, then the healthiest")
+  func choice() {
+    let fault = TransferFault(.refused)
+    typealias Candidate = MirrorChoice.Candidate
+    let late = Candidate(file: (20, fault), failures: 1)
+    let later = Candidate(host: (30, fault), failures: 1)
+    let healed = Candidate(file: (5, fault), failures: 3)
+    let whole = Candidate(ranges: false)
+    let cases: [([Candidate], mirror: Int, notBefore: Double)] = [
+      ([Candidate()], 0, 10), ([Candidate(), Candidate()], 0, 10), ([late, Candidate()], 1, 10),
+      ([late, later], 0, 20), ([later, late], 1, 20), ([healed, Candidate()], 1, 10),
+      ([late, healed], 1, 10), ([whole, Candidate()], 1, 10), ([whole, healed], 0, 10),
+    ]
+    for (number, (candidates, mirror, notBefore)) in cases.enumerated() {
+      let choice = MirrorChoice(among: candidates, at: 10)
+      #expect(choice.mirror == mirror, "case \(number)")
+      #expect(choice.notBefore == notBefore, "case \(number)")
+      #expect((choice.fault != nil) == (notBefore > 10), "case \(number)")
+    }
+    let both = Candidate(file: (20, fault), host: (25, TransferFault(.unresolved)))
+    #expect(MirrorChoice(among: [both], at: 10).fault?.kind == .unresolved)
+  }
+
+  @Test("Redirects may lead within the web, never from https to http, and not for ever")
+  func redirects() throws {
+    let plain = try WebURL("http://a.example/x")
+    let secure = try WebURL("https://a.example/x")
+    let cases: [(WebURL, String?, Int, TransferFault.Kind?)] = [
+      (plain, "http://b.example/", 1, nil), (plain, "https://b.example/", 5, nil),
+      (secure, "https://b.example/", 1, nil), (secure, "http://a.example/y", 1, .redirectRefused),
+      (plain, "file:///etc/passwd", 1, .redirectRefused), (plain, nil, 1, .redirectRefused),
+      (plain, "ftp://a.example/", 1, .redirectRefused),
+      (plain, "http://u:p@b.example/", 1, .redirectRefused),
+      (plain, "http://b.example/", 6, .tooManyRedirects),
+    ]
+    for (url, target, number, kind) in cases {
+      switch RedirectRule.follow(from: url, to: target, number: number, limit: 5) {
+      case .success(let next): #expect(kind == nil && next.text == target)
+      case .failure(let fault): #expect(fault.kind == kind)
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import ContentModel
+import ContentTransfer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(
+  "Encrypted connections", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
+  .enabled(if: TestCertificate.canBeMade, Comment(rawValue: TestCertificate.reason)),
+  .timeLimit(.minutes(10)))
+struct SecureTests {
+  private let folder: TemporaryFolder
+  private let file: SampleFile
+  private let certificate: TestCertificate
+
+  init() throws {
+    folder = try TemporaryFolder()
+    certificate = try TestCertificate(in: folder)
+    file = try SampleFile(path: "a.pkg", length: 20_000_001, pieces: [1_000_000, 70_000])
+    try Data(file.bytes).write(to: URL(filePath: folder.path("a.pkg")))
+  }
+
+  private func server(_ listen: String = "ssl http2", _ directives: String = "") throws -> Nginx {
+    try Nginx(
+      serving: folder.path, listen: listen, directives: certificate.directives + directives)
+  }
+
+  private func get(_ server: Nginx, host: String = "127.0.0.1", path: String = "/a.pkg") throws {
+    var configuration = impatientConfiguration()
+    configuration.certificateAuthorities = certificate.certificate
+    configuration.stallTimeout = 10
+    let url = try WebURL("https://\(host):\(server.port)\(path)")
+    _ = try HTTPSession(configuration).get(HTTPRequest(url, limit: 1 << 26))
+  }
+
+  @Test("HTTP/2 is used where it is offered: all ranges share one connection")
+  func http2() throws {
+    let server = try server()
+    let source = try HTTPPieceSource(at: "https://127.0.0.1:\(server.port)/") {
+      $0.certificateAuthorities = certificate.certificate
+      $0.stallTimeout = 10
+    }
+    let ticket = TransferTicket()
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    #expect(ticket.statistics.protocolName == "HTTP/2")
+    #expect(ticket.statistics.requests > 2)
+    #expect(ticket.statistics.bytesWasted == 0)
+    #expect(Set(server.requests().compactMap { $0.split(separator: "|").last }).count == 1)
+  }
+
+  @Test("A certificate that nobody vouches for is refused; so is one for another host")
+  func certificates() throws {
+    let server = try server()
+    try get(server)
+    let url = try WebURL("https://127.0.0.1:\(server.port)/a.pkg")
+    let plain = try HTTPSession(impatientConfiguration())
+    #expect(code { _ = try plain.get(HTTPRequest(url, limit: 10)) } == .certificateUntrusted)
+    #expect(code { try get(server, host: "localhost") } == .certificateUntrusted)
+  }
+
+  @Test("TLS before 1.2 is refused")
+  func oldTLS() throws {
+    let server = try server("ssl", "ssl_protocols TLSv1.1; ssl_ciphers ALL:@SECLEVEL=0;")
+    #expect(code { try get(server) } == .secureConnectionFailed)
+  }
+
+  @Test("A redirect from https to http is refused")
+  func downgrade() throws {
+    let server = try server("ssl", "location /away { return 302 http://127.0.0.1:1/; }")
+    #expect(code { try get(server, path: "/away") } == .redirectRefused)
+  }
+
+  @Test("A server that does not speak TLS is an error of its own")
+  func noTLS() throws {
+    let plain = try Nginx(serving: folder.path)
+    #expect(code { try get(plain) } == .secureConnectionFailed)
+  }
+}

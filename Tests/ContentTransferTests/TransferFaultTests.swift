@@ -1,0 +1,63 @@
+import ContentModel
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("What went wrong, what may help, and the error that it ends in")
+struct TransferFaultTests {
+  private static let table:
+    [(TransferFault.Kind, ContentError.Code, TransferFault.Cure, isRetryable: Bool, host: Bool)] = [
+      (.cancelled, .stopped, .none, true, false), (.unusableURL, .usage, .none, false, false),
+      (.unresolved, .hostNotFound, .otherMirror, true, true),
+      (.refused, .connectionRefused, .otherMirror, true, true),
+      (.connectTimeout, .connectionTimedOut, .otherMirror, true, true),
+      (.secureConnection, .secureConnectionFailed, .otherMirror, true, true),
+      (.certificate, .certificateUntrusted, .otherMirror, false, true),
+      (.proxy, .proxyFailed, .otherMirror, true, true),
+      (.network, .networkFailed, .later, true, false),
+      (.garbled, .answerUnusable, .later, true, false),
+      (.stalled, .transferStalled, .later, true, false),
+      (.cutShort, .connectionLost, .later, true, false),
+      (.deadline, .timedOut, .none, true, false),
+      (.headersTooLong, .answerUnusable, .later, true, false),
+      (.bodyTooLong, .limitExceeded, .none, false, false),
+      (.status(404), .storeMissing, .otherMirror, true, false),
+      (.status(410), .storeMissing, .otherMirror, true, false),
+      (.status(401), .accessDenied, .otherMirror, false, false),
+      (.status(400), .requestRefused, .otherMirror, false, false),
+      (.status(408), .requestRefused, .later, false, false),
+      (.status(429), .serverBusy, .later, true, true),
+      (.status(500), .serverFailed, .later, true, false),
+      (.status(503), .serverFailed, .later, true, true),
+      (.redirectRefused, .redirectRefused, .otherMirror, false, false),
+      (.tooManyRedirects, .tooManyRedirects, .otherMirror, false, false),
+      (.encoded("gzip"), .answerUnusable, .otherMirror, true, false),
+      (.unexpectedType("text/html"), .answerUnusable, .otherMirror, true, false),
+      (.wrongLength(7), .answerUnusable, .otherMirror, true, false),
+      (.rangeIgnored, .answerUnusable, .wholeFile, true, false),
+      (.rangeUnclear, .answerUnusable, .wholeFile, true, false),
+      (.rangeElsewhere, .answerUnusable, .wholeFile, true, false),
+      (.rangeRefused, .answerUnusable, .wholeFile, true, false),
+      (.otherValidator, .answerUnusable, .plainRange, true, false),
+      (.damaged, .pieceDamaged, .otherMirror, true, false),
+    ]
+
+  @Test("Each kind of fault has its number, its cure and whom it concerns")
+  func kinds() throws {
+    let url = try WebURL("http://a.example/b?secret=1")
+    for (kind, code, cure, isRetryable, host) in Self.table {
+      let fault = TransferFault(kind, "words")
+      let error = ContentError(fault, from: url, subject: "b")
+      #expect(error.code == code, "\(kind)")
+      #expect(error.isRetryable == isRetryable, "\(kind)")
+      #expect(fault.cure == cure, "\(kind)")
+      #expect(fault.concernsHost == host, "\(kind)")
+      #expect(error.subject == "b" && error.cause == "words")
+      #expect(!error.description.contains("secret"), "\(kind)")
+      #expect(!fault.name.isEmpty && !fault.name.contains("("), "\(kind)")
+    }
+    let asked = TransferFault(.status(503), retryAfter: 5)
+    #expect(ContentError(asked, from: url, subject: "b").code == .serverBusy)
+  }
+}

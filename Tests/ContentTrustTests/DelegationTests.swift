@@ -1,0 +1,346 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FileIO
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@Suite struct DelegationTests {
+  private let sample: SampleMetadata
+  private let store = StoreInMemory()
+  private let folder: TemporaryFolder
+  private let clock: TestClock
+
+  init() throws {
+    sample = try SampleMetadata()
+    folder = try TemporaryFolder()
+    clock = TestClock(sample.now)
+  }
+
+  private func client() throws -> TrustClient {
+    TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
+  }
+
+  /// A client that has refreshed from `repository`.
+  private func refreshed(_ repository: SampleRepository) throws -> TrustClient {
+    store.put(try repository.published())
+    let client = try client()
+    _ = try client.refresh(initialRoot: sample.root())
+    _ = store.takeFetched()
+    return client
+  }
+
+  /// The roles that were fetched since the last call, in order.
+  private func asked() -> [String] {
+    store.takeFetched().map { path in
+      String(path.split(separator: ".", maxSplits: 1)[1].dropLast(".json".count))
+    }
+  }
+
+  /// A way through delegations: who delegates to whom, and in which order they are asked.
+  struct Graph: CustomTestStringConvertible {
+    let testDescription: String
+    let edges: [Edge]
+    let order: [String]
+
+    struct Edge {
+      let from: String
+      let to: String
+      var terminating = false
+      var paths = ["*"]
+    }
+  }
+
+  static let graphs: [Graph] = [
+    Graph(
+      testDescription: "siblings in the order of the list",
+      edges: [.init(from: "targets", to: "B"), .init(from: "targets", to: "A")],
+      order: ["B", "A"]),
+    Graph(
+      testDescription: "a role's own delegations before its sibling",
+      edges: [
+        .init(from: "targets", to: "A"), .init(from: "targets", to: "B"),
+        .init(from: "A", to: "C"), .init(from: "C", to: "D"), .init(from: "A", to: "E"),
+      ],
+      order: ["A", "C", "D", "E", "B"]),
+    Graph(
+      testDescription: "behind a terminating role nobody, but whom it delegates to",
+      edges: [
+        .init(from: "targets", to: "A"), .init(from: "targets", to: "B"),
+        .init(from: "A", to: "C", terminating: true), .init(from: "A", to: "E"),
+        .init(from: "C", to: "D"),
+      ],
+      order: ["A", "C", "D"]),
+    Graph(
+      testDescription: "a terminating role that is not trusted for the target ends nothing",
+      edges: [
+        .init(from: "targets", to: "A", terminating: true, paths: ["other"]),
+        .init(from: "targets", to: "B"),
+      ],
+      order: ["B"]),
+    Graph(
+      testDescription: "a circle is walked once",
+      edges: [
+        .init(from: "targets", to: "A"), .init(from: "A", to: "B"), .init(from: "B", to: "A"),
+        .init(from: "B", to: "B"), .init(from: "B", to: "C"),
+      ],
+      order: ["A", "B", "C"]),
+    Graph(
+      testDescription: "a role that two delegate to is asked once, through the first",
+      edges: [
+        .init(from: "targets", to: "A"), .init(from: "targets", to: "B"),
+        .init(from: "B", to: "C"), .init(from: "A", to: "C"),
+      ],
+      order: ["A", "C", "B"]),
+  ]
+
+  @Test(arguments: graphs)
+  func `roles are asked depth first`(_ graph: Graph) throws {
+    var repository = SampleRepository(sample)
+    for edge in graph.edges {
+      try repository.delegate(
+        edge.from, to: edge.to, paths: edge.paths, terminating: edge.terminating)
+    }
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("nowhere") } == .storeMissing)
+    #expect(asked() == graph.order)
+  }
+
+  @Test func `no more than 32 roles are asked for one target`() throws {
+    var repository = SampleRepository(sample)
+    for number in 1...40 { try repository.delegate("targets", to: "role\(number)") }
+    repository.roles["role40"]?.files["file"] = try SampleRepository.file("late")
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("file") } == .storeMissing)
+    #expect(asked().count == 32)
+  }
+
+  @Test func `a target is what the first role that has it says`() throws {
+    var repository = SampleRepository(sample)
+    let (own, first, second) = (
+      try SampleRepository.file("own"), try SampleRepository.file("1"),
+      try SampleRepository.file("2")
+    )
+    repository.files["own"] = own
+    try repository.delegate("targets", to: "A")
+    try repository.delegate("targets", to: "B")
+    repository.roles["A"]?.files = ["shared": first, "own": first]
+    repository.roles["B"]?.files = ["shared": second, "late": second]
+    let client = try refreshed(repository)
+    #expect(try client.target("own") == own)
+    #expect(asked().isEmpty)
+    #expect(try client.target("shared") == first)
+    #expect(asked() == ["A"])
+    #expect(try client.target("late") == second)
+    #expect(asked() == ["B"])
+  }
+
+  @Test func `a target outside of a role's paths is not the role's, whatever it says`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A", paths: ["a/*"])
+    repository.roles["A"]?.files["b/file"] = try SampleRepository.file("b")
+    repository.roles["A"]?.files["a/b/file"] = try SampleRepository.file("b")
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("b/file") } == .storeMissing)
+    #expect(code { _ = try client.target("a/b/file") } == .storeMissing)
+    #expect(asked().isEmpty)
+  }
+
+  @Test func `hash prefixes say who is asked`() throws {
+    var repository = SampleRepository(sample)
+    let digits = try Digest(of: Array("some/file".utf8)).hex
+    try repository.delegate("targets", to: "no", prefixes: ["zz"])
+    try repository.delegate("targets", to: "yes", prefixes: ["zz", String(digits.prefix(3))])
+    repository.roles["yes"]?.files["some/file"] = try SampleRepository.file("x")
+    let client = try refreshed(repository)
+    #expect(try client.target("some/file").length == 1)
+    #expect(asked() == ["yes"])
+  }
+
+  @Test func `hash bins are asked by the first bits of the name's hash`() throws {
+    var repository = SampleRepository(sample)
+    let key = try SigningKey.generate()
+    let identifier = try key.publicKey.identifier
+    repository.delegatedKeys["targets"] = [identifier: key]
+    repository.succinct["targets"] = .object([
+      "keyids": .array([.string(identifier)]), "threshold": .integer(1),
+      "bit_length": .integer(10), "name_prefix": .string("bin"),
+    ])
+    // Ten bits are three digits: the first three of the hash, shifted by two.
+    let digits = try Digest(of: Array("some/file".utf8)).hex
+    let number = (Int(digits.prefix(3), radix: 16) ?? 0) >> 2
+    let text = String(number, radix: 16)
+    let name = "bin-" + String(repeating: "0", count: 3 - text.count) + text
+    repository.roles[name] = SampleRepository.Delegated(
+      files: ["some/file": try SampleRepository.file("x")], expires: sample.expires, keys: [key])
+    let client = try refreshed(repository)
+    #expect(try client.target("some/file").length == 1)
+    #expect(asked() == [name])
+  }
+
+  // MARK: Trust in a delegated role
+
+  @Test func `a delegated role must be signed by as many keys as its delegator demands`() throws {
+    var repository = SampleRepository(sample)
+    let keys = [try SigningKey.generate(), try SigningKey.generate(.ecdsaP256)]
+    try repository.delegate("targets", to: "A", keys: keys, threshold: 2)
+    repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
+    #expect(try refreshed(repository).target("file").length == 1)
+
+    repository.roles["A"]?.keys = [keys[0], keys[0]]
+    repository.roles["A"]?.version = 2
+    repository.advance()
+    let client = try refreshed(repository)
+    let error = #expect(throws: ContentError.self) { try client.target("file") }
+    #expect(error?.code == .signatureInvalid)
+    #expect(error?.message.contains("targets version 2") == true)
+  }
+
+  @Test func `a role that one delegator's keys have signed is not another one's`() throws {
+    var repository = SampleRepository(sample)
+    let (good, bad) = (try SigningKey.generate(), try SigningKey.generate())
+    try repository.delegate("targets", to: "A", paths: ["a"])
+    try repository.delegate("targets", to: "B", paths: ["b"])
+    try repository.delegate("A", to: "C", keys: [good])
+    try repository.delegate("B", to: "C", keys: [bad])
+    repository.roles["C"]?.files = [
+      "a": try SampleRepository.file("a"), "b": try SampleRepository.file("b"),
+    ]
+    let client = try refreshed(repository)
+    #expect(try client.target("a").length == 1)
+    #expect(code { _ = try client.target("b") } == .signatureInvalid)
+    #expect(try client.target("a").length == 1)
+  }
+
+  @Test func `a kept delegated role is checked again against whoever delegates to it now`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
+    _ = try refreshed(repository).target("file")
+    // The delegator trusts another key now; the role, at the same version, is as it was.
+    let old = try #require(repository.roles["A"]?.keys)
+    repository.delegations["targets"] = nil
+    try repository.delegate("targets", to: "A", keys: [SigningKey.generate()])
+    repository.roles["A"]?.keys = old
+    repository.advance()
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("file") } == .signatureInvalid)
+  }
+
+  @Test func `a kept delegated role is not fetched again, also by another run`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
+    _ = try refreshed(repository).target("file")
+    let client = try refreshed(repository)
+    #expect(try client.target("file").length == 1)
+    #expect(asked().isEmpty)
+  }
+
+  @Test func `an expired delegated role is refused, kept or fetched, and a newer one taken`() throws
+  {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
+    repository.roles["A"]?.expires = sample.now.addingTimeInterval(100)
+    _ = try refreshed(repository).target("file")
+    clock.advance(by: 200)
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("file") } == .metadataExpired)
+
+    repository.roles["A"]?.expires = sample.now.addingTimeInterval(900)
+    repository.roles["A"]?.version = 2
+    repository.advance()
+    #expect(try refreshed(repository).target("file").length == 1)
+  }
+
+  @Test func `a delegated role must be what the snapshot promises`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    var published = try repository.published()
+    repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
+    published["metadata/1.A.json"] = try repository.published()["metadata/1.A.json"]
+    store.put(published)
+    let client = try client()
+    _ = try client.refresh(initialRoot: sample.root())
+    // The same key has signed it, with other bytes: longer than was promised.
+    #expect(code { _ = try client.target("file") } == .digestMismatch)
+  }
+
+  @Test func `a delegated role that the store does not have is named`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    let client = try refreshed(repository)
+    store.remove("metadata/1.A.json")
+    #expect(code { _ = try client.target("file") } == .storeMissing)
+
+  }
+
+  @Test func `a role that the snapshot does not promise is refused`() throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    repository.roles["A"] = nil
+    let client = try refreshed(repository)
+    #expect(code { _ = try client.target("file") } == .metadataDamaged)
+    #expect(asked().isEmpty)
+  }
+
+  @Test(arguments: ["?", "#", "/delegated", "../delegated", "a b", "ü", "%2e"])
+  func `an unusual name is encoded in requests and among files`(_ name: String) throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: name)
+    repository.roles[name]?.files["file"] = try SampleRepository.file("x")
+    let client = try refreshed(repository)
+    #expect(try client.target("file").length == 1)
+    let encoded = PercentEncoding.component(name)
+    #expect(!encoded.contains("/"))
+    #expect(store.takeFetched() == ["metadata/1.\(encoded).json"])
+    #expect(try folder.opened().status(of: "\(encoded).json")?.kind == .file)
+  }
+
+  @Test(arguments: ["root", "timestamp", "snapshot", "targets", "", ".", ".."])
+  func `a delegated role cannot be called like this`(_ name: String) throws {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: name)
+    store.put(try repository.published())
+    let client = try client()
+    #expect(code { _ = try client.refresh(initialRoot: sample.root()) } == .metadataDamaged)
+  }
+
+  @Test func `a role that is named twice, and one without a scope or with two, are refused`() throws
+  {
+    var repository = SampleRepository(sample)
+    try repository.delegate("targets", to: "A")
+    let entry = try #require(repository.delegations["targets"]?.first)
+    for bad in [
+      [entry, entry], [entry.replacing("paths", with: nil)],
+      [entry.replacing("path_hash_prefixes", with: .array([.string("0")]))],
+    ] {
+      repository.delegations["targets"] = bad
+      repository.advance()
+      store.put(try repository.published())
+      let client = try client()
+      #expect(code { _ = try client.refresh(initialRoot: sample.root()) } == .metadataDamaged)
+    }
+  }
+
+  // MARK: Patterns
+
+  @Test(arguments: [
+    ("*", "a", true), ("*", "", true), ("*", "a/b", false), ("a/*", "a/b", true),
+    ("a/*", "a/b/c", false), ("*.txt", "x.txt", true), ("*.txt", "x.txtx", false),
+    ("a?c", "abc", true), ("a?c", "ac", false), ("?", "/", false), ("[a-c]x", "bx", true),
+    ("[!a-c]x", "bx", false), ("[!a-c]x", "dx", true), ("[]]", "]", true), ("[ab", "[ab", true),
+    ("a*b*c", "aXXbYYc", true), ("a*b*c", "aXXbYY", false), ("A", "a", false), ("a", "/a", false),
+    ("**", "abc", true), ("\\*", "\\x", true), ("é", "e\u{301}", false), ("", "", true),
+  ])
+  func `a pattern matches within components`(_ pattern: String, _ path: String, _ matches: Bool) {
+    #expect(PathPattern(pattern).matches(path) == matches)
+  }
+
+  @Test func `a pattern of many stars is matched in a moment`() {
+    let pattern = PathPattern(String(repeating: "a*", count: 1000) + "b")
+    #expect(!pattern.matches(String(repeating: "a", count: 4000)))
+  }
+}

@@ -1,0 +1,34 @@
+import FileIO
+import FuzzTargets
+import Testing
+
+/// What fuzzing has found, and where it starts, fed in again.
+@Suite struct FuzzCorpusTests {
+  private func corpus(_ target: FuzzTarget) throws -> [String: [UInt8]] {
+    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+    let folder = try FileSystem.real.directory(at: "/\(root)/Fuzz/corpus/\(target.rawValue)")
+    return try folder.entries().reduce(into: [:]) {
+      $0[$1.name] = try folder.contents(of: $1.name, limit: 1 << 20)
+    }
+  }
+
+  @Test(arguments: FuzzTarget.allCases)
+  func `every file of the corpus is read without harm`(_ target: FuzzTarget) throws {
+    let files = try corpus(target)
+    #expect(!files.isEmpty)
+    for (name, bytes) in files {
+      #expect(target.feed(bytes) == nil, "\(name)")
+      for length in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 100)) {
+        #expect(target.feed(Array(bytes.prefix(length))) == nil, "\(name) cut after \(length)")
+      }
+    }
+  }
+
+  @Test func `the corpus has what is rightly signed, so that fuzzing starts behind the signature`()
+    throws
+  {
+    #expect(try corpus(.metadata)["known-root.json"] == FuzzTarget.knownRoot)
+    let receipts = try corpus(.receipt).values.map { String(decoding: $0, as: UTF8.self) }
+    #expect(FuzzTarget.known.isSubset(of: receipts))
+  }
+}

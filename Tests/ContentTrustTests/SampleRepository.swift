@@ -1,0 +1,101 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FoundationEssentials
+
+/// A repository whose every key is in one hand, which may be a hostile one: it signs what it is told.
+struct SampleRepository {
+  let sample: SampleMetadata
+  /// Versions by role.
+  var versions: [RoleName: Int64] = [.timestamp: 1, .snapshot: 1, .targets: 1]
+  /// What the top-level targets promise.
+  var files: [String: TargetFile] = [:]
+  /// The delegated roles by name.
+  var roles: [String: Delegated] = [:]
+  /// The `delegations` of each role, the top-level one's under `targets`.
+  var delegations: [String: [JSONValue]] = [:]
+  /// The keys that each role's delegations list.
+  var delegatedKeys: [String: [String: SigningKey]] = [:]
+  /// Takes the place of the lists in `delegations`, by role.
+  var succinct: [String: JSONValue] = [:]
+
+  /// A role that targets are delegated to.
+  struct Delegated {
+    var version: Int64 = 1
+    var files: [String: TargetFile] = [:]
+    var expires: Date
+    var keys: [SigningKey]
+  }
+
+  init(_ sample: SampleMetadata) { self.sample = sample }
+
+  /// What a target of these bytes is promised as.
+  static func file(_ text: String) throws -> TargetFile {
+    TargetFile(
+      length: Int64(text.utf8.count), digest: try Digest(of: Array(text.utf8)))
+  }
+
+  /// Lets `delegator` delegate to `name`, with `keys` or one of the role's own.
+  mutating func delegate(
+    _ delegator: String, to name: String, paths: [String] = ["*"], prefixes: [String]? = nil,
+    terminating: Bool = false, keys: [SigningKey]? = nil, threshold: Int64 = 1
+  ) throws {
+    let signing = try keys ?? roles[name]?.keys ?? [SigningKey.generate()]
+    if roles[name] == nil { roles[name] = Delegated(expires: sample.expires, keys: signing) }
+    let identifiers = try signing.map { try $0.publicKey.identifier }
+    for (identifier, key) in zip(identifiers, signing) {
+      delegatedKeys[delegator, default: [:]][identifier] = key
+    }
+    var members: [String: JSONValue] = [
+      "name": .string(name), "terminating": .bool(terminating), "threshold": .integer(threshold),
+      "keyids": .array(identifiers.map(JSONValue.string)),
+    ]
+    if let prefixes {
+      members["path_hash_prefixes"] = .array(prefixes.map(JSONValue.string))
+    } else {
+      members["paths"] = .array(paths.map(JSONValue.string))
+    }
+    delegations[delegator, default: []].append(.object(members))
+  }
+
+  private func signed(_ role: TargetsRole, _ name: String) -> JSONValue {
+    guard delegations[name] != nil || succinct[name] != nil else { return role.signed }
+    let keys = (delegatedKeys[name] ?? [:]).mapValues(\.publicKey.json)
+    var members: [String: JSONValue] = ["keys": .object(keys)]
+    members["roles"] = delegations[name].map(JSONValue.array)
+    members["succinct_roles"] = succinct[name]
+    return role.signed.replacing("delegations", with: .object(members))
+  }
+
+  /// The files of the store as it is now, by path.
+  func published() throws -> [String: [UInt8]] {
+    var published: [String: [UInt8]] = [:]
+    var promises: [String: MetadataFile] = [:]
+    for (name, role) in roles {
+      let content = TargetsRole(version: role.version, expires: role.expires, targets: role.files)
+      let bytes = try RoleSigner(keys: role.keys).sign(signed(content, name))
+      let encoded = MetadataName.delegated(name).encodedFileName
+      published["metadata/\(role.version).\(encoded)"] = bytes
+      promises["\(name).json"] = try MetadataFile(version: role.version, bytes: bytes)
+    }
+    let (timestamp, snapshot, targets) = (
+      versions[.timestamp] ?? 1, versions[.snapshot] ?? 1, versions[.targets] ?? 1
+    )
+    let top = TargetsRole(version: targets, expires: sample.expires, targets: files)
+    let targetsBytes = try sample.signer(.targets).sign(signed(top, "targets"))
+    let snapshotBytes = try sample.signer(.snapshot).sign(
+      SnapshotRole(
+        version: snapshot, expires: sample.expires,
+        targets: MetadataFile(version: targets, bytes: targetsBytes), others: promises))
+    published["metadata/\(targets).targets.json"] = targetsBytes
+    published["metadata/\(snapshot).snapshot.json"] = snapshotBytes
+    published["metadata/timestamp.json"] = try sample.timestamp(
+      timestamp, snapshot: snapshotBytes, snapshot)
+    return published
+  }
+
+  /// The next version of everything that is not a delegated role.
+  mutating func advance() {
+    for role in versions.keys { versions[role, default: 0] += 1 }
+  }
+}

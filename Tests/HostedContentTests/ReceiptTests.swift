@@ -1,0 +1,359 @@
+import ContentModel
+import ContentTrust
+import Foundation
+import HostedContent
+import Testing
+
+@Suite("Verifying receipts")
+struct ReceiptTests {
+  private let signing: SigningKey
+  private let key: ReceiptSigningKey
+  private let verifier: ReceiptVerifier
+  private let now = Date(timeIntervalSince1970: 1_900_000_000)
+
+  init() throws {
+    signing = try SigningKey.generate()
+    key = try ReceiptSigningKey(pem: signing.pem)
+    verifier = ReceiptVerifier(keys: [key.verificationKey])
+  }
+
+  private func receipt(_ account: String? = "ann") throws -> Receipt {
+    Receipt(
+      transactionIdentifier: "T1", productIdentifier: try ProductIdentifier("book"),
+      contentVersion: try ContentVersion("1.2"), accountToken: account, purchaseDate: now,
+      signedDate: now)
+  }
+
+  private func claims() throws -> [String: JSONValue] {
+    let parts = try key.sign(receipt()).split(separator: ".")
+    let bytes = try #require(Base64URL.bytes(of: parts[1]))
+    guard case .object(let members) = try JSONValue(parsing: bytes) else { return [:] }
+    return members
+  }
+
+  /// A token of these texts, signed with `signing` or another key.
+  private func token(_ header: String, _ payload: String, _ other: SigningKey? = nil) throws
+    -> String
+  {
+    let message =
+      Base64URL.text(of: Array(header.utf8)) + "." + Base64URL.text(of: Array(payload.utf8))
+    let signature = try (other ?? signing).sign(Array(message.utf8))
+    return "\(message).\(Base64URL.text(of: signature))"
+  }
+
+  private func token(claims: [String: JSONValue]) throws -> String {
+    let payload = String(decoding: JSONValue.object(claims).encoded, as: UTF8.self)
+    return try token(#"{"alg":"EdDSA"}"#, payload)
+  }
+
+  private func refusal(_ token: String, account: String? = "ann") -> ContentError? {
+    do {
+      _ = try verifier.verify(token, account: account, now: now)
+      return nil
+    } catch {
+      return error as? ContentError
+    }
+  }
+
+  @Test("What was signed is read back, by keys of both kinds, from memory and from PEM")
+  func good() throws {
+    for kind in [ReceiptSigningKey.Kind.ed25519, .es256] {
+      let key = try ReceiptSigningKey(pem: ReceiptSigningKey.generate(kind).pem)
+      let known = try ReceiptVerificationKey(pem: key.verificationKey.pem)
+      let verifier = ReceiptVerifier(keys: [self.key.verificationKey, known])
+      for account in ["ann", nil] {
+        let receipt = try receipt(account)
+        #expect(try verifier.verify(key.sign(receipt), account: account, now: now) == receipt)
+      }
+    }
+  }
+
+  @Test("A key that cannot sign receipts is refused when it is read")
+  func wrongKind() throws {
+    let rsa = try SigningKey.generate(.rsaPSS)
+    #expect(throws: ContentError.self) { try ReceiptSigningKey(pem: rsa.pem) }
+    #expect(throws: ContentError.self) { try ReceiptVerificationKey(pem: rsa.publicKey.pem) }
+    #expect(throws: ContentError.self) { try ReceiptVerificationKey(pem: "") }
+  }
+
+  @Test(
+    "An algorithm that the key is not for is refused, whatever the signature",
+    arguments: ["none", "None", "HS256", "ES256", "RS256", "PS256", "eddsa", ""])
+  func algorithmConfusion(algorithm: String) throws {
+    let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
+    let signed = try token(#"{"alg":"\#(algorithm)"}"#, payload)
+    #expect(refusal(signed)?.code == .receiptInvalid)
+    let unsigned = signed[...(signed.lastIndex(of: ".") ?? signed.endIndex)]
+    #expect(refusal(String(unsigned))?.code == .receiptInvalid)
+  }
+
+  @Test(
+    "A header without an algorithm, with demands or with a key of its own is refused",
+    arguments: [
+      "{}", #"{"alg":null}"#, #"{"alg":["EdDSA"]}"#, #"{"alg":"EdDSA","crit":["exp"]}"#,
+      #"{"alg":"EdDSA","jwk":{}}"#, #"{"alg":"EdDSA","jku":"https://a"}"#,
+      #"{"alg":"EdDSA","x5c":[]}"#, #"{"alg":"EdDSA","alg":"EdDSA"}"#, #"{"alg":"EdDSA"} x"#, "[]",
+      "", #"{"alg":"none","alg":"EdDSA"}"#,
+    ])
+  func header(text: String) throws {
+    let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
+    #expect(refusal(try token(text, payload))?.code == .receiptInvalid)
+  }
+
+  @Test("Another signer, and changed content, are refused")
+  func signature() throws {
+    let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
+    let header = #"{"alg":"EdDSA","typ":"JWT"}"#
+    #expect(refusal(try token(header, payload)) == nil)
+    #expect(refusal(try token(header, payload, SigningKey.generate()))?.code == .receiptInvalid)
+    let good = try token(header, payload).split(separator: ".")
+    let other = Base64URL.text(
+      of: JSONValue.object(try claims().merging(["quantity": .integer(2)]) { $1 }).encoded)
+    #expect(refusal("\(good[0]).\(other).\(good[2])")?.code == .receiptInvalid)
+    #expect(ReceiptVerifier(keys: []).isRefusing(try token(header, payload), now))
+  }
+
+  @Test("A receipt of another account, an expired one and one of the future are refused")
+  func valid() throws {
+    let anns = try key.sign(receipt("ann"))
+    #expect(refusal(anns, account: "joe")?.message.contains("another account") == true)
+    #expect(refusal(anns, account: nil)?.code == .receiptInvalid)
+    #expect(refusal(try key.sign(receipt(nil)), account: "ann")?.code == .receiptInvalid)
+    var late = try receipt()
+    late.expirationDate = now
+    #expect(refusal(try key.sign(late))?.message.contains("expired") == true)
+    late.expirationDate = now.addingTimeInterval(1)
+    #expect(refusal(try key.sign(late)) == nil)
+    late.signedDate = now.addingTimeInterval(301)
+    #expect(refusal(try key.sign(late))?.code == .receiptInvalid)
+    late.signedDate = now.addingTimeInterval(299)
+    #expect(refusal(try key.sign(late)) == nil)
+  }
+
+  @Test(
+    "Claims that are missing or cannot be are refused",
+    arguments: [
+      ("transactionIdentifier", nil), ("transactionIdentifier", JSONValue.string("")),
+      ("transactionIdentifier", .integer(1)), ("productIdentifier", .string("a/b")),
+      ("productIdentifier", nil), ("contentVersion", .string("x")), ("accountToken", .integer(1)),
+      ("quantity", .integer(0)), ("quantity", .integer(11)), ("quantity", .string("1")),
+      ("purchaseDate", nil), ("purchaseDate", .string("2030")), ("exp", .string("never")),
+      ("exp", .integer(-1)), ("iat", .integer(.max)),
+      ("originalTransactionIdentifier", .string(String(repeating: "a", count: 257))),
+    ])
+  func claims(name: String, value: JSONValue?) throws {
+    var claims = try claims()
+    claims[name] = value
+    #expect(refusal(try token(claims: claims))?.code == .receiptInvalid)
+  }
+
+  @Test("Duplicate members, fractions and what is no object are refused though they are signed")
+  func payload() throws {
+    let good = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
+    for payload in [
+      #"{"accountToken":"joe","# + good.dropFirst(), "[" + good + "]", good + good, "", "null",
+      #"{"iat":1.5,"# + good.dropFirst(),
+    ] {
+      #expect(
+        refusal(try token(#"{"alg":"EdDSA"}"#, payload))?.code == .receiptInvalid, "\(payload)")
+    }
+  }
+
+  @Test("What is not the one compact form is refused")
+  func form() throws {
+    let good = try key.sign(receipt())
+    let long = try token(
+      claims: claims().merging(["x": .string(String(repeating: "a", count: 16384))]) { $1 })
+    for text in [
+      "", ".", "..", good + ".", good + "=", " " + good, good + "\n", String(good.dropLast()),
+      good.replacingOccurrences(of: ".", with: ".="), "a" + good, good + "A", long,
+      good.split(separator: ".").prefix(2).joined(separator: "."),
+    ] {
+      #expect(refusal(text)?.code == .receiptInvalid, "\(text.prefix(40))")
+    }
+    // The last digit of 64 bytes carries four bits that mean nothing: they must be zero.
+    let last = try #require(good.last)
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+    let index = try #require(alphabet.firstIndex(of: last))
+    #expect(refusal(good.dropLast() + String(alphabet[index + 1]))?.code == .receiptInvalid)
+  }
+}
+
+extension ReceiptVerifier {
+  fileprivate func isRefusing(_ token: String, _ now: Date) -> Bool {
+    (try? verify(token, account: "ann", now: now)) == nil
+  }
+}
+
+@Suite("Receipts in the queue", .timeLimit(.minutes(1)))
+struct QueueReceiptTests {
+  private let product: ProductIdentifier
+  private let key: ReceiptSigningKey
+  private let verifier: ReceiptVerifier
+
+  init() throws {
+    product = try ProductIdentifier("a")
+    key = try ReceiptSigningKey.generate()
+    verifier = ReceiptVerifier(keys: [key.verificationKey])
+  }
+
+  private func grant(_ id: String, account: String? = nil, receipt: String?) -> Grant {
+    Grant(
+      transactionIdentifier: id, date: 1,
+      payment: Payment(productIdentifier: product, applicationUsername: account), receipt: receipt)
+  }
+
+  /// A receipt for transaction `id` of `account`, as the seller gives it.
+  private func receipt(_ id: String, account: String? = nil) throws -> String {
+    try key.sign(
+      Receipt(
+        transactionIdentifier: id, productIdentifier: product, accountToken: account,
+        purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
+  }
+
+  @Test("A seller with a key gives receipts, which are journaled, and name the first purchase")
+  func builtIn() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.5")
+    let ids = try await buyTwice(fixture)
+    let queue = try fixture.queue { $0.receiptKey = key }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { log in ids.allSatisfy { log.transactions[$0] != nil } }
+    for id in ids {
+      let text = try #require(observer.log.transactions[id]?.transactionReceipt)
+      let receipt = try verifier.verify(text, account: "ann")
+      #expect(receipt.transactionIdentifier == id)
+      #expect(receipt.originalTransactionIdentifier == ids[0])
+      #expect(receipt.productIdentifier == product)
+      #expect(receipt.contentVersion?.rawValue == "1.5")
+      #expect(throws: ContentError.self) { try verifier.verify(text, account: "joe") }
+    }
+    for id in ids { queue.finishTransaction(try #require(observer.log.transactions[id])) }
+    await observer.wait { $0.removed.count == 2 }
+    queue.restoreCompletedTransactions(withApplicationUsername: "ann")
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.restoreEnds == [nil])
+    let restored = try #require(
+      observer.log.transactions.values.first { $0.transactionState == .restored })
+    let text = try #require(restored.transactionReceipt)
+    #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0])
+  }
+
+  /// Buys the product twice for one account; nothing is finished.
+  private func buyTwice(_ fixture: StoreFixture) async throws -> [String] {
+    let queue = try fixture.queue { $0.receiptKey = key }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let ids = (0..<2).map { _ in
+      queue.add(Payment(productIdentifier: product, applicationUsername: "ann"))
+    }
+    await observer.wait { log in ids.allSatisfy { log.transactionStates[$0]?.last == .purchased } }
+    queue.close()
+    return ids
+  }
+
+  @Test("Without a key there are no receipts")
+  func none() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(observer.log.transactions[id]?.transactionReceipt == nil)
+  }
+
+  @Test(
+    "A purchase whose receipt is missing, strange, or somebody else's fails and is not journaled")
+  func refused() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let stranger = try ReceiptSigningKey.generate()
+    let strange = try stranger.sign(
+      Receipt(
+        transactionIdentifier: "T", productIdentifier: product,
+        purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
+    for bad in [nil, strange, try receipt("U"), try receipt("T", account: "joe"), "x"] {
+      service.answer(product, .purchased(grant("T", receipt: bad), contents: []))
+      let id = queue.add(Payment(productIdentifier: product))
+      await observer.wait { $0.transactionStates[id]?.last == .failed }
+      #expect(observer.log.transactions[id]?.error?.code == .receiptInvalid)
+      #expect(observer.log.transactions[id]?.transactionReceipt == nil)
+    }
+    let good = try receipt("T")
+    service.answer(product, .purchased(grant("T", receipt: good), contents: []))
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(observer.log.transactions[id]?.transactionReceipt == good)
+  }
+
+  @Test("A grant that nobody asked for is dropped and reported when its receipt cannot be trusted")
+  func granted() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    service.send(.granted(grant("T", receipt: nil), contents: []))
+    service.send(.granted(grant("V", receipt: try receipt("V")), contents: []))
+    await observer.wait { $0.transactions.count == 1 && !$0.errors.isEmpty }
+    #expect(observer.log.transactions.values.map(\.transactionIdentifier) == ["V"])
+    #expect(observer.log.errors.map(\.code) == [.receiptInvalid])
+  }
+
+  @Test("A restore delivers the purchases with good receipts, and ends with the error of a bad one")
+  func restore() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let service = RestoringService([
+      grant("bad", receipt: "x"), grant("T", receipt: try receipt("T")),
+    ])
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.receiptVerifier = verifier
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.restoreCompletedTransactions()
+    await observer.wait { $0.restoreEnds.count == 1 }
+    #expect(observer.log.restoreEnds.map { $0?.code } == [.receiptInvalid])
+    #expect(observer.log.transactions.values.map { $0.original?.transactionIdentifier } == ["T"])
+  }
+}
+
+/// A seller that restores what it was given.
+private struct RestoringService: StoreService {
+  let grants: [Grant]
+
+  init(_ grants: [Grant]) { self.grants = grants }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    .deferred
+  }
+
+  func grants(account: String?) async throws -> [Grant] { grants }
+
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      for grant in grants { continuation.yield(RestoredPurchase(original: grant, contents: [])) }
+      continuation.finish()
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The recipes of Documentation/Keys.md, run as they stand there.
+@Suite("Recipes for keys")
+struct KeyRecipeTests {
+  private let tool: Tool
+
+  init() throws { tool = try Tool() }
+
+  /// Each section's title with its commands.
+  static let recipes: [String: String] = {
+    let page = PythonPeers.root.appending(path: "Documentation/Keys.md")
+    let text = (try? String(contentsOf: page, encoding: .utf8)) ?? ""
+    var recipes: [String: String] = [:]
+    for section in text.components(separatedBy: "\n## ").dropFirst() {
+      let blocks = section.components(separatedBy: "```sh\n").dropFirst()
+        .map { $0.components(separatedBy: "```")[0] }
+      let title = section.prefix { $0 != "\n" }
+      if !blocks.isEmpty { recipes[String(title)] = blocks.joined() }
+    }
+    return recipes
+  }()
+
+  private static let making = "Making a store with an off-line root"
+
+  private func follow(_ title: String) throws {
+    let recipe = try #require(Self.recipes[title], "Keys.md has no recipe “\(title)”")
+    let folder = URL(filePath: Tool.path).deletingLastPathComponent().path(percentEncoded: false)
+    let result = try tool.run(
+      ["-euc", "PATH=\(folder):$PATH\n\(recipe)"], program: "/bin/bash")
+    #expect(result.status == 0, "\(title): \(result.errors)")
+  }
+
+  /// Whether a client that keeps what it trusts in `trusted` believes the store in `folder`.
+  private func believes(_ folder: String) throws -> Bool {
+    try tool.run(
+      [
+        "--metadata-dir", "trusted", "--metadata-url",
+        "file://\(tool.folder.path("\(folder)/metadata"))", "refresh",
+      ], program: Tool.program("tuf-client")
+    ).status == 0
+  }
+
+  /// A store with a product, the root keys away, and a client that trusts it.
+  private func prepare() throws {
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("safe"), withIntermediateDirectories: true)
+    try follow(Self.making)
+    try tool.succeed("store", "add", "store", "com.example.book")
+    let root = tool.folder.path("store/metadata/1.root.json")
+    let result = try tool.run(
+      ["--metadata-dir", "trusted", "init", root], program: Tool.program("tuf-client"))
+    #expect(result.status == 0)
+    #expect(try believes("store"))
+  }
+
+  @Test("Publishing and refreshing go on without the root keys, and what is uploaded is believed")
+  func everyDay() throws {
+    try prepare()
+    try FileManager.default.removeItem(atPath: tool.folder.path("safe"))
+    try tool.succeed("store", "add", "store", "com.example.other")
+    try follow("Every day")
+    try follow("Uploading")
+    #expect(try believes("served"))
+    try tool.fail("store", "rotate", "store", "timestamp", saying: ["--root-keys"])
+  }
+
+  @Test("A lost key is replaced")
+  func lost() throws {
+    try prepare()
+    try FileManager.default.removeItem(atPath: tool.folder.path("store.keys/timestamp.pem"))
+    try tool.fail("store", "add", "store", "com.example.other", saying: ["timestamp"])
+    try follow("A key of targets, snapshot or timestamp is lost")
+    try tool.succeed("store", "add", "store", "com.example.other")
+    #expect(try believes("store"))
+  }
+
+  @Test("A thief with all three online keys is shut out, and who was deceived comes back")
+  func stolen() throws {
+    try prepare()
+    for name in ["store", "store.keys"] {
+      try FileManager.default.copyItem(
+        atPath: tool.folder.path(name),
+        toPath: tool.folder.path(name.replacingOccurrences(of: "store", with: "thief")))
+    }
+    for number in 1...5 { try tool.succeed("store", "add", "thief", "com.example.evil\(number)") }
+    #expect(try believes("thief"))
+    #expect(try !believes("store"))
+    try follow("The publishing machine's keys were stolen")
+    #expect(try believes("store"))
+    try tool.succeed("store", "add", "thief", "com.example.more")
+    #expect(try !believes("thief"))
+    try tool.succeed("store", "add", "store", "com.example.good")
+    #expect(try believes("store"))
+  }
+
+  @Test("One of three root keys may be lost, and the new ones rotate others")
+  func rootKey() throws {
+    try prepare()
+    try follow("One of three root keys is lost or stolen")
+    #expect(try believes("store"))
+    let names = try FileManager.default.contentsOfDirectory(
+      atPath: tool.folder.path("safe/root-keys"))
+    #expect(Set(names) == ["root-v2-1.pem", "root-v2-2.pem", "root-v2-3.pem"])
+    try follow("A key of targets, snapshot or timestamp is lost")
+    #expect(try believes("store"))
+  }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+/// Independent implementations in Python, fetched from PyPI once.
+enum PythonPeers {
+  /// The interpreter that has them, or why there is none.
+  static let python: Result<String, Missing> = found()
+
+  struct Missing: Error {
+    let reason: String
+  }
+
+  static var areHere: Bool { if case .success = python { true } else { false } }
+
+  /// Why tests are skipped.
+  static var reason: Comment {
+    guard case .failure(let missing) = python else { return "The peers are here" }
+    return "NOT TESTED against independent implementations: \(missing.reason)"
+  }
+
+  /// The package's folder.
+  static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  private static func found() -> Result<String, Missing> {
+    do {
+      let (status, output, errors) = try run(
+        root.appending(path: "Scripts/python-peers").path(percentEncoded: false), [])
+      guard status == 0 else { return .failure(Missing(reason: errors)) }
+      return .success(output.trimmingCharacters(in: .whitespacesAndNewlines))
+    } catch {
+      return .failure(Missing(reason: "\(error)"))
+    }
+  }
+
+  /// Runs a script of Tests/Interoperation and returns its output; its failure is the test's.
+  @discardableResult
+  static func script(_ name: String, _ words: [String], input: String = "") throws -> String {
+    let folder = root.appending(path: "Tests/Interoperation")
+    let script = folder.appending(path: name).path(percentEncoded: false)
+    let (status, output, errors) = try run(python.get(), ["-B", script] + words, input: input)
+    #expect(status == 0, "\(name): \(output)\(errors)")
+    return output
+  }
+
+  private static func run(_ program: String, _ words: [String], input: String = "") throws
+    -> (status: Int32, output: String, errors: String)
+  {
+    let process = Process()
+    process.executableURL = URL(filePath: program)
+    process.arguments = words
+    // Files, so that no pipe can fill up while nobody reads it.
+    let files = try ["in", "out", "err"].map { name in
+      let url = FileManager.default.temporaryDirectory
+        .appending(path: "hostedcontent-\(name)-\(UUID().uuidString)")
+      try Data((name == "in" ? input : "").utf8).write(to: url)
+      return url
+    }
+    defer { files.forEach { try? FileManager.default.removeItem(at: $0) } }
+    process.standardInput = try FileHandle(forReadingFrom: files[0])
+    process.standardOutput = try FileHandle(forWritingTo: files[1])
+    process.standardError = try FileHandle(forWritingTo: files[2])
+    try process.run()
+    process.waitUntilExit()
+    return (
+      process.terminationStatus, try String(contentsOf: files[1], encoding: .utf8),
+      try String(contentsOf: files[2], encoding: .utf8)
+    )
+  }
+}
