@@ -24,6 +24,7 @@ let package = Package(
     .library(name: "ContentStore", targets: ["ContentStore"]),
     .library(name: "AppUpdate", targets: ["AppUpdate"]),
     .library(name: "StoreKit", targets: ["StoreKit"]),
+    .library(name: "HostedContentTesting", targets: ["HostedContentTesting"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
     .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
@@ -57,6 +58,11 @@ let package = Package(
     module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
     module("StoreKit", ["HostedContent", "AppUpdate"]),
     module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
+    module(
+      "HostedContentTesting",
+      [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+      ]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
@@ -131,6 +137,10 @@ let package = Package(
       "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
+    tests(
+      "StoreKitTests",
+      ["StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
+    tests("HostedContentTestingTests", ["HostedContentTesting"]),
     tests(
       "ToolTests",
       [
