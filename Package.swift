@@ -13,6 +13,13 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+/// A program as it was written for Apple's StoreKit, in the Swift of its time.
+func storeKitExample(_ name: String) -> Target {
+  .executableTarget(
+    name: name, dependencies: ["StoreKit"], path: "Examples/StoreKit/\(name)",
+    swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)])
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
@@ -81,6 +88,9 @@ let package = Package(
     .executableTarget(
       name: "AsyncBookshelf", dependencies: ["HostedContent"],
       path: "Examples/AsyncBookshelf", swiftSettings: settings),
+    storeKitExample("Keeper"),
+    storeKitExample("Chooser"),
+    storeKitExample("Course"),
     .executableTarget(
       name: "queue-benchmark",
       dependencies: [
@@ -145,7 +155,7 @@ let package = Package(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
-        "Bookshelf", "AsyncBookshelf", "TestSupport",
+        "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "TestSupport",
       ]),
   ]
 )

@@ -38,10 +38,9 @@ open class SKProduct: NSObject, @unchecked Sendable {
     return price == .notANumber ? .zero : price
   }
 
-  /// The configured language with the price's currency, for a formatter.
+  /// The configured language with the price's currency, for a formatter; US dollars when it is free.
   open var priceLocale: Locale {
-    guard let currency = product?.currency else { return Locale(identifier: language) }
-    return Locale(identifier: "\(language)@currency=\(currency)")
+    Locale(identifier: "\(language)@currency=\(product?.currency ?? "USD")")
   }
 
   /// The name by which it is asked for and paid.
