@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Programs that were written for Apple's StoreKit, as processes over the sample packages.
