@@ -152,6 +152,12 @@ let package = Package(
       ["StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
     tests("HostedContentTestingTests", ["HostedContentTesting"]),
     tests(
+      "DocumentationTests",
+      [
+        "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
+        "StoreServer",
+      ]),
+    tests(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
