@@ -95,7 +95,7 @@ let package = Package(
       name: "queue-benchmark",
       dependencies: [
         "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
-        "HostedContent", "CSQLite",
+        "HostedContent", "StoreServer", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
     .executableTarget(

@@ -80,5 +80,7 @@ struct Fixture {
     return try Array(Data(contentsOf: URL(filePath: path))) == Self.contents(number)
   }
 
-  func remove(_ library: String) { try? FileManager.default.removeItem(atPath: folder.path(library)) }
+  func remove(_ library: String) {
+    try? FileManager.default.removeItem(atPath: folder.path(library))
+  }
 }

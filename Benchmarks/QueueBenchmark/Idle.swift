@@ -9,20 +9,20 @@ enum Idle {
   static func fill(_ path: String, _ count: Int) throws {
     let folder = try FileSystem.real.directory(at: path, creating: true)
     let journal = try SQLiteJournal(in: folder)
-    let offers = try (0..<200).map(offer)
+    let offers = try (0..<200).map { Shared(try offer($0)) }
     let receipt = String(repeating: "receipt.", count: 64)
     for start in stride(from: 0, to: count, by: 1_000) {
       try journal.commit(
         (start..<min(count, start + 1_000)).map { number in
           let id = UUID().uuidString.lowercased()
           let offer = offers[number % offers.count]
-          let payment = Payment(productIdentifier: offer.productIdentifier)
+          let payment = Payment(productIdentifier: offer.value.productIdentifier)
           return .save(
             TransactionRecord(
               id: id, sequence: number + 1, payment: payment, state: .purchased,
               grant: Grant(
                 transactionIdentifier: id, date: 1e9, payment: payment, receipt: receipt),
-              downloads: [DownloadRecord(id: "\(id)-1", offer: offer)]))
+              downloads: [DownloadRecord(of: id, number: 1, sharing: offer)]))
         })
     }
   }

@@ -11,6 +11,7 @@ struct QueueBenchmark {
     case "open": try Idle.open(words[1], count)
     case "publish": try ManyDownloads.publish(words[1], count)
     case "downloads": try await ManyDownloads.run(words[1], count)
+    case "queued": try await Queued.run(words[1], count)
     case "purchases": try TinyProducts.withoutContent(words[1], count)
     case "traced-purchases": try TinyProducts.withoutContent(words[1], count, comparing: false)
     case "traced-contents":
@@ -22,6 +23,7 @@ struct QueueBenchmark {
 
   private static let usage = ContentError(
     .usage, "queue-benchmark was called wrongly",
-    remedy: "Use: queue-benchmark fill|open|publish|downloads|[traced-]purchases|[traced-]contents "
+    remedy:
+      "Use: queue-benchmark fill|open|publish|downloads|queued|[traced-]purchases|[traced-]contents "
       + "FOLDER COUNT")
 }

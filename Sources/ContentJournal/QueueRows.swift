@@ -104,7 +104,7 @@ private struct QueueRowReader {
       let state = DownloadState(rawValue: Int(row.integer(12)))
     else { throw Self.unreadable(id, "offer \(row.integer(11)), state \(row.integer(12))") }
     var download = DownloadRecord(
-      id: "\(id)-\(position + 1)", sharing: offer, state: state,
+      of: id, number: position + 1, sharing: offer, state: state,
       isRequested: row.integer(13) != 0,
       error: try optional(ContentError.self, row, 15, of: id))
     download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0

@@ -56,6 +56,8 @@ package enum QueueEffect: Hashable, Sendable {
   case setPriority(download: String, Int)
   /// Remove what was fetched for it.
   case discardStaging(download: String)
+  /// All that is unfinished, transactions and then downloads.
+  case reportEverything
   case reportTransactions([String])
   case reportDownloads([String])
   /// These are gone; the records say how they stood at last.

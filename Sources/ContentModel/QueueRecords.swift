@@ -80,10 +80,7 @@ struct QueueRecords: Hashable, Sendable {
     var places: [WaitingLine.Place] = []
     for (position, download) in record.downloads.enumerated()
     where download.state == .waiting && download.isRequested {
-      places.append(
-        WaitingLine.Place(
-          priority: download.priority, sequence: record.sequence, position: position, transaction: record.id,
-          content: download.offer.contentIdentifier))
+      places.append(WaitingLine.Place(record: record, position: position))
     }
     return places
   }

@@ -101,8 +101,7 @@ package struct QueueState: Hashable, Sendable {
       }
     }
     isLaunched = true
-    draft.reportedTransactions += transactions.map(\.id)
-    draft.report(downloads: transactions.flatMap { $0.downloads.map(\.id) })
+    draft.reportsEverything = true
   }
 
   private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
@@ -210,7 +209,9 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private func downloads(of id: String, _ contents: [ContentOffer]) -> [DownloadRecord] {
-    contents.enumerated().map { DownloadRecord(id: "\(id)-\($0.offset + 1)", offer: $0.element) }
+    contents.enumerated().map {
+      DownloadRecord(of: id, number: $0.offset + 1, sharing: Shared($0.element))
+    }
   }
 
   private mutating func finish(_ id: String, _ draft: inout DecisionDraft) {
@@ -324,8 +325,8 @@ package struct QueueState: Hashable, Sendable {
       if busy.insert(place.content).inserted { turns.append(place) }
     }
     for turn in turns {
-      set(.active, turn.transaction, turn.position, &draft)
-      guard let download = transaction(turn.transaction)?.downloads[turn.position] else { continue }
+      set(.active, turn.record.id, turn.position, &draft)
+      guard let download = transaction(turn.record.id)?.downloads[turn.position] else { continue }
       workers[download.id] = Worker(content: turn.content, duty: .working)
       draft.started.append(download)
     }

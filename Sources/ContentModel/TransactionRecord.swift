@@ -142,37 +142,36 @@ package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
 
 /// A download as the journal keeps it.
 package struct DownloadRecord: Hashable, Sendable {
-  /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
-  package let id: String
+  /// Its transaction's identifier, whose storage is shared: a hundred thousand names would be many.
+  private let transaction: String
+  /// From 1, in its transaction.
+  private let number: Int32
+  /// −1000 to 1000; the higher one has its turn first. Not journaled.
+  package var priority: Int32 = 0
   /// One storage for the thousands of downloads that may have the same offer.
   package let sharedOffer: Shared<ContentOffer>
+  private var sharedError: Shared<ContentError>?
   package var state: DownloadState
   /// Whether it was asked to start; a waiting one that was not stays where it is.
   package var isRequested: Bool
   /// Whether the version stays beside the current one; nil in records of before there was a choice.
   package var keepsCurrent: Bool?
-  /// −1000 to 1000; the higher one has its turn first. Not journaled.
-  package var priority: Int32 = 0
-  private var sharedError: Shared<ContentError>?
 
+  /// Download `number`, from 1, of the transaction named `transaction`.
   package init(
-    id: String, offer: ContentOffer, state: DownloadState = .waiting, isRequested: Bool = false,
-    error: ContentError? = nil
+    of transaction: String, number: Int, sharing offer: Shared<ContentOffer>,
+    state: DownloadState = .waiting, isRequested: Bool = false, error: ContentError? = nil
   ) {
-    self.init(
-      id: id, sharing: Shared(offer), state: state, isRequested: isRequested, error: error)
-  }
-
-  package init(
-    id: String, sharing offer: Shared<ContentOffer>, state: DownloadState = .waiting,
-    isRequested: Bool = false, error: ContentError? = nil
-  ) {
-    self.id = id
+    self.transaction = transaction
+    self.number = Int32(clamping: number)
     sharedOffer = offer
     self.state = state
     self.isRequested = isRequested
     sharedError = error.map(Shared.init)
   }
+
+  /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
+  package var id: String { "\(transaction)-\(number)" }
 
   package var offer: ContentOffer { sharedOffer.value }
 

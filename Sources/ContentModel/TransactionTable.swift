@@ -42,16 +42,26 @@ struct TransactionTable: Hashable, Sendable {
 
 /// Downloads that were asked for and wait for their turn, by priority and in the queue's order.
 struct WaitingLine: Hashable, Sendable {
+  /// Where one stands; equal ones are of one rank.
   struct Place: Hashable, Sendable {
-    let priority: Int32
-    /// The transaction's, then the download's within it.
-    let sequence: Int
+    /// The transaction that it is of, as it stands.
+    let record: TransactionRecord
+    /// Within its transaction.
     let position: Int
-    let transaction: String
-    let content: ProductIdentifier
+
+    var content: ProductIdentifier { record.downloads[position].offer.contentIdentifier }
 
     /// What the line is sorted by.
-    fileprivate var rank: (Int32, Int, Int) { (-priority, sequence, position) }
+    fileprivate var rank: (Int32, Int, Int) {
+      (-record.downloads[position].priority, record.sequence, position)
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.rank == right.rank }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(record.sequence)
+      hasher.combine(position)
+    }
   }
 
   private(set) var places: [Place] = []

@@ -166,16 +166,20 @@ struct StoreKeys {
     }
   }
 
-  /// Removes the files of `role` whose keys `old` named and `new` does not.
+  /// Removes the files of `role` whose keys `old` named and `new` does not, and those that rotations
+  /// have made which came to no end.
   func remove(_ role: RoleName, of old: RootRole, notIn new: RootRole) throws {
     let kept = new.publicKeys(of: role)
     let dropped = old.publicKeys(of: role).subtracting(kept)
     for folder in folders(of: role) {
       for name in try Self.fileNames(of: role, in: folder) {
-        guard let key = try? read(name, role, in: folder), dropped.contains(key.publicKey) else {
+        guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
           continue
         }
-        try folder.removeFile(name)
+        // Others may be an owner's own, such as a copy of another store's key.
+        if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
+          try folder.removeFile(name)
+        }
       }
       try folder.sync()
     }

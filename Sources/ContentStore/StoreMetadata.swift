@@ -29,8 +29,10 @@ struct StoreMetadata {
     }
   }
 
-  /// The metadata as an earlier root has it: a rotation writes its root before what the new keys
-  /// have signed, and several may have been interrupted there. Nil when no earlier root has it.
+  /// The metadata as an earlier root has it; nil when none has.
+  ///
+  /// A rotation writes its root before what the new keys have signed, and several may have been
+  /// interrupted there.
   private static func halfRotated(_ folder: Directory, _ newest: Int64) throws -> StoreMetadata? {
     for version in stride(from: newest - 1, through: max(1, newest - 16), by: -1) {
       let earlier = try TrustedMetadata(root: contents(.root, version, folder))
@@ -210,64 +212,5 @@ struct StoreMetadata {
     self.snapshot = snapshot
     self.targets = targets
     self.isHalfRotated = isHalfRotated
-  }
-}
-
-/// Signs and writes targets, snapshot and timestamp, in this order, so that the last one shows all.
-private struct MetadataWriter {
-  let folder: Directory
-  let keys: StoreKeys
-  let root: RootRole
-  let now: Date
-
-  private static let snapshotLifetime: TimeInterval = 365 * 86_400
-  private static let timestampLifetime: TimeInterval = 90 * 86_400
-
-  func expires(in lifetime: TimeInterval) -> Date { now.wholeSeconds(adding: lifetime) }
-
-  func publish(
-    _ targets: TargetsRole, over earlier: SnapshotRole? = nil, snapshotVersion: Int64,
-    timestampVersion: Int64
-  ) throws {
-    let bytes = try keys.signer(.targets, of: root).sign(targets)
-    guard bytes.count <= RoleName.targets.limit else {
-      throw ContentError(
-        .limitExceeded, "The catalogue would have \(bytes.count) bytes, more than clients read",
-        remedy: "Retire old versions, or divide the products between two stores")
-    }
-    // Asked before the first file is written, so that a missing key leaves everything as it was.
-    _ = try keys.signer(.snapshot, of: root)
-    _ = try keys.signer(.timestamp, of: root)
-    try folder.replaceFile("\(targets.version).targets.json", with: bytes)
-    try publish(
-      promised: MetadataFile(version: targets.version, bytes: bytes), over: earlier,
-      snapshotVersion: snapshotVersion, timestampVersion: timestampVersion)
-  }
-
-  func publish(
-    promised targets: MetadataFile, over earlier: SnapshotRole?, snapshotVersion: Int64,
-    timestampVersion: Int64
-  ) throws {
-    let snapshot = SnapshotRole(
-      version: snapshotVersion, expires: expires(in: Self.snapshotLifetime), targets: targets,
-      others: earlier?.files ?? [:])
-    let bytes = try keys.signer(.snapshot, of: root).sign(snapshot)
-    _ = try keys.signer(.timestamp, of: root)
-    try folder.replaceFile("\(snapshotVersion).snapshot.json", with: bytes)
-    try publish(
-      MetadataFile(version: snapshotVersion, bytes: bytes), timestampVersion: timestampVersion)
-  }
-
-  func publish(_ snapshot: MetadataFile, timestampVersion: Int64) throws {
-    let timestamp = TimestampRole(
-      version: timestampVersion, expires: expires(in: Self.timestampLifetime), snapshot: snapshot)
-    try folder.replaceFile(
-      "timestamp.json", with: keys.signer(.timestamp, of: root).sign(timestamp))
-  }
-}
-
-extension Date {
-  fileprivate func wholeSeconds(adding interval: TimeInterval) -> Date {
-    Date(timeIntervalSince1970: (timeIntervalSince1970 + interval).rounded(.down))
   }
 }

@@ -35,12 +35,13 @@ struct TargetWriter {
   func write(_ record: ProductRecord, into files: inout [String: TargetFile]) throws {
     let name = StoreTargetName.record(record.productIdentifier)
     let text = try record.json
+    let digest = try Digest(of: text)
     let file = TargetFile(
-      length: Int64(text.count), digest: try Digest(of: text),
+      length: Int64(text.count), digest: digest,
       custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
     guard files[name] != file else { return }
     try made(record.productIdentifier.rawValue, in: folder)
-      .replaceFile("\(file.hashes.prefix).product.json", with: text)
+      .replaceFile("\(digest.hex).product.json", with: text)
     files[name] = file
   }
 

@@ -18,7 +18,8 @@ final class TransferLoop: @unchecked Sendable {
 
   private struct Inbox {
     var commands: [Command] = []
-    var isRunning = false
+    /// Until somebody waits for its end.
+    var thread: LoopThread?
     var isClosed = false
     /// For curl_multi_wakeup, which may be called by any thread while the handle lives.
     nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
@@ -78,27 +79,33 @@ final class TransferLoop: @unchecked Sendable {
 
   func setLimits(_ limits: TransferLimits) { post(.limits(limits)) }
 
-  /// Ends everything, and the thread.
-  func close() { post(.close) }
+  /// Ends everything, and waits until the thread is gone: at the end of the process OpenSSL frees
+  /// what a thread that still ends would free, too.
+  func close() {
+    post(.close)
+    let thread = inbox.withLock { inbox in
+      defer { inbox.thread = nil }
+      return inbox.thread
+    }
+    thread?.end()
+  }
 
   @discardableResult private func post(_ command: Command) -> Bool {
-    let (isOpen, mustStart) = inbox.withLock { inbox in
-      guard !inbox.isClosed else { return (false, false) }
+    let (isOpen, hasThread) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, true) }
       inbox.commands.append(command)
       if case .close = command {
         inbox.isClosed = true
         // A thread that never was need not end.
-        if !inbox.isRunning { return (true, false) }
+        if inbox.thread == nil { return (true, true) }
       }
       // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte.
       if let multi = inbox.multi { curl_multi_wakeup(multi) }
-      defer { inbox.isRunning = true }
-      return (true, !inbox.isRunning)
+      if inbox.thread == nil { inbox.thread = LoopThread { self.run() } }
+      if inbox.thread == nil { inbox.isClosed = true }
+      return (true, inbox.thread != nil)
     }
-    if mustStart, !LoopThread.start({ self.run() }) {
-      inbox.withLock { $0.isClosed = true }
-      endAll(TransferFault(.network, "The system gives no thread"))
-    }
+    if !hasThread { endAll(TransferFault(.network, "The system gives no thread")) }
     return isOpen
   }
 

@@ -33,8 +33,10 @@ package struct FileHashes: Hashable, Sendable {
     return .object(members)
   }
 
-  /// The digits that stand before a file's name in a store with consistent snapshots.
-  package var prefix: String { sha256?.hex ?? Hexadecimal.text(of: sha512 ?? []) }
+  /// What may stand before a file's name in a store with consistent snapshots, the usual one first.
+  package var prefixes: [String] {
+    [sha256?.hex, sha512.map { Hexadecimal.text(of: $0) }].compactMap { $0 }
+  }
 }
 
 /// Checks a file's digests as its bytes arrive.

@@ -29,16 +29,18 @@ package struct TrustedTargets: Sendable {
 
   /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
   package func path(of name: String, _ file: TargetFile) -> String {
-    "targets/\(Self.path(of: name, file, consistent: usesConsistentSnapshots))"
+    "targets/\(Self.paths(of: name, file, consistent: usesConsistentSnapshots).first ?? name)"
   }
 
-  /// The path of the target `name` below a store's targets, its digest before its last component
-  /// where names carry it.
-  package static func path(of name: String, _ file: TargetFile, consistent: Bool) -> String {
-    guard consistent else { return name }
-    var components = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    components.append("\(file.hashes.prefix).\(components.removeLast())")
-    return components.joined(separator: "/")
+  /// Where below a store's targets the target `name` may be, the usual place first: where names carry
+  /// a digest, one of those that are promised stands before its last component.
+  package static func paths(of name: String, _ file: TargetFile, consistent: Bool) -> [String] {
+    guard consistent else { return [name] }
+    return file.hashes.prefixes.map { prefix in
+      var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      parts.append("\(prefix).\(parts.removeLast())")
+      return parts.joined(separator: "/")
+    }
   }
 
   /// All bytes of a small target, verified; blocks while they are fetched.

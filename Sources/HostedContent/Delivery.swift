@@ -277,6 +277,17 @@ final class Delivery: Sendable {
     }
   }
 
+  /// Reports all that is unfinished.
+  func report(everything records: [TransactionRecord]) {
+    guard !records.isEmpty else { return }
+    deliver {
+      let handles = records.map { PaymentTransaction(report: self.updated($0)) }
+      self.tell { $1.paymentQueue($0, updatedTransactions: handles) }
+      let downloads = handles.flatMap(\.downloads)
+      if !downloads.isEmpty { self.tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
+    }
+  }
+
   /// Reports transactions that were added or changed state.
   func report(transactions records: [TransactionRecord]) {
     send(.transactions(records), of: records.map(\.id))

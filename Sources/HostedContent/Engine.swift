@@ -120,11 +120,13 @@ final class Engine: @unchecked Sendable {
     if isMore { serial.async { self.handleWaiting() } }
   }
 
-  /// An event, what it led to, and the state that its effects are carried out in.
+  /// An event and what it led to; its reports tell of transactions as they stood right after it.
+  ///
+  /// Not the whole state: hundreds of those would each hold a copy of what changed between them.
   private struct Step {
     let wish: Wish
     let decision: QueueDecision
-    let state: QueueState
+    let reported: ReportedRecords
   }
 
   /// Journals what `wishes` lead to in one commit, which costs one sync instead of many, and then
@@ -133,7 +135,7 @@ final class Engine: @unchecked Sendable {
     var next = state
     let steps = wishes.map { wish in
       let decision = next.apply(wish.event)
-      return Step(wish: wish, decision: decision, state: next)
+      return Step(wish: wish, decision: decision, reported: ReportedRecords(by: decision, in: next))
     }
     let changes = steps.flatMap(\.decision.changes)
     do {
@@ -142,12 +144,12 @@ final class Engine: @unchecked Sendable {
       // Alone, some of them may be written; each of the others says itself that it was not.
       return false
     }
+    state = next
     for step in steps {
       if case .workEnded(let id, _) = step.wish.event { endWork(on: id) }
-      state = step.state
       diagnostics.tell(step.wish.event)
       step.wish.onDecided?()
-      step.decision.effects.forEach(perform)
+      for effect in step.decision.effects { perform(effect, step.reported) }
     }
     return true
   }
@@ -183,7 +185,8 @@ final class Engine: @unchecked Sendable {
     state = next
     happened.forEach(diagnostics.tell)
     wish.onDecided?()
-    decision.effects.forEach(perform)
+    let reported = ReportedRecords(by: decision, in: state)
+    for effect in decision.effects { perform(effect, reported) }
   }
 
   private func commit(_ changes: [JournalChange]) throws {
@@ -225,21 +228,22 @@ final class Engine: @unchecked Sendable {
 
   // MARK: Acting
 
-  private func perform(_ effect: QueueEffect) {
+  private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
     switch effect {
     case .purchase(let id, let payment): seller.purchase(payment, transaction: id)
     case .restore(let request, let account): seller.restore(request: request, account: account)
     case .reportRestoreEnded(let end):
-      delivery.report(end, found: end.transactions.compactMap(state.transaction))
+      delivery.report(end, found: end.transactions.compactMap { reported[$0] })
     case .startWork(let download): startWork(on: download)
     case .stopWork(let id): boards[id]?.stop()
     case .setPriority(let id, let priority): boards[id]?.ticket.priority = priority
     case .discardStaging(let id): discardStaging(for: id)
+    case .reportEverything: delivery.report(everything: reported.everything)
     case .reportTransactions(let ids):
-      delivery.report(transactions: ids.compactMap(state.transaction))
+      delivery.report(transactions: ids.compactMap { reported[$0] })
     case .reportDownloads(let ids):
       let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
-        .compactMap(state.transaction).sorted { $0.sequence < $1.sequence }
+        .compactMap { reported[$0] }.sorted { $0.sequence < $1.sequence }
       delivery.report(downloads: ids, of: owners)
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
@@ -325,7 +329,36 @@ extension QueueStatistics {
   }
 }
 
+/// The transactions that a decision's reports tell of, as they stood right after it.
+private struct ReportedRecords {
+  private var records: [String: TransactionRecord] = [:]
+  private(set) var everything: [TransactionRecord] = []
+
+  init(by decision: QueueDecision, in state: QueueState) {
+    for effect in decision.effects {
+      if effect == .reportEverything { everything = state.transactions }
+      for id in effect.reportedTransactions where records[id] == nil {
+        records[id] = state.transaction(id)
+      }
+    }
+  }
+
+  subscript(id: String) -> TransactionRecord? { records[id] }
+}
+
 extension QueueEffect {
+  /// The transactions that it reports, itself or downloads of theirs.
+  fileprivate var reportedTransactions: [String] {
+    switch self {
+    case .reportTransactions(let ids): ids
+    case .reportDownloads(let ids): ids.compactMap { DownloadRecord.transaction(ofDownload: $0) }
+    case .reportRestoreEnded(let end): end.transactions
+    case .purchase, .restore, .startWork, .stopWork, .setPriority, .discardStaging, .reportRemoved,
+      .reportEverything, .refuse:
+      []
+    }
+  }
+
   fileprivate var isPurchase: Bool {
     if case .purchase = self { true } else { false }
   }

@@ -31,7 +31,8 @@ struct Command: Sendable {
     static let quiet = Option("--quiet", "no progress and no messages but errors")
     static let help = Option("--help", "show this help; -h is the same")
     static let version = Option("--version", "show the version of hostedcontent")
-    static let store = Option("--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
+    static let store = Option(
+      "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
     static let library = Option("--library", "FOLDER", "the library's folder")
     static let root = Option(
       "--root", "FILE", "the store's trusted root; default: a local store's own")

@@ -10,12 +10,14 @@ import Synchronization
 /// An observer like any service's: it starts what was purchased, finishes what is installed, and
 /// leaves a failed download's transaction open, so that the next run goes on.
 final class InstallSession: PaymentTransactionObserver {
-  static let options: [Command.Option] = [
-    .store, .library,
-    .init("--account", "NAME", "the buyer's account; default: the library's own"),
-    .init("--grants", "FILE", "where grants are remembered; default: in the library"),
-    .init("--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
-  ] + NetworkArguments.options + NetworkArguments.transferOptions
+  static let options: [Command.Option] =
+    [
+      .store, .library,
+      .init("--account", "NAME", "the buyer's account; default: the library's own"),
+      .init("--grants", "FILE", "where grants are remembered; default: in the library"),
+      .init(
+        "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
+    ] + NetworkArguments.options + NetworkArguments.transferOptions
 
   private let queue: PaymentQueue
   private let console: Console

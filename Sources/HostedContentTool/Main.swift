@@ -8,7 +8,9 @@ enum Main {
     // A reader that goes away (head, a closed terminal) must not kill what is under way.
     signal(SIGPIPE, SIG_IGN)
     let status = await run(Array(CommandLine.arguments.dropFirst()))
-    exit(status.rawValue)
+    // Without exit handlers: OpenSSL's free what the thread of an HTTP session, which may be closing
+    // its connections just then, frees too. Everything was written already.
+    _exit(status.rawValue)
   }
 
   private static func carryOut(_ words: [String], _ console: inout Console) async throws

@@ -17,14 +17,19 @@ enum Main {
     }
     do {
       try carryOut(ClientArguments(words))
+      leave(0)
     } catch {
       let error = ContentError(error, while: "running tuf-client")
       let cause = error.cause.map { " (\($0))" } ?? ""
       let text = Array("tuf-client: \(error.message)\(cause). \(error.remedy).\n".utf8)
       _ = write(STDERR_FILENO, text, text.count)
-      exit(1)
+      leave(1)
     }
   }
+
+  /// Ends the process without exit handlers: OpenSSL's free what the thread of a session, which may
+  /// be closing its connections just then, frees too.
+  private static func leave(_ status: Int32) -> Never { _exit(status) }
 
   private static func carryOut(_ arguments: ClientArguments) throws {
     let folder = try FileSystem.real.directory(at: arguments.metadataFolder, creating: true)

@@ -28,10 +28,14 @@ struct TargetFolder {
         .limitExceeded, "\(name) has \(file.length) bytes, more than \(Self.maximumLength)",
         remedy: "Fetch it with hostedcontent, which streams", subject: name)
     }
-    let path = TrustedTargets.path(of: name, file, consistent: consistent)
-    guard let bytes = try source.fetchTarget(path, limit: file.length) else {
+    let paths = TrustedTargets.paths(of: name, file, consistent: consistent)
+    var found: [UInt8]?
+    for path in paths where found == nil {
+      found = try source.fetchTarget(path, limit: file.length)
+    }
+    guard let bytes = found else {
       throw ContentError(
-        .storeMissing, "The repository has no file \(path)",
+        .storeMissing, "The repository has no file \(paths.first ?? name)",
         remedy: "Its owner uploads what the metadata promises", subject: name)
     }
     try file.check(bytes, of: name)

@@ -31,7 +31,8 @@ enum Sample {
     let downloads = try download.map {
       [
         DownloadRecord(
-          id: "\(id)-1", offer: try offer(product), state: $0, isRequested: $0 == .active,
+          of: id, number: 1, sharing: Shared(try offer(product)), state: $0,
+          isRequested: $0 == .active,
           error: $0 == .failed ? error : nil)
       ]
     }

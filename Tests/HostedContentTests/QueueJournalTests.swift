@@ -27,7 +27,7 @@ struct QueueJournalTests {
     let other = Payment(
       productIdentifier: try ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
     var failed = DownloadRecord(
-      id: "r-2", offer: try offer("b"), state: .failed, error: error)
+      of: "r", number: 2, sharing: Shared(try offer("b")), state: .failed, error: error)
     failed.keepsCurrent = true
     return [
       TransactionRecord(id: "p", sequence: 1, payment: other, state: .purchasing),
@@ -35,13 +35,14 @@ struct QueueJournalTests {
       TransactionRecord(
         id: "o", sequence: 3, payment: payment, state: .purchased,
         grant: Grant(transactionIdentifier: "o", date: 1.5, payment: payment),
-        downloads: [DownloadRecord(id: "o-1", offer: try offer("a"))]),
+        downloads: [DownloadRecord(of: "o", number: 1, sharing: Shared(try offer("a")))]),
       TransactionRecord(
         id: "r", sequence: 7, payment: payment, state: .restored,
         grant: Grant(transactionIdentifier: "r", date: 2, payment: other, receipt: "signed"),
         original: Grant(transactionIdentifier: "9", date: 2, payment: other, receipt: "signed"),
         downloads: [
-          DownloadRecord(id: "r-1", offer: try offer("a"), isRequested: true), failed,
+          DownloadRecord(of: "r", number: 1, sharing: Shared(try offer("a")), isRequested: true),
+          failed,
         ]),
     ]
   }
