@@ -13,6 +13,13 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+/// A program as it was written for Apple's StoreKit, in the Swift of its time.
+func storeKitExample(_ name: String) -> Target {
+  .executableTarget(
+    name: name, dependencies: ["StoreKit"], path: "Examples/StoreKit/\(name)",
+    swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)])
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
@@ -23,6 +30,8 @@ let package = Package(
     .library(name: "HostedContent", targets: ["HostedContent"]),
     .library(name: "ContentStore", targets: ["ContentStore"]),
     .library(name: "AppUpdate", targets: ["AppUpdate"]),
+    .library(name: "StoreKit", targets: ["StoreKit"]),
+    .library(name: "HostedContentTesting", targets: ["HostedContentTesting"]),
     .executable(name: "hostedcontent", targets: ["HostedContentTool"]),
     .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
@@ -54,7 +63,13 @@ let package = Package(
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
     module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreKit", ["HostedContent", "AppUpdate"]),
     module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
+    module(
+      "HostedContentTesting",
+      [
+        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+      ]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
@@ -73,6 +88,9 @@ let package = Package(
     .executableTarget(
       name: "AsyncBookshelf", dependencies: ["HostedContent"],
       path: "Examples/AsyncBookshelf", swiftSettings: settings),
+    storeKitExample("Keeper"),
+    storeKitExample("Chooser"),
+    storeKitExample("Course"),
     .executableTarget(
       name: "queue-benchmark",
       dependencies: [
@@ -131,10 +149,21 @@ let package = Package(
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
+      "StoreKitTests",
+      ["StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
+    tests("HostedContentTestingTests", ["HostedContentTesting"]),
+    tests(
+      "DocumentationTests",
+      [
+        "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
+        "StoreServer",
+      ]),
+    tests(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
-        "Bookshelf", "AsyncBookshelf", "TestSupport",
+        "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "fault-matrix",
+        "TestSupport",
       ]),
   ]
 )

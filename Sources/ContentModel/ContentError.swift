@@ -184,6 +184,8 @@ extension ContentError.Code {
   public static let versionExists = Self(rawValue: 702)
   /// A content identifier is claimed by more than one product.
   public static let contentClaimed = Self(rawValue: 703)
+  /// The service does not go on in the storefront that the account has now.
+  public static let storefrontRefused = Self(rawValue: 704)
   /// No storefront that was asked offers the app.
   public static let appNotOffered = Self(rawValue: 720)
 

@@ -41,9 +41,10 @@ public final class PaymentQueue: Sendable {
     store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse)
-    let seller =
+    let builtIn =
       try configuration.service
       ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
+    let seller = configuration.seller?(builtIn) ?? builtIn
     delivery = Delivery(
       on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),

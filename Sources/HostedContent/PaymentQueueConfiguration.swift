@@ -34,6 +34,8 @@ extension PaymentQueue {
     public var deliveryQueue: DispatchQueue?
 
     package var clock = EngineClock.system
+    /// Puts a seller in front of the one that would sell otherwise.
+    package var seller: (@Sendable (any StoreService) -> any StoreService)?
     package var fileSystem = FileSystem.real
 
     /// Creates a configuration for a library and a store.

@@ -108,7 +108,8 @@ public struct RestoreResult: Hashable, Sendable {
 public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// The storefront changed while `transaction` was `.purchasing`: whether it goes on there.
   ///
-  /// False fails it with `notEntitled`. Called on the delivery queue; true when there is no delegate.
+  /// False fails it with `storefrontRefused`. Called on the delivery queue; true when there is no
+  /// delegate.
   func paymentQueue(
     _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
     in storefront: Storefront

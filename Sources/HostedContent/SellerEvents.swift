@@ -27,7 +27,7 @@ extension Engine {
     delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
       let product = transaction.payment.productIdentifier
       let error = ContentError(
-        .notEntitled, "\(product) is not bought in the storefront \(storefront.countryCode)",
+        .storefrontRefused, "\(product) is not bought in the storefront \(storefront.countryCode)",
         remedy: "Buy it again there", subject: product.rawValue)
       self?.submit(.purchaseAnswered(transaction: transaction.id, .failed(error)))
     }

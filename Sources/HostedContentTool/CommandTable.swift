@@ -14,7 +14,11 @@ enum CommandTable {
     RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RepairCommand.command,
     RemoveCommand.command,
     PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
+    CompletionCommand.command,
   ]
+
+  /// Commands for scripts, which help does not list.
+  private static let unlisted = [ManualCommand.command]
 
   /// The command that `words` begin with and what follows it; nil when help was all they asked.
   static func find(_ words: [String], _ console: Console) throws -> (Command, [String])? {
@@ -32,7 +36,7 @@ enum CommandTable {
     // Two words before one, so that `store init` is not an unknown command `store`.
     for count in [2, 1] {
       let name = words.prefix(count).joined(separator: " ")
-      if let command = commands.first(where: { $0.name == name }) {
+      if let command = (commands + unlisted).first(where: { $0.name == name }) {
         return (command, Array(words.dropFirst(count)))
       }
     }

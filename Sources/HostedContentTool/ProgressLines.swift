@@ -1,4 +1,5 @@
 import ContentModel
+import Glibc
 import HostedContent
 import Synchronization
 
@@ -10,7 +11,7 @@ final class ProgressLines: Sendable {
 
   private struct State {
     /// Downloads that are drawn as bars, in the order they became active.
-    var bars: [(id: String, text: String)] = []
+    var bars: [(id: String, bar: ProgressBar)] = []
     var drawnLines = 0
     /// Set when the command ends: what is reported while it closes is not drawn any more.
     var isEnded = false
@@ -67,7 +68,7 @@ final class ProgressLines: Sendable {
       return
     }
     if let index {
-      state.bars[index].text = bar(download)
+      state.bars[index].bar = bar(download)
     } else {
       state.bars.append((download.id, bar(download)))
     }
@@ -76,8 +77,11 @@ final class ProgressLines: Sendable {
   private func redraw(_ state: inout State) {
     guard console.showsBars else { return }
     erase(&state)
-    // Without wrapping a bar is one line however narrow the terminal is, and can be erased as one.
-    console.draw(state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.text)\u{1b}[?7h\n" }.joined())
+    // The terminal may be made wider or narrower at any time, so it is asked each time. Without
+    // wrapping a bar is one line even where that was too late, and can be erased as one.
+    let columns = terminalColumns(STDERR_FILENO)
+    console.draw(
+      state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.bar.line(columns: columns))\u{1b}[?7h\n" }.joined())
     state.drawnLines = state.bars.count
   }
 
@@ -87,12 +91,10 @@ final class ProgressLines: Sendable {
     state.drawnLines = 0
   }
 
-  private static func bar(_ download: Download) -> String {
-    let width = 30
-    let filled = Int((download.progress * Double(width)).rounded(.down))
-    return "\(download.contentIdentifier) \(download.contentVersion) "
-      + "[\(String(repeating: "#", count: filled))\(String(repeating: "-", count: width - filled))] "
-      + amount(download)
+  private static func bar(_ download: Download) -> ProgressBar {
+    ProgressBar(
+      name: "\(download.contentIdentifier) \(download.contentVersion)",
+      progress: download.progress, details: details(download))
   }
 
   private static func time(_ seconds: Double) -> String {
@@ -117,7 +119,10 @@ final class ProgressLines: Sendable {
 
   /// How far a download is, in words.
   private static func amount(_ download: Download) -> String {
-    "\(Int((download.progress * 100).rounded(.down))) % of "
-      + "\(Console.bytes(download.expectedContentLength)), \(time(download.timeRemaining))"
+    "\(Int((download.progress * 100).rounded(.down))) % \(details(download))"
+  }
+
+  private static func details(_ download: Download) -> String {
+    "of \(Console.bytes(download.expectedContentLength)), \(time(download.timeRemaining))"
   }
 }

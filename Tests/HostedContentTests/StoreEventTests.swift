@@ -153,7 +153,7 @@ struct StoreEventTests {
     await observer.wait { $0.transactionStates[id]?.last == .failed }
     #expect(observer.log.storefronts == ["SWE"])
     #expect(queue.storefront?.countryCode == "SWE")
-    #expect(observer.log.transactions[id]?.error?.code == .notEntitled)
+    #expect(observer.log.transactions[id]?.error?.code == .storefrontRefused)
     queue.close()
     #expect(!queue.canMakePayments)
   }

@@ -3,6 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import HostedContentTool
+
 /// What a person at a terminal sees.
 @Suite("On a terminal")
 struct TerminalTests {
@@ -27,6 +29,21 @@ struct TerminalTests {
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
     return try tool.text("typescript")
+  }
+
+  @Test(
+    "A bar fits its terminal and says how far it is, however narrow or wide",
+    arguments: [1, 24, 40, 80, 200, 1000], [0.0, 0.47, 1.0])
+  func fitting(columns: Int, progress: Double) {
+    for name in ["a 1.0", "com.example.book.chapter1 1.10", String(repeating: "x", count: 300)] {
+      let bar = ProgressBar(name: name, progress: progress, details: "of 1.2 MB, 5 s left")
+      let line = bar.line(columns: columns)
+      #expect(line.count <= max(columns, 24), "\(line)")
+      #expect(line.contains("] \(Int(progress * 100)) %"))
+      #expect(line.hasPrefix(name) || line.hasPrefix("…") && columns < 305)
+      #expect(columns < 80 || name.count > 40 || line.hasSuffix("5 s left"))
+      #expect(line.contains("#") == (progress > 0) && line.contains("-") == (progress < 1))
+    }
   }
 
   @Test(

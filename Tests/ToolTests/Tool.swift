@@ -35,9 +35,12 @@ struct Tool: Sendable {
   func run(_ words: String..., input: String? = nil) throws -> Result { try run(words) }
 
   @discardableResult
-  func run(_ words: [String], program: String = Self.path) throws -> Result {
+  func run(
+    _ words: [String], program: String = Self.path, environment: [String: String] = [:]
+  ) throws -> Result {
     let outputs = ["output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
-    let process = try start(words, output: outputs[0], errors: outputs[1], program: program)
+    let process = try start(
+      words, output: outputs[0], errors: outputs[1], program: program, environment: environment)
     process.waitUntilExit()
     defer { outputs.forEach { try? FileManager.default.removeItem(atPath: $0) } }
     let texts = try outputs.map { try String(contentsOfFile: $0, encoding: .utf8) }
@@ -46,11 +49,13 @@ struct Tool: Sendable {
 
   /// Starts the tool in the folder; its outputs go to files, so that no pipe can fill up.
   func start(
-    _ words: [String], output: String? = nil, errors: String? = nil, program: String = Self.path
+    _ words: [String], output: String? = nil, errors: String? = nil, program: String = Self.path,
+    environment: [String: String] = [:]
   ) throws -> Process {
     let process = Process()
     process.executableURL = URL(filePath: program)
     process.arguments = words
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.currentDirectoryURL = URL(filePath: folder.path)
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try Self.handle(output)

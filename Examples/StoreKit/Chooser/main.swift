@@ -1,0 +1,113 @@
+import Foundation
+import StoreKit
+
+// Restores what was bought and lets the user choose what to download, as on a new phone; what is not
+// chosen is finished without a download, and can be restored again.
+//
+//     Chooser [PRODUCT…]
+
+protocol RestoreControllerDelegate: AnyObject {
+  func restoreController(_ controller: RestoreController, choose products: [String]) -> Set<String>
+  func restoreControllerDidFinish(_ controller: RestoreController, error: Error?)
+}
+
+final class RestoreController: NSObject, SKPaymentTransactionObserver {
+  weak var delegate: RestoreControllerDelegate?
+  private var restored: [SKPaymentTransaction] = []
+  private var isRestoring = false
+
+  func restore() {
+    isRestoring = true
+    SKPaymentQueue.default().restoreCompletedTransactions()
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+  ) {
+    for transaction in transactions {
+      switch transaction.transactionState {
+      case .restored: restored.append(transaction)
+      case .purchased: queue.start(transaction.downloads)
+      case .failed: queue.finishTransaction(transaction)
+      case .purchasing, .deferred: break
+      @unknown default: break
+      }
+    }
+  }
+
+  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {
+    isRestoring = false
+    let products = restored.map { $0.original?.payment.productIdentifier ?? "" }
+    let chosen = delegate?.restoreController(self, choose: products) ?? []
+    for transaction in restored {
+      if chosen.contains(transaction.payment.productIdentifier), !transaction.downloads.isEmpty {
+        queue.start(transaction.downloads)
+      } else {
+        queue.finishTransaction(transaction)
+      }
+    }
+    finishIfDone(queue)
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: Error
+  ) {
+    isRestoring = false
+    if (error as? SKError)?.code == .paymentCancelled {
+      delegate?.restoreControllerDidFinish(self, error: nil)
+    } else {
+      delegate?.restoreControllerDidFinish(self, error: error)
+    }
+  }
+
+  func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+    for download in downloads where download.state == .finished {
+      print(
+        "\(download.contentIdentifier) \(download.contentVersion): \(download.contentURL?.path ?? "")"
+      )
+      queue.finishTransaction(download.transaction)
+    }
+    if let failed = downloads.first(where: { $0.state == .failed }) {
+      delegate?.restoreControllerDidFinish(self, error: failed.error)
+    }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
+  ) {
+    finishIfDone(queue)
+  }
+
+  private func finishIfDone(_ queue: SKPaymentQueue) {
+    if !isRestoring && queue.transactions.isEmpty {
+      delegate?.restoreControllerDidFinish(self, error: nil)
+    }
+  }
+}
+
+final class App: RestoreControllerDelegate {
+  let wanted = Set(CommandLine.arguments.dropFirst())
+
+  func restoreController(_ controller: RestoreController, choose products: [String]) -> Set<String>
+  {
+    for product in products.sorted() {
+      print("\(product): \(wanted.contains(product) ? "chosen" : "left")")
+    }
+    return wanted
+  }
+
+  func restoreControllerDidFinish(_ controller: RestoreController, error: Error?) {
+    if let error = error {
+      print("Restore failed: \(error.localizedDescription)")
+      exit(1)
+    }
+    exit(0)
+  }
+}
+
+let app = App()
+let controller = RestoreController()
+controller.delegate = app
+SKPaymentQueue.default().add(controller)
+controller.restore()
+RunLoop.main.run()

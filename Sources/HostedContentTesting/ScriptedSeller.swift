@@ -1,0 +1,103 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+import Synchronization
+
+/// The seller of one engine: the store's own, with the session's script in front of it.
+final class ScriptedSeller: StoreService {
+  private let store: any StoreService
+  private let desk: SellerDesk
+  private let clock: TestClock
+  private let stream: AsyncStream<StoreEvent>
+  private let sender: AsyncStream<StoreEvent>.Continuation
+
+  init(_ store: any StoreService, _ desk: SellerDesk, _ clock: TestClock) {
+    self.store = store
+    self.desk = desk
+    self.clock = clock
+    (stream, sender) = AsyncStream.makeStream()
+  }
+
+  func send(_ event: StoreEvent) { sender.yield(event) }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await store.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await store.allProducts() }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    let answer = desk.change { $0.answer(to: payment, transaction: transaction) }
+    if let answer { return answer }
+    // The store's own seller would ask again.
+    var payment = payment
+    payment.simulatesAskToBuy = false
+    return try await store.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    let grants = try await store.grants(account: account)
+    let now = clock.now.timeIntervalSince1970
+    return desk.change { $0.valid(grants, at: now) }
+  }
+
+  /// Every grant, also what is no longer the account's.
+  func history(account: String?) async throws -> [Grant] {
+    try await store.grants(account: account)
+  }
+
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      let task = Task { [self] in
+        do {
+          try await restore(account) { continuation.yield($0) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func restore(_ account: String?, _ found: (RestoredPurchase) -> Void) async throws {
+    let failure = desk.change { script in
+      defer { script.restoreFailure = nil }
+      return script.restoreFailure
+    }
+    let grants = try await grants(account: account)
+    let valid = Set(grants.map(\.transactionIdentifier))
+    var count = 0
+    for try await purchase in store.restore(account: account)
+    where valid.contains(purchase.original.transactionIdentifier) {
+      if let failure, count >= failure.after { throw failure.error }
+      found(purchase)
+      count += 1
+    }
+    if let failure { throw failure.error }
+  }
+
+  func events() -> AsyncStream<StoreEvent> { stream }
+
+  func storefront() async -> Storefront? { desk.change { $0.storefront } }
+}
+
+/// Where sellers sit: the script that outlives them, and who is there now.
+final class SellerDesk: Sendable {
+  private let state = Mutex((script: SellerScript(), seller: ScriptedSeller?.none))
+
+  /// Looks into the script or changes it.
+  func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
+    try state.withLock { try body(&$0.script) }
+  }
+
+  /// The seller of the engine that was launched last.
+  var seller: ScriptedSeller? { state.withLock { $0.seller } }
+
+  /// Makes the seller of an engine that is launched now, in front of the store's own.
+  func seat(over store: any StoreService, _ clock: TestClock) -> any StoreService {
+    let seller = ScriptedSeller(store, self, clock)
+    state.withLock { $0.seller = seller }
+    return seller
+  }
+}

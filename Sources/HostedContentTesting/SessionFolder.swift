@@ -1,0 +1,23 @@
+import FileIO
+import FoundationEssentials
+import Glibc
+
+/// A folder of a session's own among the temporary ones; removed with all in it at the end.
+final class SessionFolder: Sendable {
+  let path: String
+
+  init() throws {
+    let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    path = "\(parent)/hostedcontent-session-\(UUID().uuidString.lowercased())"
+    _ = try FileSystem.real.directory(at: path, creating: true)
+  }
+
+  deinit { try? remove() }
+
+  /// Removes the folder and what is in it.
+  func remove() throws {
+    guard let slash = path.lastIndex(of: "/") else { return }
+    try FileSystem.real.directory(at: String(path[..<slash]))
+      .removeTree(String(path[path.index(after: slash)...]))
+  }
+}

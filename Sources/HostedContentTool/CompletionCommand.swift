@@ -1,0 +1,58 @@
+/// `completion`: what a shell needs to complete words of this tool.
+enum CompletionCommand {
+  static let command = Command(
+    name: "completion",
+    summary: "Prints a script that lets bash or zsh complete this tool's words.",
+    operands: "bash|zsh", operandCount: 1...1, options: [],
+    example:
+      "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
+    run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let words = CompletionWords(CommandTable.commands)
+    switch arguments.operands[0] {
+    case "bash": console.print(BashCompletion(words).script)
+    case "zsh": console.print(ZshCompletion(words).script)
+    case let shell:
+      throw Arguments.wrong(
+        "There is no completion for “\(shell)”, only bash and zsh", "completion")
+    }
+    return .done
+  }
+}
+
+/// The commands as a shell meets them: a first word, and a second one where there is a group.
+struct CompletionWords {
+  let commands: [Command]
+  /// First words in their order, with the commands that begin with them.
+  let groups: [(word: String, commands: [Command])]
+
+  init(_ commands: [Command]) {
+    self.commands = commands
+    var groups: [(word: String, commands: [Command])] = []
+    for command in commands {
+      let word = command.words[0]
+      if let place = groups.firstIndex(where: { $0.word == word }) {
+        groups[place].commands.append(command)
+      } else {
+        groups.append((word, [command]))
+      }
+    }
+    self.groups = groups
+  }
+
+  /// Groups of commands with a second word.
+  var nested: [(word: String, commands: [Command])] {
+    groups.filter { $0.commands[0].words.count > 1 }
+  }
+}
+
+extension Command {
+  /// The words that call it.
+  var words: [String] { name.split(separator: " ").map(String.init) }
+
+  /// Whether an operand or value called `name` is a path.
+  static func isPath(_ name: String) -> Bool {
+    ["FILE", "FOLDER", "STORE"].contains { name.contains($0) }
+  }
+}

@@ -1,0 +1,89 @@
+/// `manual`: the man page, for `Scripts/install`; not listed, since people read it with `man`.
+enum ManualCommand {
+  static let command = Command(
+    name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
+    operandCount: 0...0, options: [], example: "hostedcontent manual > hostedcontent.1"
+  ) { _, console in
+    console.print(ManualPage(CommandTable.commands).text)
+    return .done
+  }
+}
+
+/// The man page, out of the same table as the help.
+struct ManualPage {
+  let commands: [Command]
+
+  init(_ commands: [Command]) { self.commands = commands }
+
+  var text: String {
+    """
+    .TH HOSTEDCONTENT 1 "" "hostedcontent \(CommandTable.version)" "User Commands"
+    .SH NAME
+    hostedcontent \\- publishes, downloads and installs hosted content packages
+    .SH SYNOPSIS
+    .B hostedcontent
+    .I COMMAND
+    .RI [ operands ]
+    .RI [ options ]
+    .SH DESCRIPTION
+    A store is a folder of signed files that any web server can serve; a library is a folder into which
+    content packages are installed, version beside version. Results go to standard output, messages
+    and progress to standard error. An interrupted command goes on where it stopped when it is given
+    again.
+    .SH COMMANDS
+    \(commands.map(section).joined(separator: "\n"))
+    .SH "EXIT STATUS"
+    .TP
+    .B 0
+    done
+    .TP
+    .B 1
+    something failed, and each failure is named
+    .TP
+    .B 2
+    wrong usage
+    .TP
+    .B 3
+    nothing to update, where
+    .B \\-\\-require\\-update
+    made that an error
+    .SH ENVIRONMENT
+    .TP
+    .B TERM
+    a terminal that is
+    .I dumb
+    gets lines in place of progress bars
+    .TP
+    .BR http_proxy ", " https_proxy ", " no_proxy
+    how web servers are reached, unless
+    .B \\-\\-proxy
+    says otherwise
+    .SH EXAMPLES
+    .nf
+    \(commands.map { escaped($0.example) }.joined(separator: "\n"))
+    .fi
+    """
+  }
+
+  private func section(_ command: Command) -> String {
+    let operands = command.operands.isEmpty ? "" : "\n.I \(escaped(command.operands))"
+    let options = command.options.map { option in
+      let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
+      return """
+        .TP
+        \\fB\(escaped(option.name))\\fR\(value)
+        \(escaped(option.help))
+        """
+    }
+    return
+      ([".SS \(escaped(command.name))", "\(escaped(command.summary))"]
+      + [".PP\n.B hostedcontent \(escaped(command.name))\(operands)"] + options)
+      .joined(separator: "\n")
+  }
+
+  /// `text` so that troff prints it as it is.
+  private func escaped(_ text: String) -> String {
+    let plain = text.map { $0 == "\\" ? "\\e" : $0 == "-" ? "\\-" : String($0) }.joined()
+    return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain
+  }
+}

@@ -1,0 +1,31 @@
+import HostedContent
+
+/// Asks a delegate of StoreKit's kind whether a transaction goes on.
+// Sendable because its weak references never change, and what is behind them is called on the
+// delivery queue only.
+final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
+  private(set) weak var delegate: (any SKPaymentQueueDelegate)?
+  private weak var queue: SKPaymentQueue?
+  private let host: StoreHost
+  private let clock = ContinuousClock()
+
+  /// An answer that takes longer counts as no.
+  private static let patience = Duration.seconds(1)
+
+  init(_ delegate: any SKPaymentQueueDelegate, of queue: SKPaymentQueue, _ host: StoreHost) {
+    self.delegate = delegate
+    self.queue = queue
+    self.host = host
+  }
+
+  func paymentQueue(
+    _ _: PaymentQueue, shouldContinue transaction: PaymentTransaction, in storefront: Storefront
+  ) -> Bool {
+    guard let delegate, let queue, let session = try? host.session() else { return true }
+    let start = clock.now
+    let isWanted = delegate.paymentQueue(
+      queue, shouldContinue: session.objects.transaction(transaction),
+      in: SKStorefront(storefront))
+    return isWanted && clock.now - start <= Self.patience
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import HostedContent
+
+/// Looks products up; its delegate should be an `SKProductsRequestDelegate`.
+open class SKProductsRequest: SKRequest, @unchecked Sendable {
+  private let identifiers: Set<String>
+
+  /// Asks the app's queue for products; texts that are no identifiers come back as invalid.
+  public init(productIdentifiers: Set<String>) {
+    identifiers = productIdentifiers
+    super.init()
+  }
+
+  /// Asks another queue than the app's; not in Apple's API.
+  public init(productIdentifiers: Set<String>, queue: SKPaymentQueue) {
+    identifiers = productIdentifiers
+    super.init(host: queue.host)
+  }
+
+  override var work: @Sendable (StoreHost) async throws -> Answer {
+    let identifiers = identifiers
+    return { host in
+      let response = try await host.session().engine.products(identifiers)
+      for failure in response.failures { host.refuse(failure, while: "looking up products") }
+      let answer = SKProductsResponse(response, language: host.language)
+      return { request, delegate in
+        guard let request = request as? SKProductsRequest else { return }
+        (delegate as? any SKProductsRequestDelegate)?.productsRequest(request, didReceive: answer)
+      }
+    }
+  }
+}
+
+/// Who is told about products, on the delivery queue.
+public protocol SKProductsRequestDelegate: SKRequestDelegate {
+  /// The answer, just before `requestDidFinish`.
+  func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse)
+}

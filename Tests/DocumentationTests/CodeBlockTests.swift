@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// What README and articles show must compile, as it stands there.
+@Suite("Code in the documentation compiles")
+struct CodeBlockTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  /// README, Documentation and the articles of every module.
+  private static var pages: [URL] {
+    get throws {
+      let manager = FileManager.default
+      var pages = [root.appending(path: "README.md")]
+      for folder in ["Documentation", "Sources"] {
+        let start = root.appending(path: folder)
+        for path in try manager.subpathsOfDirectory(atPath: start.path) where path.hasSuffix(".md")
+        {
+          pages.append(start.appending(path: path))
+        }
+      }
+      return pages
+    }
+  }
+
+  /// Lines without indentation; empty ones do not count.
+  private static func lines(_ text: some StringProtocol) -> [String] {
+    text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+      .filter { !$0.isEmpty }
+  }
+
+  /// The Swift blocks of a page.
+  private static func blocks(_ page: String) -> [[String]] {
+    page.components(separatedBy: "```swift\n").dropFirst().map { rest in
+      lines(rest.components(separatedBy: "\n```")[0])
+    }
+  }
+
+  @Test("Every block of Swift stands in a file that is compiled with the tests, word for word")
+  func compiled() throws {
+    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      .filter { $0.hasSuffix("Snippets.swift") }
+      .map { Self.lines(try String(contentsOf: folder.appending(path: $0), encoding: .utf8)) }
+    var count = 0
+    for page in try Self.pages {
+      for block in Self.blocks(try String(contentsOf: page, encoding: .utf8)) {
+        let isThere = sources.contains { $0.firstRange(of: block) != nil }
+        #expect(isThere, "\(page.lastPathComponent): \(block.first ?? "an empty block")")
+        count += 1
+      }
+    }
+    #expect(count >= 15, "the pages were found")
+  }
+
+  @Test("The article on errors has every number, with its name")
+  func errors() throws {
+    let source = try String(
+      contentsOf: Self.root.appending(path: "Sources/ContentModel/ContentError.swift"),
+      encoding: .utf8)
+    let article = try String(
+      contentsOf: Self.root.appending(
+        path: "Sources/HostedContent/HostedContent.docc/ErrorsAndRemedies.md"), encoding: .utf8)
+    let codes = source.matches(of: /public static let (\w+) = Self\(rawValue: (\d+)\)/)
+    #expect(codes.count > 70)
+    for code in codes {
+      #expect(article.contains("| \(code.output.2) | `\(code.output.1)` |"))
+    }
+  }
+
+  @Test("Every command that an article shows is one of the tool's")
+  func commands() throws {
+    let table = try String(
+      contentsOf: Self.root.appending(path: "Sources/HostedContentTool/CommandTable.swift"),
+      encoding: .utf8)
+    #expect(table.contains("CompletionCommand.command"))
+    let files = try FileManager.default.contentsOfDirectory(
+      atPath: Self.root.appending(path: "Sources/HostedContentTool").path)
+    let sources = try files.map {
+      try String(
+        contentsOf: Self.root.appending(path: "Sources/HostedContentTool/\($0)"), encoding: .utf8)
+    }.joined()
+    let names = Set(sources.matches(of: /name: "([a-z -]+)"/).map { String($0.output.1) })
+    for page in try Self.pages {
+      let text = try String(contentsOf: page, encoding: .utf8)
+      for match in text.matches(of: /(?m)^hostedcontent ([a-z-]+) ?([a-z-]*)/) {
+        let words = "\(match.output.1) \(match.output.2)"
+        let isKnown = names.contains(words) || names.contains(String(match.output.1))
+        #expect(isKnown, "\(page.lastPathComponent): \(words)")
+      }
+    }
+  }
+}

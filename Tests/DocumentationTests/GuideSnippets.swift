@@ -1,0 +1,186 @@
+// swift-format-ignore-file
+// The code of README and articles as it stands there, so that it is compiled.
+import AppUpdate
+import ContentStore
+import Foundation
+import HostedContent
+import HostedContentTesting
+import StoreServer
+
+// MARK: README
+
+private func readme(
+  libraryURL: URL, observer: any PaymentTransactionObserver, use: (URL?) -> Void
+) throws {
+let queue = try PaymentQueue(
+  PaymentQueue.Configuration(library: libraryURL, store: try StoreLocation("/srv/store")))
+queue.add(observer)                                   // first: what is unfinished is delivered now
+queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.book.chapter1")))
+
+// In the observer, on the queue's delivery queue:
+func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
+  for transaction in transactions where transaction.transactionState == .purchased {
+    queue.start(transaction.downloads)
+  }
+}
+
+func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+  for download in downloads where download.state == .finished {
+    use(download.contentURL)                          // ContentInfo.plist and Contents, whole
+    queue.finishTransaction(download.transaction)
+  }
+}
+}
+
+private func readmeAsync(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
+let folders = try await queue.deliver(Payment(productIdentifier: chapter))   // buys, installs, finishes
+let check = try await UpdateMonitor(queue, policy: .automatic).check()       // newer versions, by number
+let restored = try await queue.restore()                                     // on another library
+  _ = (folders, check, restored)
+}
+
+// MARK: Start in five minutes
+
+final class Shelf: PaymentTransactionObserver {
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    for transaction in transactions {
+      switch transaction.transactionState {
+      case .purchased, .restored: queue.start(transaction.downloads)
+      case .failed: queue.finishTransaction(transaction)
+      case .purchasing, .deferred: break
+      }
+    }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    for transaction in Set(downloads.map(\.transaction))
+    where transaction.downloads.allSatisfy({ $0.state == .finished }) {
+      queue.finishTransaction(transaction)
+    }
+  }
+}
+
+private func start() async throws {
+let queue = try PaymentQueue(
+  PaymentQueue.Configuration(
+    library: URL(filePath: "library"), store: try StoreLocation("store")))
+let shelf = Shelf()
+queue.add(shelf)
+queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.chapter1")))
+
+let folders = try await queue.deliver(
+  Payment(productIdentifier: try ProductIdentifier("com.example.chapter1")))
+let text = folders[0].appending(path: "Contents/index.html")
+
+var configuration = PaymentQueue.Configuration(
+  library: URL(filePath: "library"), store: try StoreLocation("https://content.example.com/"))
+configuration.trustedRoot = [UInt8](try Data(contentsOf: URL(filePath: "1.root.json")))
+  _ = text
+}
+
+// MARK: Errors
+
+private func errors(
+  _ queue: PaymentQueue, _ payment: Payment, retryLater: () -> Void
+) async {
+do {
+  _ = try await queue.deliver(payment)
+} catch let error as ContentError where error.isRetryable {
+  retryLater()
+} catch {
+  print(error)
+}
+}
+
+// MARK: Updating content
+
+private func updates(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
+let updates = try await queue.updates()
+for update in updates {
+  print("\(update.contentIdentifier): \(update.installed) → \(update.offered)")
+}
+
+let monitor = UpdateMonitor(queue, policy: .automatic)
+let check = try await monitor.check()
+for (update, error) in check.failures { print("\(update.contentIdentifier): \(error)") }
+
+let lease = try queue.lease(chapter)
+let page = lease.url.appending(path: "Contents/index.html")
+  _ = page
+}
+
+// MARK: Publishing
+
+private func publishing() throws {
+let store = try StoreFolder.create(at: "store")
+try store.publish(
+  ["chapter1.pkg"], details: ProductDetails(title: "Chapter 1", price: "2.99", currency: "EUR"))
+try store.add(
+  try ProductIdentifier("com.example.tip"), details: ProductDetails(type: .consumable))
+}
+
+private func refreshing() throws {
+let store = try StoreFolder.open(at: "store")
+try store.refresh()
+}
+
+// MARK: The app's own version
+
+private func lookingUp() async throws {
+let lookup = AppLookup(transport: try HTTPLookupTransport())
+let finding = try await lookup.find(.bundleIDs(["com.example.courier"]), country: nil)
+print(finding.listing?.version ?? "not offered")
+}
+
+private func checking(
+  china: CountryCode, stateFolder: URL, observer: any AppUpdateObserver,
+  answerOfYourServer: AppVersionAnswer, payload: [UInt8]
+) async throws {
+let lookup = AppLookup(transport: try HTTPLookupTransport())          // Apple's server, or .init(server: yours)
+let source = StoreUpdateSource(lookup, key: .bundleIDs(["com.example.courier"]), candidates: [china])
+let checker = try AppUpdateChecker(
+  .init(app: InstalledApp(name: "Courier", version: try AppVersion("1.4")), folder: stateFolder), source: source)
+checker.add(observer)                                                 // prompts as data, on a queue of your choice
+
+try await checker.logIn(account: "ada", answer: answerOfYourServer)   // at log-in
+await checker.enterForeground()                                       // at each foreground
+await checker.receive(try UpdatePush(json: payload))                  // when a push comes
+try await checker.gate.enter("send order")                            // in front of each core operation
+}
+
+// MARK: The server
+
+private func serving(path: String, bytes: [UInt8]) throws {
+var configuration = StoreServer.Configuration()          // 127.0.0.1, any free port
+configuration.routes["/lookup"] = { request in           // before files; request.location?.parameter("id")
+  Answer(200, contentType: "application/json", bytes)
+}
+let server = try StoreServer(folder: path, faults: try FaultScript("*.pkg cut 64kB once"), configuration: configuration)
+try server.start()
+_ = server.url                                           // http://127.0.0.1:PORT/
+_ = server.requests                                      // method, path, range, headers, status, bytesSent, faults
+try server.setFaults(.none)                              // while it runs; counts start at zero
+server.stop()                                            // start() again takes the same port
+}
+
+// MARK: Testing
+
+private func testing() async throws {
+let session = try StoreSession()
+try session.publish("com.example.book", "1.0", files: ["index.html": Array("Hello".utf8)])
+let queue = try session.launch()
+let folders = try await queue.deliver(
+  Payment(productIdentifier: try ProductIdentifier("com.example.book")))
+
+try session.setFaults("*.pkg cut 4kB once")
+let next = try session.relaunch()
+
+try session.askToBuy("com.example.book")
+try session.fail(
+  "com.example.other", with: ContentError(.notEntitled, "Not today", remedy: "Wait"))
+try await session.refund("com.example.book")
+try await session.advance(by: 91 * 86_400)
+  _ = (folders, next)
+}

@@ -1,0 +1,247 @@
+import Foundation
+import HostedContentTesting
+import Testing
+
+@Suite("A store session for tests", .timeLimit(.minutes(1)))
+struct SessionTests {
+  private func payment(_ product: String) throws -> Payment {
+    Payment(productIdentifier: try ProductIdentifier(product))
+  }
+
+  @Test("What is published is bought over HTTP and installed; a new version is an update")
+  func publish() async throws {
+    let session = try StoreSession()
+    try session.publish("book", files: ["a/b.txt": [1, 2, 3]])
+    let queue = try session.launch()
+    let folders = try await queue.deliver(payment("book"))
+    let file = folders[0].appending(path: "Contents/a/b.txt")
+    #expect(try Array(Data(contentsOf: file)) == [1, 2, 3])
+    #expect(session.requests.contains { $0.contains(".pkg") })
+    try session.publish("book", "1.1")
+    #expect(try await queue.updates().map(\.offered.rawValue) == ["1.1"])
+  }
+
+  @Test("Two sessions and two runs of one see the same dates and nothing of each other")
+  func separate() async throws {
+    let sessions = [try StoreSession(), try StoreSession()]
+    try sessions[0].publish("book")
+    var dates: [Double] = []
+    for session in sessions {
+      try session.publish("other")
+      let queue = try session.launch()
+      #expect(try await queue.products(["book"]).products.count == (dates.isEmpty ? 1 : 0))
+      _ = try await queue.deliver(payment("other"))
+      dates.append(try await queue.grants()[0].date)
+    }
+    #expect(dates[0] == dates[1] && sessions[0].folder != sessions[1].folder)
+  }
+
+  @Test("Reset leaves nothing of before")
+  func reset() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.fail("book", with: ContentError(.notEntitled, "No", remedy: "Pay"))
+    try session.launch()
+    try session.reset()
+    try session.publish("book", "2.0")
+    let queue = try session.launch()
+    #expect(queue.transactions.isEmpty)
+    _ = try await queue.deliver(payment("book"))
+    #expect(
+      try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
+  }
+
+  @Test("A killed engine writes nothing more, and the next one goes on with what was written")
+  func kill() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.setFaults("*.pkg stall 10")
+    let queue = try session.launch()
+    let transaction = try await queue.purchase(payment("book"))
+    queue.start(transaction.downloads)
+    #expect(throws: ContentError.self) { try session.launch() }
+    try session.setFaults("")
+    let next = try session.relaunch()
+    let unfinished = try #require(next.transactions.first)
+    #expect(unfinished.id == transaction.id && unfinished.transactionState == .purchased)
+    let folders = try await next.install(unfinished)
+    try await next.finish(unfinished)
+    #expect(folders.count == 1 && next.transactions.isEmpty)
+  }
+
+  @Test(
+    "A payment that is asked about waits over launches until it is decided",
+    arguments: [true, false])
+  func askToBuy(isApproved: Bool) async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.askToBuy("book", count: 1)
+    var queue = try session.launch()
+    var reports = queue.reports.makeAsyncIterator()
+    let id = queue.add(try payment("book"))
+    try await state(.deferred, of: id, in: &reports)
+    queue = try session.relaunch()
+    reports = queue.reports.makeAsyncIterator()
+    try await state(.deferred, of: id, in: &reports)
+    #expect(session.deferredTransactions() == [id])
+    if isApproved {
+      try await session.approve(id)
+      try await state(.purchased, of: id, in: &reports)
+    } else {
+      try await session.decline(id)
+      let transaction = try await state(.failed, of: id, in: &reports)
+      #expect(transaction.error?.code == .notEntitled)
+    }
+    await #expect(throws: ContentError.self) { try await session.approve(id) }
+  }
+
+  /// The transaction once it is reported in `state`.
+  @discardableResult
+  private func state(
+    _ state: TransactionState, of id: String,
+    in reports: inout AsyncStream<QueueReport>.Iterator
+  ) async throws -> PaymentTransaction {
+    while let report = await reports.next() {
+      guard case .transactions(let transactions) = report else { continue }
+      let found = transactions.first { $0.id == id && $0.transactionState == state }
+      if let found { return found }
+    }
+    throw CancellationError()
+  }
+
+  @Test("Chosen payments fail with the chosen error, as many as were said")
+  func failing() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.fail(
+      "book", with: ContentError(.hostNotFound, "No host", remedy: "Wait"), count: 2)
+    let queue = try session.launch()
+    for _ in 1...2 {
+      let error = await #expect(throws: ContentError.self) {
+        try await queue.purchase(payment("book"))
+      }
+      #expect(error?.code == .hostNotFound)
+    }
+    _ = try await queue.deliver(payment("book"))
+  }
+
+  @Test("An interrupted purchase fails, and comes as another transaction once it is mended")
+  func interrupted() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    try session.interrupt("book")
+    let queue = try session.launch()
+    let error = await #expect(throws: ContentError.self) {
+      try await queue.purchase(payment("book"))
+    }
+    #expect(error?.code == .stopped)
+    var reports = queue.reports.makeAsyncIterator()
+    try await session.resolveInterruption(of: "book")
+    while let report = await reports.next() {
+      guard case .transactions(let found) = report,
+        let purchased = found.first(where: { $0.transactionState == .purchased })
+      else { continue }
+      #expect(purchased.downloads.count == 1)
+      break
+    }
+    await #expect(throws: ContentError.self) {
+      try await session.resolveInterruption(of: "book")
+    }
+  }
+
+  @Test("What is refunded or has expired is told, and restored no more")
+  func endings() async throws {
+    let session = try StoreSession()
+    try session.publish("refunded")
+    try session.publish("short")
+    try session.setLifetime(3600, of: "short")
+    let queue = try session.launch()
+    _ = try await queue.deliver(payment("refunded"))
+    _ = try await queue.deliver(payment("short"))
+    let hearer = Hearer()
+    queue.add(hearer)
+    try await session.advance(by: 3599)
+    #expect(try await queue.grants().count == 2)
+    try await session.advance(by: 1)
+    try await session.refund("refunded")
+    #expect(await hearer.revoked(2) == ["short", "refunded"])
+    #expect(try await queue.grants().isEmpty)
+    #expect(try await queue.restore().isEmpty)
+  }
+
+  private final class Hearer: PaymentTransactionObserver {
+    private let stream = AsyncStream.makeStream(of: String.self)
+
+    func revoked(_ count: Int) async -> [String] {
+      var found: [String] = []
+      for await product in stream.stream {
+        found.append(product)
+        if found.count == count { break }
+      }
+      return found
+    }
+
+    func paymentQueue(
+      _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+    ) {}
+
+    func paymentQueue(
+      _ queue: PaymentQueue,
+      didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
+    ) {
+      for product in productIdentifiers { stream.continuation.yield(product.rawValue) }
+    }
+  }
+
+  @Test("A catalogue expires with the clock, and is good again once it is refreshed")
+  func expiry() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let queue = try session.launch()
+    try await session.advance(by: 91 * 86400)
+    let error = await #expect(throws: ContentError.self) { try await queue.products(["book"]) }
+    #expect(error?.code == .metadataExpired)
+    try session.refreshCatalogue()
+    #expect(try await queue.products(["book"]).products.count == 1)
+  }
+
+  @Test("Downloads meet what the fault script says, and heal when it ends")
+  func faults() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let queue = try session.launch { $0.network.attempts = 1 }
+    try session.setFaults("*.pkg flip 40")
+    let transaction = try await queue.purchase(payment("book"))
+    let error = await #expect(throws: ContentError.self) { try await queue.install(transaction) }
+    #expect(error?.code == .pieceDamaged)
+    try session.setFaults("")
+    #expect(try await queue.install(transaction).count == 1)
+    #expect(throws: ContentError.self) { try session.setFaults("*.pkg explode") }
+  }
+
+  @Test("A store that goes off the network comes back at the same address")
+  func network() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let queue = try session.launch { $0.network.attempts = 1 }
+    try session.setStoreIsReachable(false)
+    let error = await #expect(throws: ContentError.self) { try await queue.products(["book"]) }
+    #expect(error?.group == .network)
+    try session.setStoreIsReachable(true)
+    #expect(try await queue.products(["book"]).products.count == 1)
+  }
+
+  @Test("A restore fails after as many purchases as were said")
+  func restore() async throws {
+    let session = try StoreSession()
+    let queue = try session.launch()
+    for product in ["a", "b"] {
+      try session.publish(product)
+      _ = try await queue.deliver(payment(product))
+    }
+    session.failRestore(with: ContentError(.serverBusy, "Busy", remedy: "Wait"), after: 1)
+    await #expect(throws: ContentError.self) { try await queue.restore() }
+    #expect(queue.transactions.count == 1)
+    #expect(try await queue.restore().count == 2)
+  }
+}

@@ -1,0 +1,127 @@
+import StoreKit
+import Synchronization
+
+/// An observer of StoreKit's kind that remembers what it was told, and can be waited for.
+final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
+  struct Log: Sendable {
+    /// Every transaction that was reported, as often as it was.
+    var transactions: [SKPaymentTransaction] = []
+    var states: [[SKPaymentTransactionState]] = []
+    var downloads: [SKDownload] = []
+    var removed: [SKPaymentTransaction] = []
+    var restores: [(any Error)?] = []
+    var revoked: [String] = []
+    var storefronts: [String?] = []
+    var promoted: [String] = []
+  }
+
+  private struct Waiter: Sendable {
+    let condition: @Sendable (Log) -> Bool
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private let state = Mutex((log: Log(), waiters: [Waiter]()))
+  private let onTransaction: @Sendable (SKPaymentQueue, SKPaymentTransaction) -> Void
+  private let onDownload: @Sendable (SKPaymentQueue, SKDownload) -> Void
+
+  init(
+    onTransaction: @escaping @Sendable (SKPaymentQueue, SKPaymentTransaction) -> Void = { _, _ in },
+    onDownload: @escaping @Sendable (SKPaymentQueue, SKDownload) -> Void = { _, _ in }
+  ) {
+    self.onTransaction = onTransaction
+    self.onDownload = onDownload
+  }
+
+  /// Starts what is purchased or restored, and finishes what is done.
+  static func delivering() -> KitObserver {
+    KitObserver(
+      onTransaction: { queue, transaction in
+        switch transaction.transactionState {
+        case .purchased, .restored: queue.start(transaction.downloads)
+        case .failed: queue.finishTransaction(transaction)
+        case .purchasing, .deferred: break
+        }
+      },
+      onDownload: { queue, download in
+        if download.transaction.downloads.allSatisfy({ $0.state == .finished }) {
+          queue.finishTransaction(download.transaction)
+        }
+      })
+  }
+
+  var log: Log { state.withLock { $0.log } }
+
+  func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
+    await withCheckedContinuation { continuation in
+      let holds = state.withLock { state in
+        if condition(state.log) { return true }
+        state.waiters.append(Waiter(condition: condition, continuation: continuation))
+        return false
+      }
+      if holds { continuation.resume() }
+    }
+  }
+
+  private func record(_ change: (inout sending Log) -> Void) {
+    let ready = state.withLock { state in
+      change(&state.log)
+      let log = state.log
+      let ready = state.waiters.filter { $0.condition(log) }
+      state.waiters.removeAll { $0.condition(log) }
+      return ready
+    }
+    ready.forEach { $0.continuation.resume() }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+  ) {
+    for transaction in transactions { onTransaction(queue, transaction) }
+    let states = transactions.map(\.transactionState)
+    record { log in
+      log.transactions += transactions
+      log.states.append(states)
+    }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
+  ) {
+    record { $0.removed += transactions }
+  }
+
+  func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+    for download in downloads { onDownload(queue, download) }
+    record { $0.downloads += downloads }
+  }
+
+  func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {
+    record { $0.restores.append(nil) }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error
+  ) {
+    record { $0.restores.append(error) }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+  ) -> Bool {
+    let name = product.productIdentifier
+    record { $0.promoted.append(name) }
+    return true
+  }
+
+  func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) {
+    let country = queue.storefront?.countryCode
+    record { $0.storefronts.append(country) }
+  }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue,
+    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+  ) {
+    record { $0.revoked += productIdentifiers }
+  }
+}

@@ -1,0 +1,167 @@
+import AppUpdate
+import HostedContentTesting
+import StoreKit
+import StoreServer
+import Synchronization
+import Testing
+
+@Suite("Requests answer as Apple's", .timeLimit(.minutes(1)))
+struct RequestTests {
+  /// Remembers the calls in their order.
+  final class Recorder: NSObject, SKProductsRequestDelegate, Sendable {
+    struct Log: Sendable {
+      var calls: [String] = []
+      var response: SKProductsResponse?
+      var error: (any Error)?
+    }
+
+    private let log = Mutex(Log())
+    private let ends: AsyncStream<Log>
+    private let end: AsyncStream<Log>.Continuation
+
+    override init() { (ends, end) = AsyncStream.makeStream() }
+
+    /// The log once a request has ended.
+    func ended() async -> Log { await ends.first { _ in true } ?? Log() }
+
+    func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse) {
+      log.withLock { log in
+        log.calls.append("received")
+        log.response = response
+      }
+    }
+
+    func requestDidFinish(_ request: SKRequest) {
+      end.yield(
+        log.withLock { log in
+          log.calls.append("finished")
+          return log
+        })
+    }
+
+    func request(_ request: SKRequest, didFailWithError error: any Error) {
+      end.yield(
+        log.withLock { log in
+          log.calls.append("failed")
+          log.error = error
+          return log
+        })
+    }
+  }
+
+  @Test("Products come with words, price and content; what is not offered is named")
+  func products() async throws {
+    let fixture = try KitFixture()
+    try fixture.session.publish(
+      "book", "1.10",
+      details: ProductDetails(title: "Book", description: "A book", price: "2.99", currency: "EUR"))
+    try fixture.session.offer("plain")
+    let recorder = Recorder()
+    let request = SKProductsRequest(
+      productIdentifiers: ["book", "plain", "none", "no identifier"], queue: fixture.queue)
+    request.delegate = recorder
+    request.start()
+    let log = await recorder.ended()
+    #expect(log.calls == ["received", "finished"])
+    let response = try #require(log.response)
+    #expect(response.invalidProductIdentifiers == ["no identifier", "none"])
+    let book = try #require(response.products.first { $0.productIdentifier == "book" })
+    #expect(book.localizedTitle == "Book" && book.localizedDescription == "A book")
+    #expect(book.price == NSDecimalNumber(string: "2.99"))
+    #expect(book.priceLocale.currency?.identifier == "EUR")
+    #expect(book.isDownloadable && book.downloadContentVersion == "1.10")
+    #expect(book.downloadContentLengths.count == 1 && book.downloadContentLengths[0].int64Value > 0)
+    let plain = try #require(response.products.first { $0.productIdentifier == "plain" })
+    #expect(!plain.isDownloadable && plain.downloadContentLengths.isEmpty && plain.price == 0)
+    #expect(SKPayment(product: book).productIdentifier == "book")
+    fixture.queue.close()
+  }
+
+  @Test("A store that cannot be reached is an error of the network, and nothing else is called")
+  func unreachable() async throws {
+    let fixture = try KitFixture()
+    try fixture.session.setStoreIsReachable(false)
+    let recorder = Recorder()
+    let request = SKProductsRequest(productIdentifiers: ["book"], queue: fixture.queue)
+    request.delegate = recorder
+    request.start()
+    let log = await recorder.ended()
+    #expect(log.calls == ["failed"])
+    #expect((log.error as NSError?)?.domain == NSURLErrorDomain)
+    #expect((log.error as NSError?)?.code == NSURLErrorCannotConnectToHost)
+    fixture.queue.close()
+  }
+
+  @Test("A cancelled request tells nothing, and can be started again")
+  func cancelled() async throws {
+    let fixture = try KitFixture()
+    try fixture.session.publish("book")
+    let recorder = Recorder()
+    let request = SKProductsRequest(productIdentifiers: ["book"], queue: fixture.queue)
+    request.delegate = recorder
+    request.start()
+    request.cancel()
+    request.start()
+    #expect(await recorder.ended().calls == ["received", "finished"])
+    fixture.queue.close()
+  }
+
+  @Test("A receipt's refresh asks the seller")
+  func receipt() async throws {
+    let fixture = try KitFixture()
+    let recorder = Recorder()
+    let request = SKReceiptRefreshRequest(receiptProperties: nil, queue: fixture.queue)
+    request.delegate = recorder
+    request.start()
+    #expect(await recorder.ended().calls == ["finished"])
+    fixture.queue.close()
+    request.start()
+    #expect(await recorder.ended().calls.last == "failed")
+  }
+
+  @Test("A product page is loaded from the configured look-up, with its tokens; else it is error 5")
+  func page() async throws {
+    let session = try StoreSession()
+    let lookup = try AppServer()
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.queue.deliveryQueue = DispatchQueue(label: "page")
+    configuration.lookup = .init(server: URL(string: lookup.url))
+    let queue = try SKPaymentQueue(configuration: configuration)
+    let page = SKStoreProductViewController(queue: queue)
+    let isLoaded = try await page.loadProduct(
+      withParameters: [
+        SKStoreProductParameterITunesItemIdentifier: NSNumber(value: 5),
+        SKStoreProductParameterCampaignToken: "spring",
+      ])
+    #expect(isLoaded)
+    #expect(page.pageURL?.absoluteString == "https://apps.example.com/app/id5?ct=spring")
+    let parameters: [String: Any] = [SKStoreProductParameterITunesItemIdentifier: "none"]
+    let error: (any Error)? = await withCheckedContinuation { continuation in
+      page.loadProduct(withParameters: parameters) { isLoaded, error in
+        continuation.resume(returning: isLoaded ? nil : error)
+      }
+    }
+    #expect((error as? SKError)?.code == .storeProductNotAvailable)
+    await withCheckedContinuation { continuation in
+      let hearer = Hearer { continuation.resume() }
+      page.delegate = hearer
+      page.userDidFinish()
+      withExtendedLifetime(hearer) { hearer.waitUntilHeard() }
+    }
+    queue.close()
+  }
+
+  final class Hearer: NSObject, SKStoreProductViewControllerDelegate, Sendable {
+    private let body: @Sendable () -> Void
+    private let heard = DispatchSemaphore(value: 0)
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    func waitUntilHeard() { heard.wait() }
+
+    func productViewControllerDidFinish(_ viewController: SKStoreProductViewController) {
+      body()
+      heard.signal()
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HostedContentTool
+
+/// What shells and `man` get to know of the tool.
+@Suite("In a shell", .timeLimit(.minutes(1)))
+struct ShellTests {
+  private static func isThere(_ program: String) -> Bool {
+    FileManager.default.isExecutableFile(atPath: program)
+  }
+
+  /// What bash offers behind `words`, of which the last is the one under the cursor.
+  private func offers(_ words: [String], in tool: Tool) throws -> Set<String> {
+    let script = tool.folder.path("completion.bash")
+    if !FileManager.default.fileExists(atPath: script) {
+      try Data(tool.succeed("completion", "bash").output.utf8).write(to: URL(filePath: script))
+    }
+    // compopt is for completions under way, which this is not.
+    let program = """
+      compopt() { :; }
+      source ./completion.bash
+      COMP_WORDS=("$@")
+      COMP_CWORD=$(($# - 1))
+      _hostedcontent
+      ((${#COMPREPLY[@]} == 0)) || printf '%s\\n' "${COMPREPLY[@]}"
+      """
+    let result = try tool.run(
+      ["--norc", "-uc", program, "bash", "hostedcontent"] + words, program: "/bin/bash")
+    #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+    return Set(result.output.split(separator: "\n").map(String.init))
+  }
+
+  @Test("bash completes commands, second words and options, and leaves paths to readline")
+  func bash() throws {
+    let tool = try Tool()
+    #expect(try offers(["pa"], in: tool) == ["package"])
+    #expect(try offers([""], in: tool).isSuperset(of: ["store", "get", "completion", "help"]))
+    #expect(try offers(["store", "re"], in: tool) == ["retire", "refresh"])
+    #expect(try offers(["get", "a", "--lib"], in: tool) == ["--library"])
+    #expect(try offers(["store", "publish", "s", "--ti"], in: tool) == ["--title"])
+    #expect(try offers(["get", "--library", "--"], in: tool).isEmpty)
+    #expect(try offers(["unknown", "--"], in: tool).isEmpty)
+    for command in CommandTable.commands {
+      let expected = Set(command.allOptions.map(\.name))
+      #expect(try offers(command.words + ["--"], in: tool) == expected, "\(command.name)")
+    }
+  }
+
+  @Test(
+    "The completion for zsh is a script of zsh, and has every command and option",
+    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/packages.txt"))
+  func zsh() throws {
+    let tool = try Tool()
+    let script = try tool.succeed("completion", "zsh").output
+    try Data(script.utf8).write(to: URL(filePath: tool.folder.path("_hostedcontent")))
+    let result = try tool.run(["-n", "_hostedcontent"], program: "/usr/bin/zsh")
+    #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+    #expect(script.hasPrefix("#compdef hostedcontent\n"))
+    for command in CommandTable.commands {
+      let row = try #require(
+        script.range(of: "\n    '\(command.name)')\n"), "\(command.name)")
+      let end = try #require(script.range(of: ";;", range: row.upperBound..<script.endIndex))
+      let body = script[row.upperBound..<end.lowerBound]
+      for option in command.allOptions { #expect(body.contains("'*\(option.name)")) }
+    }
+  }
+
+  @Test(
+    "The man page is read by man without a warning, and has every command and option",
+    .enabled(if: isThere("/usr/bin/man"), "man is missing: see Scripts/packages.txt"))
+  func manual() throws {
+    let tool = try Tool()
+    let page = try tool.succeed("manual").output
+    try Data(page.utf8).write(to: URL(filePath: tool.folder.path("page.1")))
+    let result = try tool.run(
+      ["--warnings", "--locale=C", "-l", "page.1"], program: "/usr/bin/man",
+      environment: ["MANWIDTH": "200", "MANROFFOPT": "", "LC_ALL": "C.UTF-8"])
+    #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+    for command in CommandTable.commands {
+      #expect(result.output.contains("hostedcontent \(command.name)"))
+      for option in command.options { #expect(result.output.contains(option.name)) }
+    }
+  }
+
+  @Test("Another shell has no completion, which is wrong usage")
+  func unknownShell() throws {
+    try Tool().fail("completion", "fish", status: 2, saying: ["fish"])
+  }
+
+  @Test("Scripts/install puts tool, completions and man page under a prefix, also one that is new")
+  func install() throws {
+    let tool = try Tool()
+    let script = URL(filePath: Tool.samples).deletingLastPathComponent()
+      .appending(path: "Scripts/install").path(percentEncoded: false)
+    let result = try tool.run(
+      ["new/prefix"], program: script, environment: ["HOSTEDCONTENT_TOOL": Tool.path])
+    #expect(result.status == 0, "\(result.errors)")
+    for file in [
+      "share/bash-completion/completions/hostedcontent", "share/zsh/site-functions/_hostedcontent",
+      "share/man/man1/hostedcontent.1",
+    ] {
+      let path = tool.folder.path("new/prefix/\(file)")
+      #expect(
+        try String(contentsOfFile: path, encoding: .utf8).contains("hostedcontent"), "\(file)")
+    }
+    let installed = try tool.run(
+      ["--version"], program: tool.folder.path("new/prefix/bin/hostedcontent"))
+    #expect(installed.output == "\(CommandTable.versionLine)\n")
+    #expect(try tool.run([], program: script).status == 2)
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Programs that were written for Apple's StoreKit, as processes over the sample packages.
+@Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(1)))
+struct StoreKitExampleTests {
+  private static let course = "com.example.course"
+
+  private func run(_ name: String, in tool: Tool, library: String = "lib", _ words: String...)
+    throws -> Tool.Result
+  {
+    try tool.run(
+      words, program: Tool.program(name),
+      environment: [
+        "HOSTEDCONTENT_STORE": tool.folder.path("store"),
+        "HOSTEDCONTENT_LIBRARY": tool.folder.path(library),
+      ])
+  }
+
+  private func unfinished(_ tool: Tool, _ library: String = "lib") throws -> Int? {
+    let queue = try tool.succeed("queue", "--library", library, "--json").json()
+    return (queue["transactions"] as? [Any])?.count
+  }
+
+  @Test("One observer buys, copies the content out and finishes; an update is copied beside it")
+  func keeper() throws {
+    let tool = try Tool.withBook()
+    let first = try run("Keeper", in: tool, "documents", Tool.chapter1, "nothing")
+    #expect(first.status == 0, "\(first.output)\(first.errors)")
+    #expect(first.output.contains("nothing: not for sale"))
+    #expect(first.output.contains("\(Tool.chapter1): kept 1.0"))
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
+    #expect(try run("Keeper", in: tool, "documents", Tool.chapter1).status == 0)
+    let kept = try FileManager.default.contentsOfDirectory(
+      atPath: tool.folder.path("documents/\(Tool.chapter1)"))
+    #expect(kept.sorted() == ["1.0", "1.10"])
+    let text = try FileManager.default.subpathsOfDirectory(
+      atPath: tool.folder.path("documents/\(Tool.chapter1)/1.10"))
+    #expect(!text.isEmpty)
+    #expect(try unfinished(tool) == 0)
+  }
+
+  @Test("Without a store it says so, and nothing is made")
+  func unconfigured() throws {
+    let tool = try Tool()
+    let result = try tool.run(["documents", "a"], program: Tool.program("Keeper"))
+    #expect(result.status == 2 && result.output.contains("Usage"))
+  }
+
+  @Test("A restore offers a choice; what is left is finished, and can be restored again")
+  func chooser() throws {
+    let tool = try Tool.withBook()
+    #expect(
+      try run("Keeper", in: tool, "documents", Tool.chapter1, Tool.chapter2).status == 0)
+    for product in [Tool.chapter1, Tool.chapter2] {
+      try tool.succeed("remove", product, "--library", "lib")
+    }
+    let first = try run("Chooser", in: tool, Tool.chapter2)
+    #expect(first.status == 0, "\(first.output)\(first.errors)")
+    #expect(first.output.contains("\(Tool.chapter1): left"))
+    #expect(first.output.contains("\(Tool.chapter2): chosen"))
+    #expect(try tool.current() == [Tool.chapter2: "1.0"])
+    #expect(try unfinished(tool) == 0)
+    #expect(try run("Chooser", in: tool, Tool.chapter1).status == 0)
+    #expect(try tool.current() == [Tool.chapter1: "1.0", Tool.chapter2: "1.0"])
+  }
+
+  @Test("A transaction with several downloads is finished when the last one has ended")
+  func severalDownloads() throws {
+    let tool = try Tool()
+    try tool.succeed("store", "init", "store")
+    try tool.succeed(
+      "store", "publish", "store", Tool.sample("course-1.0.pkg"),
+      Tool.sample("course-audio-1.0.pkg"))
+    let result = try run("Course", in: tool, Self.course)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(result.output.contains("2 downloads") && result.output.contains("100 %"))
+    #expect(try tool.current().count == 2)
+    #expect(try unfinished(tool) == 0)
+    let unknown = try run("Course", in: tool, "com.example.unknown")
+    #expect(unknown.status == 1 && unknown.output.contains("Not for sale"))
+  }
+}
