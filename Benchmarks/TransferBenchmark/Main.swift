@@ -6,8 +6,9 @@ import FileIO
 import Foundation
 import Synchronization
 
-/// Fetches files from a web server into a folder, every piece verified: what a download does before
-/// it unpacks. `Benchmarks/run transfer` compares it with curl.
+/// Fetches files from a web server into a folder, every piece verified.
+///
+/// That is what a download does before it unpacks. `Benchmarks/run transfer` compares it with curl.
 @main
 enum TransferBenchmark {
   private static let blockLength = 1 << 20

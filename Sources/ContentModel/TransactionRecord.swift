@@ -146,7 +146,7 @@ package struct DownloadRecord: Hashable, Sendable {
   private let transaction: String
   /// From 1, in its transaction.
   private let number: Int32
-  /// −1000 to 1000; the higher one has its turn first. Not journaled.
+  /// −1000 to 1000, of which the higher one has its turn first; not journaled.
   package var priority: Int32 = 0
   /// One storage for the thousands of downloads that may have the same offer.
   package let sharedOffer: Shared<ContentOffer>

@@ -90,7 +90,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 struct SlabSizes: Hashable {
   /// Bytes of each slab.
   let length: Int
-  /// Slabs: one is filled while others are hashed and written.
+  /// Slabs: one is filled while the other is hashed and written.
   let count: Int
 
   /// Less would cost more wake-ups, more would lose more when the process dies.
@@ -105,7 +105,7 @@ struct SlabSizes: Hashable {
       total += piece.length
     }
     length = SlabPool.rounded(max(longest, min(Self.usual, total)))
-    count = total <= length ? 1 : length <= 2 * Self.usual ? 3 : 2
+    count = total <= length ? 1 : 2
   }
 
   /// Bytes in all.

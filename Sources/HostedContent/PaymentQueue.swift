@@ -217,8 +217,9 @@ public final class PaymentQueue: Sendable {
     engine.submit(.priorityChanged(downloads: downloads.map(\.id), priority))
   }
 
-  /// How much is transferred at once, and how fast; a change counts from now on, also for what is
-  /// under way. A store in a folder has no such limits.
+  /// How much is transferred at once, and how fast.
+  ///
+  /// A change counts from now on, also for what is under way. A store in a folder has no such limits.
   public var transferLimits: TransferLimits {
     get { store.session?.limits ?? configuration.network.limits }
     set { store.session?.limits = newValue }

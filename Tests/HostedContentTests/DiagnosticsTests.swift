@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("Diagnostics", .timeLimit(.minutes(1)))
+@Suite("Diagnostics", .timeLimit(.minutes(5)))
 struct DiagnosticsTests {
   @Test("Events have constant names, and neither accounts nor receipts are in them")
   func events() async throws {

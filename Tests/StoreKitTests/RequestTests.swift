@@ -5,7 +5,7 @@ import StoreServer
 import Synchronization
 import Testing
 
-@Suite("Requests answer as Apple's", .timeLimit(.minutes(1)))
+@Suite("Requests answer as Apple's", .timeLimit(.minutes(5)))
 struct RequestTests {
   /// Remembers the calls in their order.
   final class Recorder: NSObject, SKProductsRequestDelegate, Sendable {
