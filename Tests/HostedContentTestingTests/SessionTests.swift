@@ -167,6 +167,8 @@ struct SessionTests {
     #expect(await hearer.revoked(2) == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
     #expect(try await queue.restore().isEmpty)
+    _ = try await queue.deliver(payment("refunded"))
+    #expect(try await queue.restore().count == 1, "bought again")
   }
 
   private final class Hearer: PaymentTransactionObserver {
