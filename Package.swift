@@ -116,7 +116,8 @@ let package = Package(
       path: "Benchmarks/FaultMatrix", swiftSettings: settings),
 
     .target(
-      name: "FuzzTargets", dependencies: ["ContentModel", "ContentTrust"],
+      name: "FuzzTargets",
+      dependencies: ["ContentModel", "FileIO", "ContentPackage", "ContentTrust"],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
@@ -161,7 +162,8 @@ let package = Package(
       "ToolTests",
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
-        "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "TestSupport",
+        "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "fault-matrix",
+        "TestSupport",
       ]),
   ]
 )

@@ -13,9 +13,9 @@ enum Faults {
   /// Each fault of the server's format, those with several kinds more than once.
   static func rows(wrongChain: String, wrongKey: String) -> [Row] {
     let lethal = [
-      "cut 700kB", "cut 0", "reset", "reset 700kB", "close", "stall 700kB", "stall 0B",
+      "cut 700kB", "cut 0", "reset", "reset 700kB", "close", "stall 700kB", "stall 0",
       "drip 10 50ms", "slow-head 1 100ms", "huge-head 1MB", "content-length +1000",
-      "content-length -1000", "content-length 10", "partial shifted 1000", "content-range none",
+      "content-length -1000", "content-length 10", "partial shifted 1000", "partial short 100kB", "content-range none",
       "content-range shifted 1000", "content-range total 10", "content-range \"bytes nonsense\"",
       "unsatisfiable", "unsatisfiable bare", "body changed", "gzip", "login-page", "status 401",
       "status 403", "status 404", "status 500", "status 503", "status 503 retry-after 1",
@@ -24,7 +24,7 @@ enum Faults {
     ]
     let harmless = [
       "latency 150ms", "rate 8MB/s", "drip 64kB 5ms", "content-length none", "longer 1000",
-      "endless", "ignore-range", "partial short 100kB", "partial overlapping 1000",
+      "endless", "ignore-range", "partial overlapping 1000",
       "validators changed", "validators weak", "validators none",
     ]
     let tls = ["close", "refuse", "stall", "certificate \(wrongChain) \(wrongKey)"]

@@ -10,12 +10,21 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case metadata
   /// Receipts in compact form.
   case receipt
+  /// The index of a package.
+  case index
+  /// Packages of every form, examined and unpacked.
+  case package
+  /// The payload of a product archive: gzip, pbzx or cpio.
+  case payload
 
   /// Feeds `bytes` in; a promise that is broken is returned as a sentence.
   package func feed(_ bytes: [UInt8]) -> String? {
     switch self {
     case .metadata: Self.metadata(bytes)
     case .receipt: Self.receipt(bytes)
+    case .index: Self.index(bytes)
+    case .package: Self.package(bytes)
+    case .payload: Self.payload(bytes)
     }
   }
 

@@ -20,8 +20,11 @@ package struct ContentDamage: Hashable, Codable, Sendable {
 
 extension ContentLibrary {
   /// Compares every byte of an installed version with what was installed; changes nothing.
-  package func verify(_ content: InstalledContent, files: [InstalledFile]) throws -> [ContentDamage]
-  {
+  ///
+  /// `pace` holds the reading back; nil reads as fast as it can.
+  package func verify(
+    _ content: InstalledContent, files: [InstalledFile], pace: ReadPace? = nil
+  ) throws -> [ContentDamage] {
     func damage(_ path: String, _ problem: ContentDamage.Problem) -> ContentDamage {
       ContentDamage(
         contentIdentifier: content.contentIdentifier, version: content.version, path: path,
@@ -38,7 +41,7 @@ extension ContentLibrary {
     var found: [ContentDamage] = []
     if try lacksCurrent(content) { found.append(damage(Self.currentName, .dangling)) }
     for file in files {
-      if let problem = try problem(of: file.entry, walker) {
+      if let problem = try problem(of: file.entry, walker, pace) {
         found.append(damage(file.entry.path, problem))
       }
     }
@@ -54,8 +57,9 @@ extension ContentLibrary {
     }
   }
 
-  private func problem(of entry: IndexedFile, _ walker: TreeWalker) throws -> ContentDamage.Problem?
-  {
+  private func problem(
+    of entry: IndexedFile, _ walker: TreeWalker, _ pace: ReadPace?
+  ) throws -> ContentDamage.Problem? {
     guard let place = try walker.parent(of: entry.path),
       let status = try place.folder.status(of: place.name)
     else { return .missing }
@@ -64,11 +68,12 @@ extension ContentLibrary {
     case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
       guard status.kind == .file, status.size == entry.size else { return .changed }
-      return try Self.digest(of: place.folder.file(place.name)) == entry.digest ? nil : .changed
+      return try Self.digest(of: place.folder.file(place.name), pace) == entry.digest
+        ? nil : .changed
     }
   }
 
-  private static func digest(of file: consuming File) throws -> Digest {
+  private static func digest(of file: consuming File, _ pace: ReadPace?) throws -> Digest {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
     defer { buffer.deallocate() }
     var stream = DigestStream()
@@ -77,6 +82,7 @@ extension ContentLibrary {
       let count = try file.read(into: buffer, at: offset)
       try stream.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       offset += Int64(count)
+      pace?.pass(count)
       if count < buffer.count { return try stream.finish() }
     }
   }

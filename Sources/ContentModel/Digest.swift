@@ -6,12 +6,18 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
 
   /// Takes exactly 32 bytes; nil for any other count.
   public init?(bytes: some Collection<UInt8>) {
+    let inPlace = bytes.withContiguousStorageIfAvailable { Self(UnsafeRawBufferPointer($0)) }
+    guard let digest = inPlace ?? Array(bytes).withUnsafeBytes({ Self($0) }) else { return nil }
+    self = digest
+  }
+
+  /// Takes exactly 32 bytes of memory; nil for any other count.
+  public init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == 32 else { return nil }
-    var words: [UInt64] = [0, 0, 0, 0]
-    for (index, byte) in bytes.enumerated() {
-      words[index / 8] = words[index / 8] << 8 | UInt64(byte)
+    func word(_ index: Int) -> UInt64 {
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
     }
-    self.words = (words[0], words[1], words[2], words[3])
+    words = (word(0), word(1), word(2), word(3))
   }
 
   /// Reads 64 hexadecimal digits; nil for anything else.
@@ -22,9 +28,10 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
 
   /// The 32 bytes.
   public var bytes: [UInt8] {
-    [words.0, words.1, words.2, words.3].flatMap { word in
-      (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * $0)) }
-    }
+    let words = (
+      words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian
+    )
+    return withUnsafeBytes(of: words) { Array($0) }
   }
 
   /// 64 lower-case hexadecimal digits.

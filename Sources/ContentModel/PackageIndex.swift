@@ -1,31 +1,46 @@
 /// What a package consists of: digests of its bytes, piece by piece, and the files inside.
 ///
 /// It is derived at publishing and signed with the catalogue, so that each piece can be
-/// authenticated alone, before anything parses it. Written as JSON with sorted keys.
-public struct PackageIndex: Hashable, Codable, Sendable {
-  /// The number of this format; readers refuse any other.
-  public static let currentFormat = 1
+/// authenticated alone, before anything parses it. A package whose members can be decoded alone has
+/// a `payload`; any other one is fetched by `blocks`, and `obstacle` says why.
+public struct PackageIndex: Hashable, Sendable {
   /// An index may not be longer, in bytes; a reader refuses it before parsing.
   public static let maximumLength: Int64 = 64 << 20
 
-  /// The format's number.
-  public let format: Int
   /// Bytes of the package.
   public let packageLength: Int64
-  /// Bytes of each block but the last, which may be shorter.
+  /// The members; nil for a package that is read from its beginning to its end.
+  public let payload: PayloadIndex?
+  /// Why there are no members, one sentence; nil when there are.
+  public let obstacle: String?
+  /// Bytes of each block but the last, which may be shorter; 0 when there are members.
   public let blockLength: Int
-  /// SHA-256 of each block of packed bytes, in order.
+  /// SHA-256 of each block of packed bytes, in order; none when there are members.
   public let blocks: [Digest]
-  /// The files inside, by path.
+  /// The entries inside, by the bytes of their paths.
   public let files: [IndexedFile]
 
-  /// Creates an index of the current format.
-  public init(packageLength: Int64, blockLength: Int, blocks: [Digest], files: [IndexedFile]) {
-    format = Self.currentFormat
+  /// Creates the index of a package that is read block by block.
+  public init(
+    packageLength: Int64, blockLength: Int, blocks: [Digest], files: [IndexedFile],
+    obstacle: String? = nil
+  ) {
     self.packageLength = packageLength
     self.blockLength = blockLength
     self.blocks = blocks
     self.files = files
+    self.obstacle = obstacle
+    payload = nil
+  }
+
+  /// Creates the index of a package whose members can be decoded alone.
+  public init(packageLength: Int64, payload: PayloadIndex, files: [IndexedFile]) {
+    self.packageLength = packageLength
+    self.payload = payload
+    self.files = files
+    obstacle = nil
+    blockLength = 0
+    blocks = []
   }
 
   /// Bytes of all files once installed.
@@ -39,10 +54,22 @@ public struct PackageIndex: Hashable, Codable, Sendable {
 
   /// Whether the numbers agree with each other, so that they can be computed with.
   public var isConsistent: Bool {
-    format == Self.currentFormat && (4096...(64 << 20)).contains(blockLength) && packageLength >= 0
-      && packageLength <= 1 << 40
+    guard (0...(1 << 40)).contains(packageLength), hasPlausibleFiles else { return false }
+    if let payload { return payload.isConsistent(with: files, packageLength: packageLength) }
+    return (4096...(64 << 20)).contains(blockLength)
       && Int64(blocks.count) == (packageLength + Int64(blockLength) - 1) / Int64(blockLength)
-      && files.allSatisfy { (0...(1 << 40)).contains($0.size) }
+  }
+
+  private var hasPlausibleFiles: Bool {
+    var total: Int64 = 0
+    for file in files {
+      guard (0...(1 << 40)).contains(file.size), file.kind == .file || file.size == 0 else {
+        return false
+      }
+      total += file.size
+      if total > 1 << 40 { return false }
+    }
+    return true
   }
 }
 

@@ -9,11 +9,12 @@ import FoundationEssentials
 /// `version` override what it says, and create it when product and version are given. A content
 /// that neither names is the product's own, for which nothing is written. The rules are checked
 /// first: a folder that breaks one throws that finding's error. The package is read back before it
-/// appears under its name, so never half a file does. The same folder gives the same bytes.
+/// appears under its name, so never half a file does. The same folder gives the same bytes, however
+/// many `workers` pack it: as many as there are processors unless given.
 package func buildPackage(
   folder: Directory, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
-  version: ContentVersion?
+  version: ContentVersion?, workers: Int? = nil
 ) throws -> PackageExamination {
   var content = try ContentFolder(folder)
   let findings = content.brokenRules(.standard)
@@ -25,17 +26,12 @@ package func buildPackage(
   }
   let (info, bytes) = try contentInfo(of: folder, productIdentifier, contentIdentifier, version)
   content.setContentInfo(bytes)
-  let payloadName = ".\(outputName).payload"
   let newName = ".\(outputName).new"
-  try output.removeFile(payloadName)
   try output.removeFile(newName)
   do {
-    let payload = try PayloadWriter(output.createFile(payloadName))
-    let checksum = try writeEntries(of: content, to: payload)
-    try output.removeFile(payloadName)
     try writeArchive(
-      output.createFile(newName), payload, checksum,
-      ProductTexts(info: info, content: content))
+      output.createFile(newName), content, ProductTexts(info: info, content: content),
+      workers ?? WorkerThreads.standardCount)
     let examination = try examinePackage(
       FileByteSource(output.file(newName)), name: outputName)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
@@ -44,52 +40,53 @@ package func buildPackage(
     return examination
   } catch {
     // The first failure is the one to report; what cannot be removed now is removed by the next build.
-    try? output.removeFile(payloadName)
     try? output.removeFile(newName)
     throw error
   }
 }
 
-private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws -> [UInt8] {
-  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-  defer { buffer.deallocate() }
-  try payload.begin(path: ".", mode: 0o040755, size: 0)
-  for entry in content.entries {
-    let (mode, size): (UInt32, Int64) =
-      switch entry.kind {
-      case .directory: (0o040755, 0)
-      case .link(let target): (0o120777, Int64(target.utf8.count))
-      case .file(let size): (0o100644, size)
-      case .memory(let bytes): (0o100644, Int64(bytes.count))
-      }
-    try payload.begin(path: "./\(entry.path)", mode: mode, size: size)
-    try content.read(entry, buffer) { try payload.add($0) }
-  }
-  return try payload.finish()
-}
-
+/// Writes the payload behind the room for the archive's beginning, and then the beginning.
 private func writeArchive(
-  _ file: consuming File, _ payload: PayloadWriter, _ checksum: [UInt8], _ texts: ProductTexts
+  _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int
 ) throws {
   var archive = XarWriter()
+  var small: [UInt8] = []
   for (path, bytes) in texts.files {
     var digest = DigestStream(.sha1)
     try bytes.withUnsafeBytes { try digest.update($0) }
     archive.add(path, length: Int64(bytes.count), checksum: try digest.finishBytes())
+    small += bytes
   }
-  archive.add("\(texts.name)/Payload", length: payload.length, checksum: checksum)
-  try file.write(archive.beginning())
-  for (_, bytes) in texts.files { try file.write(bytes) }
-  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-  defer { buffer.deallocate() }
-  var offset: Int64 = 0
-  while true {
-    let count = try payload.read(into: buffer, at: offset)
-    if count == 0 { break }
-    try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    offset += Int64(count)
+  archive.reserve("\(texts.name)/Payload")
+  let start = Int64(try archive.beginning().count + small.count)
+  let payload = try PayloadWriter(file, at: start, workers: workers)
+  let (length, checksum) = try writeEntries(of: content, to: payload)
+  archive.completeLast(length: length, checksum: checksum)
+  try payload.complete(beginning: archive.beginning() + small)
+}
+
+private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws
+  -> (length: Int64, checksum: [UInt8])
+{
+  try payload.add(path: ".", mode: 0o040755)
+  for entry in content.entries {
+    let path = "./\(entry.path)"
+    switch entry.kind {
+    case .directory: try payload.add(path: path, mode: 0o040755)
+    case .link(let target):
+      try payload.add(path: path, mode: 0o120777, bytes: Array(target.utf8))
+    case .memory(let bytes):
+      try payload.add(path: path, mode: 0o100644, size: Int64(bytes.count)) { buffer, offset in
+        let rest = bytes[Int(offset)...].prefix(buffer.count)
+        buffer.copyBytes(from: rest)
+        return rest.count
+      }
+    case .file(let size):
+      let file = try content.open(entry)
+      try payload.add(path: path, mode: 0o100644, size: size) { try file.read(into: $0, at: $1) }
+    }
   }
-  try file.sync()
+  return try payload.finish()
 }
 
 /// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.

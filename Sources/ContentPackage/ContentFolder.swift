@@ -106,30 +106,9 @@ struct ContentFolder {
     return findings + (first + rest).flatMap { rules.check($0).findings }
   }
 
-  /// Hands the bytes of a file to `body` in pieces; throws when they are not as many as listed.
-  func read(
-    _ entry: Entry, _ buffer: UnsafeMutableRawBufferPointer,
-    _ body: (UnsafeRawBufferPointer) throws -> Void
-  ) throws {
-    switch entry.kind {
-    case .directory: break
-    case .link(let target): try Array(target.utf8).withUnsafeBytes(body)
-    case .memory(let bytes): try bytes.withUnsafeBytes(body)
-    case .file(let size):
-      let components = entry.components
-      let file = try folder.directory(at: components.dropLast()).file(components.last ?? "")
-      var offset: Int64 = 0
-      while true {
-        let count = try file.read(into: buffer, at: offset)
-        offset += Int64(count)
-        guard count > 0, offset <= size else { break }
-        try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      }
-      guard offset == size else {
-        throw ContentError(
-          .buildFailed, "\(folder.path)/\(entry.path) changed while it was read",
-          remedy: "Let no other program write the folder, and start again", subject: entry.path)
-      }
-    }
+  /// Opens the file of an entry on disk.
+  func open(_ entry: Entry) throws -> File {
+    let components = entry.components
+    return try folder.directory(at: components.dropLast()).file(components.last ?? "")
   }
 }

@@ -6,6 +6,8 @@ import ContentModel
 struct FlatProduct {
   /// The payload's path in the xar.
   let payloadPath: String
+  /// Where the payload's bytes lie in the xar; nil when the xar holds them encoded.
+  let payloadRange: Range<Int64>?
   let findings: [Finding]
 
   private let checksum: FileChecksum.Expected?
@@ -22,6 +24,7 @@ struct FlatProduct {
           "Build it from one content folder, with productbuild --content or the package command")
     }
     payloadPath = payload.components.joined(separator: "/")
+    payloadRange = payload.storedRange
     checksum = payload.checksum
     findings = table.files.filter { $0.components.last == "Scripts" && Self.isComponent($0) }
       .map { Self.scriptsFinding($0.components.joined(separator: "/")) }
@@ -65,12 +68,8 @@ struct FlatProduct {
     let whole = ReplayStream(first, then: payload)
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
     if first.starts(with: Array("07070".utf8)) { return whole }
-    if first.starts(with: Array("pbzx".utf8)) {
-      throw Refusal.form(
-        "payload-pbzx", "The payload is compressed as pbzx, which is not read yet",
-        remedy: "Build the package without --compression latest")
-    }
-    throw Refusal.damaged("The payload is neither gzip nor cpio", path: payloadPath)
+    if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
+    throw Refusal.damaged("The payload is neither gzip, pbzx nor cpio", path: payloadPath)
   }
 }
 

@@ -2,95 +2,182 @@ import CDeflate
 import ContentModel
 import Digests
 import FileIO
+import Glibc
 
-/// Writes a payload: cpio (odc) in gzip members of 128 KiB of plain bytes.
+/// Writes a payload: cpio (odc) in gzip members that can each be decoded alone.
 ///
-/// Any gzip reader sees one stream. Numbers that vary from build to build (inode, owner, times) are zero.
-/// Source: cpio(5), “Portable ASCII Format”; RFC 1952 §2.2.
+/// A member holds some small files whole, with the headers between them, or one piece of one large
+/// file and nothing else. Any gzip reader sees one stream. Numbers that vary from build to build
+/// (inode, owner, times) are zero. Source: cpio(5), “Portable ASCII Format”; RFC 1952 §2.2.
 final class PayloadWriter {
-  private static let memberLength = 128 << 10
-  private static let level: Int32 = 6
+  /// A group of small files ends when it has so many plain bytes.
+  ///
+  /// Smaller groups pack worse, larger ones make one changed file cost more: of an update with 1 %
+  /// of the files changed, groups and pieces of about 256 KiB move half as much again, and save
+  /// 0.13 % of the package.
+  private static let groupLength = 64 << 10
+  /// A longer file is cut into pieces of its own.
+  private static let smallFileLimit = 128 << 10
   // What 11 octal digits can say.
   private static let fileLimit: Int64 = 1 << 33
 
-  private let file: File
-  private let compressor: OpaquePointer
-  private var plain: [UInt8] = []
-  private var packed: [UInt8]
-  private var digest = DigestStream(.sha1)
-  private(set) var length: Int64 = 0
+  private let output: PayloadOutput
+  private let compressor: MemberCompressor
+  /// Plain bytes of the group that is being filled.
+  private var filled = 0
 
-  /// Writes to `file`, which is empty.
-  init(_ file: consuming File) throws {
-    guard let compressor = libdeflate_alloc_compressor(Self.level) else {
-      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
-    }
-    self.file = file
-    self.compressor = compressor
-    packed = [UInt8](
-      repeating: 0, count: libdeflate_gzip_compress_bound(compressor, Self.memberLength))
-    plain.reserveCapacity(Self.memberLength)
+  /// Writes to `file` from `offset` on.
+  init(_ file: consuming File, at offset: Int64, workers: Int) throws {
+    let output = PayloadOutput(file, offset)
+    compressor = try MemberCompressor(workers: workers) { try output.write($0) }
+    self.output = output
   }
 
-  deinit { libdeflate_free_compressor(compressor) }
+  /// Adds an entry whose data, if it has any, are `bytes`.
+  func add(path: String, mode: UInt32, bytes: [UInt8] = []) throws {
+    let header = try Self.header(path: path, mode: mode, size: Int64(bytes.count))
+    try startGroup(header.count + bytes.count)
+    try append(header)
+    try append(bytes)
+  }
 
-  /// Begins an entry, whose `size` bytes are added next.
-  func begin(path: String, mode: UInt32, size: Int64) throws {
+  /// Adds a file of `size` bytes.
+  ///
+  /// `read` fills a buffer from an offset of the file on and says how many bytes it found. Throws
+  /// `buildFailed` when they are not as many as promised.
+  func add(
+    path: String, mode: UInt32, size: Int64,
+    read: (UnsafeMutableRawBufferPointer, Int64) throws -> Int
+  ) throws {
+    let header = try Self.header(path: path, mode: mode, size: size)
+    let isSmall = size <= Self.smallFileLimit
+    try startGroup(header.count + (isSmall ? Int(size) : 0))
+    try append(header)
+    if isSmall {
+      let room = try compressor.room()
+      let found = try read(UnsafeMutableRawBufferPointer(rebasing: room[filled...]), 0)
+      guard Int64(found) == size else { throw Self.changed(path) }
+      filled += found
+    } else {
+      endGroup()
+      try addPieces(path, size, read)
+    }
+  }
+
+  private func addPieces(
+    _ path: String, _ size: Int64, _ read: (UnsafeMutableRawBufferPointer, Int64) throws -> Int
+  ) throws {
+    var offset: Int64 = 0
+    while offset < size {
+      // One byte more than a piece may have, so that a file that grew is seen to.
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: try compressor.room()[...ContentCutter.most])
+      let found = try read(room, offset)
+      guard Int64(found) == min(Int64(room.count), size - offset) else { throw Self.changed(path) }
+      let count = ContentCutter.cut(UnsafeRawBufferPointer(rebasing: room[..<found]))
+      compressor.submit(count)
+      offset += Int64(count)
+    }
+  }
+
+  /// Writes the end mark; the payload's length and the SHA-1 of its packed bytes.
+  func finish() throws -> (length: Int64, checksum: [UInt8]) {
+    try append(Self.header(path: "TRAILER!!!", mode: 0, size: 0))
+    endGroup()
+    try compressor.finish()
+    return try output.finish()
+  }
+
+  /// Writes `bytes` before the payload and makes the whole file durable.
+  func complete(beginning bytes: [UInt8]) throws { try output.complete(beginning: bytes) }
+
+  // MARK: Groups
+
+  /// Begins another group when `count` bytes more would make this one too long.
+  private func startGroup(_ count: Int) throws {
+    if filled > 0, filled + count > Self.groupLength { endGroup() }
+    // A single entry with a very long name and data still fits.
+    guard count < MemberCompressor.capacity else {
+      throw ContentError(
+        .limitExceeded, "A name or link has \(count) bytes, too many for a package",
+        remedy: "Shorten it")
+    }
+  }
+
+  private func endGroup() {
+    if filled > 0 { compressor.submit(filled) }
+    filled = 0
+  }
+
+  private func append(_ bytes: [UInt8]) throws {
+    let room = try compressor.room()
+    bytes.withUnsafeBytes {
+      UnsafeMutableRawBufferPointer(rebasing: room[filled...]).copyMemory(from: $0)
+    }
+    filled += bytes.count
+  }
+
+  // MARK: Headers
+
+  private static func header(path: String, mode: UInt32, size: Int64) throws -> [UInt8] {
     let name = Array(path.utf8)
-    guard size < Self.fileLimit, name.count < 0o777777 else {
+    guard size < fileLimit, name.count < 0o777777 else {
       throw ContentError(
         .limitExceeded, "“\(path)” has \(size) bytes, too many for an entry of a package",
         remedy: "Split the file", subject: path)
     }
     // Magic, device, inode, mode, user, group, links, device, time, lengths of name and data.
-    let header =
-      "070707" + Self.octal(0, 6) + Self.octal(0, 6) + Self.octal(Int64(mode), 6)
-      + Self.octal(0, 6) + Self.octal(0, 6) + Self.octal(1, 6) + Self.octal(0, 6)
-      + Self.octal(0, 11) + Self.octal(Int64(name.count) + 1, 6) + Self.octal(size, 11)
-    try (Array(header.utf8) + name + [0]).withUnsafeBytes { try add($0) }
-  }
-
-  /// Adds bytes of the entry that has begun.
-  func add(_ bytes: UnsafeRawBufferPointer) throws {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = min(rest.count, Self.memberLength - plain.count)
-      plain += rest.prefix(count)
-      rest = rest.dropFirst(count)
-      if plain.count == Self.memberLength { try writeMember() }
+    var bytes = Array("070707".utf8)
+    bytes.reserveCapacity(76 + name.count + 1)
+    let fields: [(Int64, Int)] = [
+      (0, 6), (0, 6), (Int64(mode), 6), (0, 6), (0, 6), (1, 6), (0, 6), (0, 11),
+      (Int64(name.count) + 1, 6), (size, 11),
+    ]
+    for (number, width) in fields {
+      for digit in (0..<width).reversed() {
+        bytes.append(UInt8(ascii: "0") + UInt8(number >> Int64(3 * digit) & 7))
+      }
     }
+    return bytes + name + [0]
   }
 
-  /// Writes the end mark; the SHA-1 of all packed bytes.
-  func finish() throws -> [UInt8] {
-    try begin(path: "TRAILER!!!", mode: 0, size: 0)
-    if !plain.isEmpty { try writeMember() }
-    return try digest.finishBytes()
+  private static func changed(_ path: String) -> ContentError {
+    ContentError(
+      .buildFailed, "\(path) changed while it was read",
+      remedy: "Let no other program write the folder, and start again", subject: path)
+  }
+}
+
+/// The file that packed members are appended to, and their checksum.
+private final class PayloadOutput {
+  private let file: File
+  private var digest = DigestStream(.sha1)
+  private let start: Int64
+  private var end: Int64
+
+  init(_ file: consuming File, _ start: Int64) {
+    self.file = file
+    self.start = start
+    end = start
   }
 
-  /// Reads back packed bytes.
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try file.read(into: buffer, at: offset)
+  func write(_ bytes: UnsafeRawBufferPointer) throws {
+    try digest.update(bytes)
+    try file.write(bytes, at: end)
+    end += Int64(bytes.count)
   }
 
-  private func writeMember() throws {
-    let count = libdeflate_gzip_compress(
-      compressor, plain, plain.count, &packed, packed.count)
-    guard count > 0 else {
+  func finish() throws -> (length: Int64, checksum: [UInt8]) {
+    (end - start, try digest.finishBytes())
+  }
+
+  func complete(beginning bytes: [UInt8]) throws {
+    guard Int64(bytes.count) == start else {
       throw ContentError(
-        .inconsistent, "libdeflate's bound is too small", remedy: "Report it with these words")
+        .inconsistent, "The archive's beginning has \(bytes.count) bytes, not \(start)",
+        remedy: "Report it with these words")
     }
-    try packed.withUnsafeBytes { buffer in
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-      try digest.update(bytes)
-      try file.write(bytes)
-    }
-    length += Int64(count)
-    plain.removeAll(keepingCapacity: true)
-  }
-
-  private static func octal(_ number: Int64, _ width: Int) -> String {
-    let digits = String(number, radix: 8)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+    try file.sync()
   }
 }

@@ -21,4 +21,26 @@ package struct UnpackPromise: Sendable {
     self.version = version
     self.entries = entries
   }
+
+  /// Throws `wrongProduct` or `wrongVersion` when ContentInfo.plist says anything else.
+  func check(_ info: ContentInfo, in name: String) throws {
+    if info.productIdentifier != productIdentifier {
+      throw ContentError(
+        .wrongProduct,
+        "\(name) is content of \(info.productIdentifier), not of \(productIdentifier)",
+        remedy: "Publish the right package for the product", subject: name)
+    }
+    if info.contentIdentifier != contentIdentifier {
+      throw ContentError(
+        .wrongProduct,
+        "\(name) is the content \(info.contentIdentifier) of \(info.productIdentifier), not its "
+          + "content \(contentIdentifier)",
+        remedy: "Publish the right package for the content", subject: name)
+    }
+    if info.version != version {
+      throw ContentError(
+        .wrongVersion, "\(name) is version \(info.version), not \(version)",
+        remedy: "Publish the package under its own version", subject: name)
+    }
+  }
 }

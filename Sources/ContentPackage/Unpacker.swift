@@ -103,24 +103,7 @@ final class Unpacker: EntryVisitor {
 
   private func checkInfo() throws {
     guard let promise, let info = collector.info else { return }
-    if info.productIdentifier != promise.productIdentifier {
-      throw ContentError(
-        .wrongProduct,
-        "\(name) is content of \(info.productIdentifier), not of \(promise.productIdentifier)",
-        remedy: "Publish the right package for the product", subject: name)
-    }
-    if info.contentIdentifier != promise.contentIdentifier {
-      throw ContentError(
-        .wrongProduct,
-        "\(name) is the content \(info.contentIdentifier) of \(info.productIdentifier), not its "
-          + "content \(promise.contentIdentifier)",
-        remedy: "Publish the right package for the content", subject: name)
-    }
-    if info.version != promise.version {
-      throw ContentError(
-        .wrongVersion, "\(name) is version \(info.version), not \(promise.version)",
-        remedy: "Publish the package under its own version", subject: name)
-    }
+    try promise.check(info, in: name)
   }
 
   private func difference(_ path: String, _ verb: String) -> ContentError {

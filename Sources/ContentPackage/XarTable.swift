@@ -13,6 +13,8 @@ struct XarTable {
     var components: [String]
     /// What its bytes must have once extracted; nil when that is not said in a way that is known.
     var checksum: FileChecksum.Expected?
+    /// Where its bytes lie in the archive as they are; nil when they are encoded or not said.
+    var storedRange: Range<Int64>?
   }
 
   let files: [File]
@@ -45,7 +47,15 @@ struct XarTable {
     else { throw Refusal.damaged("The xar table of contents is damaged or breaks off") }
     var reader = XarTableReader()
     try reader.read(plain)
-    files = reader.files
+    let heap = Int64(headerLength + packedLength)
+    files = reader.files.map { file in
+      var file = file
+      file.storedRange = file.storedRange.flatMap {
+        $0.upperBound <= source.length - heap
+          ? ($0.lowerBound + heap)..<($0.upperBound + heap) : nil
+      }
+      return file
+    }
   }
 
   private static func checkDigest(_ number: UInt64) throws {

@@ -1,7 +1,7 @@
 import ContentModel
 import Digests
 
-/// Picks names and checksums out of a xar table's XML; a scanner for that grammar, no XML parser.
+/// Picks names, checksums and places out of a xar table's XML; a scanner for that grammar, no XML parser.
 ///
 /// It knows elements, text and the five named entities. What it does not know is passed over: the
 /// worst that follows is a checksum that is not compared.
@@ -15,6 +15,17 @@ struct XarTableReader {
     let parent: Int?
     var name: String?
     var checksum: FileChecksum.Expected?
+    var offset: Int64?
+    var length: Int64?
+    var size: Int64?
+    var isStored = false
+
+    /// Where its bytes lie behind the table; nil when they are encoded or not said.
+    var storedRange: Range<Int64>? {
+      guard isStored, let offset, let length, length == size else { return nil }
+      let (end, overflow) = offset.addingReportingOverflow(length)
+      return overflow ? nil : offset..<end
+    }
   }
 
   private var nodes: [Node] = []
@@ -38,7 +49,8 @@ struct XarTableReader {
       rest = rest[(closing + 1)...]
     }
     files = nodes.indices.map {
-      XarTable.File(components: path(of: $0), checksum: nodes[$0].checksum)
+      XarTable.File(
+        components: path(of: $0), checksum: nodes[$0].checksum, storedRange: nodes[$0].storedRange)
     }
   }
 
@@ -79,11 +91,28 @@ struct XarTableReader {
       openFiles.removeLast()
     } else if let file = openFiles.last {
       if name == "name", elements.last == "file" { nodes[file].name = Self.unescaped(text) }
-      // The checksum of an extended attribute has the same element below <ea>.
-      if name == "extracted-checksum", elements.suffix(2) == ["file", "data"] {
-        nodes[file].checksum = Self.checksum(style: style, text)
-      }
+      // An extended attribute has the same elements below <ea>.
+      if elements.suffix(2) == ["file", "data"] { takeData(name, of: file) }
     }
+  }
+
+  private mutating func takeData(_ name: String, of file: Int) {
+    switch name {
+    case "extracted-checksum": nodes[file].checksum = Self.checksum(style: style, text)
+    case "encoding": nodes[file].isStored = style == "application/octet-stream"
+    case "offset": nodes[file].offset = Self.number(text)
+    case "length": nodes[file].length = Self.number(text)
+    case "size": nodes[file].size = Self.number(text)
+    default: break
+    }
+  }
+
+  /// A decimal number of at most 18 digits; nil for anything else.
+  private static func number(_ text: [UInt8]) -> Int64? {
+    guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
+      return nil
+    }
+    return text.reduce(0) { $0 * 10 + Int64($1 - 48) }
   }
 
   private static func checksum(style: String?, _ text: [UInt8]) -> FileChecksum.Expected? {

@@ -4,14 +4,16 @@ import Digests
 
 /// Lays out a xar archive of a few small files and one long one.
 ///
-/// All data is stored as it is, so that any part of the long file is a byte range of the archive.
+/// All data is stored as it is, so that any part of the long file is a byte range of the archive. The
+/// beginning is as long whatever the numbers and checksums in it are, so that the long file can be
+/// written before they are known.
 /// Source: the xar format; SHA-1 because neither libarchive nor older readers take better.
 struct XarWriter {
   /// A file: its path, length and SHA-1.
   private struct File {
     let path: String
-    let length: Int64
-    let checksum: [UInt8]
+    var length: Int64
+    var checksum: [UInt8]
   }
 
   // The heap begins with the digest of the compressed table of contents.
@@ -22,6 +24,18 @@ struct XarWriter {
   /// Adds a file behind those before it; at most one folder deep, folders in one piece.
   mutating func add(_ path: String, length: Int64, checksum: [UInt8]) {
     files.append(File(path: path, length: length, checksum: checksum))
+  }
+
+  /// Adds a file whose length and checksum come later, behind those before it.
+  mutating func reserve(_ path: String) {
+    add(path, length: 0, checksum: [UInt8](repeating: 0, count: Int(Self.digestLength)))
+  }
+
+  /// Says what the last file is.
+  mutating func completeLast(length: Int64, checksum: [UInt8]) {
+    guard let last = files.indices.last else { return }
+    files[last].length = length
+    files[last].checksum = checksum
   }
 
   /// Everything before the first file's bytes: header, table of contents and its digest.
@@ -84,17 +98,24 @@ struct XarWriter {
           <archived-checksum style="sha1">\(checksum)</archived-checksum>
           <extracted-checksum style="sha1">\(checksum)</extracted-checksum>
           <encoding style="application/octet-stream"/>
-          <size>\(file.length)</size>
-          <offset>\(offset)</offset>
-          <length>\(file.length)</length>
+          \(padded("size", file.length))
+          \(padded("offset", offset))
+          \(padded("length", file.length))
          </data>
         </file>
 
       """
   }
 
+  /// An element with a number, padded behind it to the same length for any number.
+  private static func padded(_ name: String, _ number: Int64) -> String {
+    let digits = String(number)
+    return "<\(name)>\(digits)</\(name)>" + String(repeating: " ", count: max(0, 19 - digits.count))
+  }
+
+  /// Stored in zlib's form, because its length must not depend on what it says.
   private static func deflated(_ plain: [UInt8]) throws -> [UInt8] {
-    guard let compressor = libdeflate_alloc_compressor(9) else {
+    guard let compressor = libdeflate_alloc_compressor(0) else {
       throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
     }
     defer { libdeflate_free_compressor(compressor) }

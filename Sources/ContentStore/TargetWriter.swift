@@ -3,7 +3,6 @@ import ContentPackage
 import ContentTrust
 import Digests
 import FileIO
-import FoundationEssentials
 
 /// Writes files into a store's `targets` folder; each is durable when its method returns.
 ///
@@ -22,7 +21,7 @@ struct TargetWriter {
     let folder = try StoreTargetName.folder(product, content, version)
       .reduce(self.folder) { try made($1, in: $0) }
     let source = try FileByteSource(folder.fileSystem.file(at: package.path))
-    let index = try indexText(of: package, source)
+    let index = try indexBytes(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)
     try folder.replaceFile("\(digest.hex).content.index", with: index)
@@ -57,11 +56,9 @@ struct TargetWriter {
     return made
   }
 
-  private func indexText(of package: IncomingPackage, _ source: FileByteSource) throws -> [UInt8] {
+  private func indexBytes(of package: IncomingPackage, _ source: FileByteSource) throws -> [UInt8] {
     let index = try PackageIndex(indexing: source, entries: package.entries)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let text = Array(try encoder.encode(index))
+    let text = index.encoded
     guard Int64(text.count) <= PackageIndex.maximumLength else {
       throw ContentError(
         .limitExceeded,

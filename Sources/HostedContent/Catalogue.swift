@@ -31,7 +31,7 @@ package final class Catalogue: Sendable {
 
   /// Fetches what is new and returns the catalogue as it is now; errors are those of `TrustClient`.
   package func refresh() throws -> CatalogueSnapshot {
-    snapshot(try client.refresh(initialRoot: initialRoot()))
+    snapshot(try healingOnce { try client.refresh(initialRoot: initialRoot()) })
   }
 
   /// The catalogue as it was last refreshed, without fetching it; nil before the first refresh.
@@ -98,7 +98,7 @@ package struct CatalogueSnapshot: Sendable {
     -> Product
   {
     if let error = entry.error { throw error }
-    let record = try records.record(of: identifier, in: targets)
+    let record = try healingOnce { try records.record(of: identifier, in: targets) }
     return Product(record, contents: entry.newestOffers)
   }
 }
@@ -155,5 +155,17 @@ private final class RecordCache: Sendable {
       known.withLock { $0[product] = Known(digest: digest, record: record) }
     }
     return record
+  }
+}
+
+/// What `body` returns, tried once more when bytes that came were not the signed ones: between here
+/// and the store something may have answered that was not asked, such as a login page.
+private func healingOnce<Value>(_ body: () throws -> Value) throws -> Value {
+  do {
+    return try body()
+  } catch let error as ContentError
+    where [.metadataDamaged, .digestMismatch, .signatureInvalid].contains(error.code)
+  {
+    return try body()
   }
 }

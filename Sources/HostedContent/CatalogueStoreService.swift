@@ -91,6 +91,11 @@ final class CatalogueStoreService: StoreService {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
+  /// Every version of the product's contents that the store has.
+  func offers(of product: ProductIdentifier) async throws -> [ContentOffer] {
+    try await onSerial { try self.catalogue.refresh().offers(of: product) }
+  }
+
   private func onSerial<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {

@@ -10,8 +10,11 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   public let installed: ContentVersion
   /// The version that the catalogue offers.
   public let offered: ContentVersion
-  /// Bytes that the update would fetch.
-  public let bytesToMove: Int64
+  /// Bytes that the update would fetch at most; exact once it was measured.
+  ///
+  /// Measured by `LibraryReader.updates(of:from:network:)`: what installed files need not be
+  /// fetched for is left out.
+  public internal(set) var bytesToMove: Int64
   /// Bytes that a download from nothing would fetch.
   public let bytesInFull: Int64
 
@@ -21,8 +24,8 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     contentIdentifier = offer.contentIdentifier
     self.installed = installed
     offered = offer.version
-    bytesToMove = offer.package.length
-    bytesInFull = offer.package.length
+    bytesToMove = offer.package.length + offer.index.length
+    bytesInFull = offer.package.length + offer.index.length
   }
 }
 

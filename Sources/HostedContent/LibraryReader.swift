@@ -59,9 +59,14 @@ public struct LibraryReader: Sendable {
   }
 
   /// Compares every byte of an installed version with what was installed; empty when all is well.
-  package func verify(_ content: InstalledContent) throws -> [ContentDamage] {
+  ///
+  /// `bytesPerSecond` holds the reading back; nil reads as fast as it can.
+  package func verify(_ content: InstalledContent, bytesPerSecond: Int64? = nil) throws
+    -> [ContentDamage]
+  {
     try library.verify(
-      content, files: journal.files(of: content.contentIdentifier, content.version))
+      content, files: journal.files(of: content.contentIdentifier, content.version),
+      pace: bytesPerSecond.map { ReadPace(bytesPerSecond: $0) })
   }
 }
 

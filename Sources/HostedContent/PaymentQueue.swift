@@ -13,10 +13,10 @@ import FoundationEssentials
 /// All methods may be called from any thread and return at once, also inside callbacks; what they
 /// lead to is reported to the observers. Source: `SKPaymentQueue`.
 public final class PaymentQueue: Sendable {
-  private let configuration: Configuration
+  let configuration: Configuration
   let library: ContentLibrary
   let service: any StoreService
-  private let store: StoreAccess
+  let store: StoreAccess
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock

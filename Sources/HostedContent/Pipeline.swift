@@ -11,9 +11,6 @@ struct Pipeline: Sendable {
   let store: StoreAccess
   let clock: EngineClock
 
-  /// Where in a download's staging folder its files are unpacked.
-  private static let unpackedName = "content"
-
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
   ///
   /// Throws a `ContentError` when it fails, `stopped` when `board` was stopped; what was fetched
@@ -29,60 +26,28 @@ struct Pipeline: Sendable {
       return try library.discardStaging(for: download.id)
     }
 
-    // Transfer: the signed index says what each piece must be; only verified pieces are kept.
+    // Transfer and package: the signed index says what each piece and each file must be. Verified
+    // members become files in staging while later ones arrive; what is at hand is not fetched.
     let source = try store.pieceSource()
-    let index = try PackageIndex(signedAs: offer.index, from: source, ticket: board.ticket)
-    board.enter(.verifying)
+    let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
-    let spool = try PackageSpool(
-      in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
-    let missing = offer.package.length - spool.verifiedBytes
-    try staging.removeTree(Self.unpackedName)
-    try library.requireSpace(missing + index.installedSize, for: offer.productIdentifier)
-    board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
-    board.enter(.downloading)
-    try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
-
-    board.enter(.unpacking)
-
-    // Package: verified bytes become files in staging; plist and files must be as promised.
-    let unpacked = try staging.createDirectory(Self.unpackedName, exclusive: true)
-    var written: Int64 = 0
-    let files = try unpackPackage(
-      spool, name: offer.package.path, into: unpacked, promise: UnpackPromise(offer, index)
-    ) { total in
-      try board.write(total - written)
-      written = total
-    }
-
+    let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+    let files =
+      if index.payload == nil {
+        try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
+      } else {
+        try fetch.byMembers(into: staging, reusing: library.reusableTrees(for: offer)) {
+          try library.requireSpace($0, for: $1)
+        }
+      }
     board.enter(.installing)
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
-      Self.unpackedName, of: staging,
+      PackageFetch.contentName, of: staging,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
       switching: switching)
     try library.discardStaging(for: download.id)
-  }
-}
-
-// The spool hands out verified bytes only, so an archive may be read from it.
-extension PackageSpool: ByteSource {}
-
-extension PackageIndex {
-  /// Reads the index that `file` names, after its length and digest were checked.
-  init(
-    signedAs file: SignedFile, from source: any PieceSource, ticket: TransferTicket
-  ) throws {
-    let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
-    do {
-      self = try JSONDecoder().decode(PackageIndex.self, from: Data(bytes))
-    } catch {
-      throw ContentError(
-        .storeDamaged, "The signed index \(file.path) cannot be read",
-        remedy: "Ask the store's owner to publish the package again", subject: file.path,
-        cause: "\(error)")
-    }
   }
 }
 
@@ -99,14 +64,6 @@ extension ContentLibrary {
       .contentClaimed, "The content \(content) of \(product) is installed as one of \(owner)",
       remedy: "Remove it with hostedcontent remove if \(product) is to have it now",
       subject: product.rawValue)
-  }
-}
-
-extension UnpackPromise {
-  init(_ offer: ContentOffer, _ index: PackageIndex) {
-    self.init(
-      productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,
-      version: offer.version, entries: index.files)
   }
 }
 

@@ -11,7 +11,8 @@ enum CommandTable {
     StoreListCommand.command, StoreRetireCommand.command, StoreRefreshCommand.command,
     StoreRotateCommand.command, ServeCommand.command, ProductsCommand.command,
     GetCommand.command, UpdatesCommand.command, UpdateCommand.command, ListCommand.command,
-    RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RemoveCommand.command,
+    RestoreCommand.command, QueueCommand.command, VerifyCommand.command, RepairCommand.command,
+    RemoveCommand.command,
     PinCommand.command, CollectCommand.command, AppUpdateCommand.command,
     CompletionCommand.command,
   ]

@@ -26,10 +26,12 @@ enum UpdatesCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let products = try arguments.storeLocation().products(
+    let store = try arguments.storeLocation()
+    let products = try store.products(
       nil, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), network: arguments.network())
-    let updates = try arguments.libraryReader().updates(of: products.products)
+    let updates = try arguments.libraryReader().updates(
+      of: products.products, from: store, network: arguments.network())
     products.failures.forEach(console.report)
     if arguments.has("--json") {
       try console.print(

@@ -6,7 +6,10 @@ import HostedContent
 enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every installed byte with what was installed.",
-    operands: "[ID…]", operandCount: 0...Int.max, options: [.library, .json],
+    operands: "[ID…]", operandCount: 0...Int.max,
+    options: [
+      .library, .json, .init("--limit-rate", "BYTES", "read at most so many bytes a second"),
+    ],
     example: "hostedcontent verify --library lib", run: run)
 
   private struct Report: Encodable {
@@ -16,6 +19,7 @@ enum VerifyCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
+    let rate = try arguments.number("--limit-rate", least: 1).map(Int64.init)
     let contents = try library.contents()
     let missing = Set(arguments.operands).subtracting(
       contents.map(\.content.contentIdentifier.rawValue))
@@ -28,7 +32,7 @@ enum VerifyCommand {
     var verified = 0
     for entry in entries {
       do {
-        damages += try library.verify(entry.content)
+        damages += try library.verify(entry.content, bytesPerSecond: rate)
         verified += 1
       } catch {
         // What cannot be read is named; the others are verified all the same.

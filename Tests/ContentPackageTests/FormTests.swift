@@ -59,13 +59,50 @@ struct FormTests {
     #expect(examination.entries.last?.size == Int64(text.utf8.count))
   }
 
-  @Test("A pbzx payload is refused with what to do")
+  @Test("A pbzx payload is read, from chunks that are packed or stored")
   func pbzx() throws {
-    let error = #expect(throws: ContentError.self) {
-      try examine(flatPackage(payload: Array("pbzx".utf8) + [0, 0, 0, 0, 1, 0, 0, 0]))
+    let folder = try chapterFolder()
+    for format in ["odc", "newc"] {
+      let plain = try bsdtar(["--format", format], folder: folder.path)
+      let packed = try bsdtar(["--format", format, "-J"], folder: folder.path)
+      let whole = pbzx(UInt64(plain.count), [(plain.count, packed)])
+      #expect(try Unpacked(flatPackage(payload: whole)).made == tree(folder.directory))
+      let length = 300_000
+      let chunks = stride(from: 0, to: plain.count, by: length).map { start in
+        let chunk = Array(plain[start..<min(start + length, plain.count)])
+        return (chunk.count, chunk)
+      }
+      #expect(chunks.count > 2)
+      let stored = pbzx(UInt64(length), chunks)
+      #expect(try Unpacked(flatPackage(payload: stored)).made == tree(folder.directory))
+      #expect(try examine(flatPackage(payload: stored)).findings == [])
     }
-    #expect(error?.code == .formUnknown)
-    #expect(error?.remedy.contains("--compression latest") == true)
+  }
+
+  @Test("A pbzx payload that lies or breaks off is refused")
+  func damagedPbzx() throws {
+    let plain = cpio([.info(), .file("Contents/a")])
+    let good = pbzx(1 << 24, [(plain.count, plain)])
+    #expect(try examine(flatPackage(payload: good)).findings == [])
+    let xz: [UInt8] = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]
+    for bad in [
+      Array(good.dropLast()), Array(good.dropLast(plain.count)), Array(good.prefix(15)),
+      good + [0], good + good.dropFirst(12), pbzx(0, [(plain.count, plain)]),
+      pbzx(.max, [(plain.count, plain)]), pbzx(1 << 24, [(plain.count + 1, plain)]),
+      pbzx(1 << 24, [(plain.count - 1, plain)]), pbzx(10, [(plain.count, plain)]),
+      pbzx(1 << 24, [(0, [])]), pbzx(1 << 24, [(1 << 20, xz + plain)]),
+    ] {
+      let findings = try? examine(flatPackage(payload: bad)).findings
+      #expect(findings?.isEmpty == false, "\(bad.prefix(40))")
+    }
+  }
+
+  private func pbzx(_ chunkLength: UInt64, _ chunks: [(plain: Int, bytes: [UInt8])]) -> [UInt8] {
+    func number(_ value: UInt64) -> [UInt8] {
+      (0..<8).map { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
+    }
+    return Array("pbzx".utf8) + number(chunkLength)
+      + chunks.flatMap { number(UInt64($0.plain)) + number(UInt64($0.bytes.count)) + $0.bytes }
   }
 
   @Test(

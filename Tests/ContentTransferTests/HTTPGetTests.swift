@@ -186,6 +186,21 @@ struct HTTPGetTests {
     #expect(!"\(configuration.credentials)".contains("secret"))
   }
 
+  @Test("A proxy is asked for the whole URL, and one that is gone has its own error")
+  func proxy() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
+    var configuration = impatientConfiguration()
+    configuration.proxy = .url("http://127.0.0.1:\(server.port)")
+    // The name has no address: only the proxy can have been asked.
+    let far = try WebURL("http://store.invalid/file")
+    let session = try HTTPSession(configuration)
+    #expect(try session.get(HTTPRequest(far, limit: 10)).body == [7])
+    #expect(server.requests.map(\.path) == ["http://store.invalid/file"])
+    configuration.proxy = .url("http://proxy.invalid:1")
+    let lost = try HTTPSession(configuration)
+    #expect(code { _ = try lost.get(HTTPRequest(far, limit: 10)) } == .proxyFailed)
+  }
+
   @Test("A header that would smuggle another one in is refused")
   func smuggling() throws {
     var configuration = impatientConfiguration()

@@ -140,9 +140,8 @@ import Testing
           "installedSize": .integer(published.first?.installedSize ?? -1),
           "index": .string("com.example.book/1.10/content.index"),
         ]))
-    let index = try JSONDecoder().decode(
-      PackageIndex.self,
-      from: Data(try targets.fetchTarget("com.example.book/1.10/content.index")))
+    let index = try PackageIndex(
+      encoded: targets.fetchTarget("com.example.book/1.10/content.index"))
     #expect(index.isConsistent)
     #expect(index.packageLength == Int64(bytes.count))
     #expect(index.files.map(\.path).contains("Contents/page-1.txt"))

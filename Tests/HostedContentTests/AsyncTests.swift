@@ -77,7 +77,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let gate = Gate()
-    let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/package") }
+    let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier("a")))
     let reports = queue.reports

@@ -340,7 +340,7 @@ struct PaymentQueueTests {
     let gate = Gate()
     let queue = try fixture.queue {
       $0.maximumActiveDownloads = 1
-      $0.fileSystem = gate.fileSystem(closedAt: "/package")
+      $0.fileSystem = gate.fileSystem(closedAt: "/data.bin")
     }
     let observer = RecordingObserver.delivering()
     queue.add(observer)

@@ -25,12 +25,12 @@ struct ProgressTests {
     try fixture.publish("a", "1.0", files: Self.noise(4 << 20))
     let writes = Mutex(0)
     let disk = FileSystem { operation, path in
-      guard operation == .write, path.hasSuffix("/package") else { return }
+      guard operation == .write, path.hasSuffix("/noise.bin") else { return }
       let count = writes.withLock { count in
         count += 1
         return count
       }
-      if count == 3 { throw FaultPlan.diskFull }
+      if count == 9 { throw FaultPlan.diskFull }
     }
     let queue = try fixture.queue { $0.fileSystem = disk }
     let reports = Mutex([(DownloadState, Double)]())
@@ -60,8 +60,8 @@ struct ProgressTests {
     try fixture.publish("a", "1.0", files: Self.noise(8 << 20))
     let isInstalled = Mutex(false)
     let disk = FileSystem { operation, path in
-      if operation == .write, path.hasSuffix("/package") { usleep(120_000) }
-      if operation == .remove, path.hasSuffix("/package") { isInstalled.withLock { $0 = true } }
+      if operation == .write, path.hasSuffix("/noise.bin") { usleep(15_000) }
+      if operation == .rename, path.hasSuffix("/content") { isInstalled.withLock { $0 = true } }
     }
     let queue = try fixture.queue { $0.fileSystem = disk }
     let progress = Mutex([Double]())

@@ -119,7 +119,7 @@ struct SampleInstallTests {
     let source = try FileByteSource(FileSystem.real.file(at: package.path()))
     let examination = try? examinePackage(source, name: "forged")
     let index = try PackageIndex(indexing: source, entries: examination?.entries ?? [])
-    let encoded = [UInt8](try JSONEncoder().encode(index))
+    let encoded = index.encoded
     let store = try folder.opened().createDirectory("store")
     try store.createDirectory("metadata")
     let targets = try store.createDirectory("targets")

@@ -183,7 +183,9 @@ struct WebStoreTests {
     _ = try await second.install(open)
     try fixture.expectInstalled("a", "1.0", files: Self.noise)
     let length = try #require(open.downloads.first).expectedContentLength
-    #expect(fetched + second.statistics.bytesFetched == length)
+    // All but what lies around the members in the archive, each member once.
+    let sum = fetched + second.statistics.bytesFetched
+    #expect(sum <= length && sum > length - (16 << 10))
     #expect(second.statistics.bytesReused == fetched)
   }
 

@@ -25,14 +25,14 @@ struct InterruptionTests {
     return tool
   }
 
-  /// Bytes of the film that are in staging.
+  /// Bytes of the film that are in staging; its pieces come in any order, so blocks are counted.
   private func fetched(_ tool: Tool) -> Int {
     let staging = tool.folder.path("lib/staging")
     let names = (try? FileManager.default.contentsOfDirectory(atPath: staging)) ?? []
     return names.reduce(0) { sum, name in
-      let path = "\(staging)/\(name)/package"
-      let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
-      return sum + (size ?? 0)
+      var status = stat()
+      let found = stat("\(staging)/\(name)/content/Contents/film.bin", &status)
+      return sum + (found == 0 ? Int(status.st_blocks) * 512 : 0)
     }
   }
 

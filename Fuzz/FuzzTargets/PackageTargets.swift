@@ -1,0 +1,111 @@
+import ContentModel
+import ContentPackage
+import FileIO
+
+/// Packages and their indexes, as anybody may have made them.
+extension FuzzTarget {
+  /// An index that is read must be one that can be written, and planned with.
+  static func index(_ bytes: [UInt8]) -> String? {
+    guard let index = try? PackageIndex(encoded: bytes) else { return nil }
+    guard index.isConsistent else { return "An index was taken that contradicts itself" }
+    guard (try? PackageIndex(encoded: index.encoded)) == index else {
+      return "What was written is not what was read"
+    }
+    guard
+      let survey = try? PackageSurvey(
+        of: index, name: "fuzzed", staging: nil, reusing: [], limits: limits)
+    else { return nil }
+    return survey.missingBytes <= index.packageLength
+      ? nil : "More would be fetched than there is"
+  }
+
+  /// What is examined as good unpacks to what was found, and what is not does not unpack.
+  static func package(_ bytes: [UInt8]) -> String? {
+    guard
+      let examination = try? examinePackage(MemorySource(bytes), name: "fuzzed", limits: limits)
+    else { return unpack(bytes, nil) == nil ? nil : "A package of no known form was unpacked" }
+    if let index = try? PackageIndex(
+      indexing: MemorySource(bytes), entries: examination.entries), !index.isConsistent
+    {
+      return "An index was derived that contradicts itself"
+    }
+    let found = unpack(bytes, examination)
+    guard examination.isValid else {
+      return found == nil ? nil : "A package that breaks a rule was unpacked"
+    }
+    return found == examination.entries ? nil : "A good package was not unpacked as examined"
+  }
+
+  /// As `package`, for the payload of a product archive.
+  static func payload(_ bytes: [UInt8]) -> String? { package(productArchive(payload: bytes)) }
+
+  private static let limits: PackageLimits = {
+    var limits = PackageLimits.standard
+    limits.entryCount = 1000
+    limits.totalSize = 1 << 20
+    return limits
+  }()
+
+  /// Unpacks into a folder of its own; nil when it is refused, or left something outside.
+  private static func unpack(_ bytes: [UInt8], _ examination: PackageExamination?)
+    -> [IndexedFile]?
+  {
+    try? FileSystem.real.withTemporaryDirectory { outside in
+      let inside = try outside.createDirectory("inside")
+      let promise = examination?.info.map {
+        UnpackPromise(
+          productIdentifier: $0.productIdentifier, contentIdentifier: $0.contentIdentifier,
+          version: $0.version, entries: nil)
+      }
+      let files = try unpackPackage(
+        MemorySource(bytes), name: "fuzzed", into: inside, promise: promise, limits: limits,
+        progress: { _ in })
+      guard try outside.entries().map(\.name) == ["inside"] else { return [] }
+      return files.map(\.entry)
+    }
+  }
+
+  /// A xar with Distribution and one component, stored.
+  private static func productArchive(payload: [UInt8]) -> [UInt8] {
+    let table = Array(
+      """
+      <?xml version="1.0"?><xar><toc><checksum style="none"><offset>0</offset><size>0</size></checksum>
+      <file id="1"><name>Distribution</name><type>file</type><data><offset>0</offset><size>0</size>
+      <length>0</length><encoding style="application/octet-stream"/></data></file>
+      <file id="2"><name>a.pkg</name><type>directory</type><file id="3"><name>Payload</name>
+      <type>file</type><data><offset>0</offset><size>\(payload.count)</size>
+      <length>\(payload.count)</length><encoding style="application/octet-stream"/></data></file>
+      </file></toc></xar>
+      """.utf8)
+    func number(_ value: Int, _ width: Int) -> [UInt8] {
+      (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * (width - 1 - $0))) }
+    }
+    var (low, high) = (1, 0)
+    for byte in table {
+      low = (low + Int(byte)) % 65521
+      high = (high + low) % 65521
+    }
+    let length = Array(number(table.count, 2).reversed())
+    // RFC 1950 and 1951: one stored block.
+    let packed =
+      [0x78, 0x01, 1] + length + length.map { ~$0 } + table + number(high << 16 | low, 4)
+    return Array("xar!".utf8) + number(28, 2) + number(1, 2) + number(packed.count, 8)
+      + number(table.count, 8) + number(0, 4) + packed + payload
+  }
+}
+
+/// A package in memory.
+private final class MemorySource: ByteSource {
+  private let bytes: [UInt8]
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var length: Int64 { Int64(bytes.count) }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    guard (0..<length).contains(offset) else { return 0 }
+    let rest = bytes[Int(offset)...].prefix(buffer.count)
+    buffer.copyBytes(from: rest)
+    return rest.count
+  }
+}

@@ -1,0 +1,91 @@
+import ContentModel
+import Digests
+import FileIO
+import Synchronization
+
+/// What the threads of an assembly share: files that are being written, and those that are whole.
+final class AssemblyBoard: Sendable {
+  let survey: PackageSurvey
+  let name: String
+  let folder: Directory
+  let progress: @Sendable (Int64) -> Void
+
+  private let state: Mutex<State>
+
+  private struct State {
+    var identities: [FileIdentity?]
+    var large: [Int: LargeFile] = [:]
+  }
+
+  init(
+    _ survey: PackageSurvey, name: String, folder: Directory,
+    progress: @escaping @Sendable (Int64) -> Void
+  ) {
+    self.survey = survey
+    self.name = name
+    self.folder = folder
+    self.progress = progress
+    state = Mutex(
+      State(
+        identities: survey.states.map { state in
+          if case .staged(let identity) = state { identity } else { nil }
+        }))
+  }
+
+  /// Each file's identity once it is whole.
+  var identities: [FileIdentity?] { state.withLock { $0.identities } }
+
+  /// Notes that file `number` is whole.
+  func complete(_ number: Int, _ identity: FileIdentity) {
+    state.withLock { state in
+      state.identities[number] = identity
+      state.large[number] = nil
+    }
+  }
+
+  /// The large file `number`; `isNew` for the thread that asked first, which brings what is at hand.
+  func largeFile(_ number: Int, _ chain: FolderChain) throws -> (file: LargeFile, isNew: Bool) {
+    let plan = survey.plan
+    let entry = plan.index.files[number]
+    let place = try chain.parent(of: entry.path)
+    return try state.withLock { state in
+      if let known = state.large[number] { return (known, false) }
+      let range = plan.partsOfFile[number]
+      var written: Set<Int> = []
+      if case .pieces(let pieces) = survey.states[number] {
+        written = Set(pieces.filter { $0.source == nil }.map { $0.part - range.lowerBound })
+      }
+      let file = try LargeFile(
+        entry, Array(plan.parts[range]), written: written, in: place.folder, place.name)
+      state.large[number] = file
+      return (file, true)
+    }
+  }
+
+  /// Links unchanged files, makes empty ones, and completes those that need no member.
+  func takeWhatIsAtHand() throws {
+    let files = survey.plan.index.files
+    let ready = files.indices.filter { number in
+      guard files[number].kind == .file else { return false }
+      switch survey.states[number] {
+      case .staged: return false
+      case .installed: return true
+      case .nothing: return files[number].size == 0
+      case .pieces: return survey.plan.partsOfFile[number].allSatisfy { survey.isAtHand[$0] }
+      }
+    }
+    let linked = try inParallel(
+      ready, workers: WorkerThreads.standardCount, context: { try MemberWorker(self) }
+    ) { number, worker in try worker.takeAtHand(number) ? number : nil }
+    // Only now, because another name of the same file changes its identity.
+    _ = try inParallel(
+      linked, workers: WorkerThreads.standardCount, context: { FolderChain(self.folder) }
+    ) { number, chain -> Int? in
+      let place = try chain.parent(of: files[number].path)
+      if let status = try place.folder.status(of: place.name) {
+        self.complete(number, status.identity)
+      }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import ContentModel
+
+/// Finds where each entry's data lie in the plain bytes of a cpio archive, odc or newc; pure.
+///
+/// Bytes are pushed in any portions. It checks nothing that libarchive checks when the archive is
+/// examined: what it finds counts only where both agree. Source: cpio(5).
+struct CpioScanner {
+  /// An entry as its header says.
+  struct Entry: Hashable {
+    let path: [UInt8]
+    let mode: UInt32
+    /// Where its data begin in the plain bytes.
+    let offset: Int64
+    let size: Int64
+  }
+
+  private static let nameLimit = 4096
+
+  /// Every entry so far, without the end mark.
+  private(set) var entries: [Entry] = []
+  /// Whether the end mark was read.
+  private(set) var isAtEnd = false
+
+  private var position: Int64 = 0
+  private var header: [UInt8] = []
+  /// Bytes of data and padding to pass over before the next header.
+  private var skip: Int64 = 0
+
+  /// Takes the next plain bytes; false when they are no cpio archive.
+  mutating func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty, !isAtEnd {
+      let passed = Int(min(skip, Int64(rest.count)))
+      rest = rest.dropFirst(passed)
+      position += Int64(passed)
+      skip -= Int64(passed)
+      guard skip == 0, !rest.isEmpty else { continue }
+      guard let wanted = headerLength else { return false }
+      let taken = rest.prefix(wanted - header.count)
+      header += taken
+      position += Int64(taken.count)
+      rest = rest.dropFirst(taken.count)
+      if header.count == headerLength, !endHeader() { return false }
+    }
+    return true
+  }
+
+  /// Bytes of the header that is being read, as far as is known; nil when it is none.
+  private var headerLength: Int? {
+    guard header.count >= 6 else { return 6 }
+    guard let form = Form(magic: header) else { return nil }
+    guard header.count >= form.fixedLength else { return form.fixedLength }
+    guard let name = form.nameLength(header), (1...Self.nameLimit).contains(name) else {
+      return nil
+    }
+    return form.padded(form.fixedLength + name)
+  }
+
+  /// Takes a header in, once all its bytes are there.
+  private mutating func endHeader() -> Bool {
+    guard let form = Form(magic: header), let nameLength = form.nameLength(header),
+      let mode = form.mode(header), let size = form.size(header)
+    else { return false }
+    let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
+    guard name.last == 0 else { return false }
+    let path = Array(name.dropLast())
+    if path.elementsEqual("TRAILER!!!".utf8) {
+      isAtEnd = true
+    } else {
+      entries.append(Entry(path: path, mode: mode, offset: position, size: size))
+    }
+    skip = form.isPadded ? (size + 3) / 4 * 4 : size
+    header.removeAll(keepingCapacity: true)
+    return true
+  }
+
+  /// The two forms that are read, and where their numbers stand.
+  private enum Form {
+    case odc, newc
+
+    init?(magic: [UInt8]) {
+      switch magic.prefix(6) {
+      case let magic where magic.elementsEqual("070707".utf8): self = .odc
+      case let magic where magic.elementsEqual("070701".utf8): self = .newc
+      default: return nil
+      }
+    }
+
+    var isPadded: Bool { self == .newc }
+    var fixedLength: Int { self == .odc ? 76 : 110 }
+
+    /// The length of header and name, with what follows until data begin.
+    func padded(_ length: Int) -> Int { isPadded ? (length + 3) / 4 * 4 : length }
+
+    func mode(_ header: [UInt8]) -> UInt32? {
+      number(header, self == .odc ? 18..<24 : 14..<22).flatMap { UInt32(exactly: $0) }
+    }
+
+    func nameLength(_ header: [UInt8]) -> Int? {
+      number(header, self == .odc ? 59..<65 : 94..<102).map(Int.init)
+    }
+
+    func size(_ header: [UInt8]) -> Int64? {
+      number(header, self == .odc ? 65..<76 : 54..<62)
+    }
+
+    private func number(_ header: [UInt8], _ range: Range<Int>) -> Int64? {
+      var value: Int64 = 0
+      for byte in header[range] {
+        let digit: UInt8
+        switch byte {
+        case 48...57: digit = byte - 48
+        case 65...70: digit = byte - 55
+        case 97...102: digit = byte - 87
+        default: return nil
+        }
+        guard self == .newc || digit < 8 else { return nil }
+        value = value << (self == .odc ? 3 : 4) | Int64(digit)
+      }
+      return value
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import ContentModel
+import Dispatch
+import Synchronization
+
+/// Packed members on their way from the thread that fetches to the threads that unpack.
+///
+/// A fixed number of buffers: whoever brings a member waits for a free one, so that memory is bounded
+/// and a fast network waits for a slow disk.
+final class MemberQueue: Sendable {
+  private struct State {
+    var free: [Int]
+    var waiting: [(slot: Int, member: Int, length: Int)] = []
+    var isClosed = false
+    var error: (any Error)?
+  }
+
+  private let slots: Slots
+  private let state: Mutex<State>
+  // Counted up from 0, since a semaphore must not end lower than it began.
+  private let free = DispatchSemaphore(value: 0)
+  private let ready = DispatchSemaphore(value: 0)
+
+  /// `count` buffers of `length` bytes.
+  init(count: Int, length: Int) {
+    slots = Slots(count: count, length: length)
+    state = Mutex(State(free: Array(0..<count)))
+    for _ in 0..<count { free.signal() }
+  }
+
+  /// Copies a member in once there is room; throws what a worker has failed with.
+  func put(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
+    free.wait()
+    let slot = try state.withLock { state in
+      if let error = state.error {
+        free.signal()
+        throw error
+      }
+      return state.free.removeLast()
+    }
+    slots[slot].copyMemory(from: bytes)
+    state.withLock { $0.waiting.append((slot, member, bytes.count)) }
+    ready.signal()
+  }
+
+  /// Says that no more will come.
+  func close() {
+    state.withLock { $0.isClosed = true }
+    ready.signal()
+  }
+
+  /// Hands waiting members to `body` until none will come; the first error is kept for `put`.
+  func drain(_ body: (Int, UnsafeRawBufferPointer) throws -> Void) {
+    while let (slot, member, length) = next() {
+      do {
+        // After an error members are only thrown away, so that nobody waits for room for ever.
+        if error == nil {
+          try body(member, UnsafeRawBufferPointer(rebasing: slots[slot][..<length]))
+        }
+      } catch {
+        fail(error)
+      }
+      state.withLock { $0.free.append(slot) }
+      free.signal()
+    }
+  }
+
+  private func next() -> (slot: Int, member: Int, length: Int)? {
+    ready.wait()
+    let next = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+    // The other threads must hear of the end, too.
+    if next == nil { ready.signal() }
+    return next
+  }
+
+  /// Keeps the first error.
+  func fail(_ error: any Error) { state.withLock { $0.error = $0.error ?? error } }
+
+  /// The first error.
+  var error: (any Error)? { state.withLock { $0.error } }
+}
+
+/// The buffers; each is used by one thread at a time, as the queue hands it on.
+private final class Slots: @unchecked Sendable {
+  private let memory: UnsafeMutableRawBufferPointer
+  private let length: Int
+
+  init(count: Int, length: Int) {
+    self.length = (length + 4095) / 4096 * 4096
+    memory = .allocate(byteCount: count * self.length, alignment: 4096)
+  }
+
+  deinit { memory.deallocate() }
+
+  subscript(_ number: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(rebasing: memory[(number * length)..<((number + 1) * length)])
+  }
+}

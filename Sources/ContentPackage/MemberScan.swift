@@ -1,0 +1,137 @@
+import CDeflate
+import ContentModel
+import Digests
+
+/// Finds the members of a flat product archive's payload and what lies in each.
+///
+/// Members are told apart by decoding them, so what is found is what any reader finds.
+struct MemberScan {
+  /// Why a package cannot be fetched member by member.
+  struct Obstacle: Error {
+    let reason: String
+    init(_ reason: String) { self.reason = reason }
+  }
+
+  private let source: any ByteSource
+  private let range: Range<Int64>
+  private var cpio = CpioScanner()
+  private var members: [IndexedMember] = []
+  /// Where each member begins in the plain bytes.
+  private var starts: [Int64] = []
+  private var plainEnd: Int64 = 0
+
+  /// The layout of the package's payload, which holds `entries` as its examination found them.
+  ///
+  /// Throws `Obstacle` when there is none, and what `source` throws.
+  static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
+    guard case .xar = try Container(source), let table = try? XarTable(source),
+      let product = try? FlatProduct(table)
+    else { throw Obstacle("It is no flat product archive") }
+    guard let range = product.payloadRange, !range.isEmpty else {
+      throw Obstacle("The archive holds its payload encoded")
+    }
+    var scan = MemberScan(source: source, range: range)
+    try scan.readMembers()
+    return try scan.layout(of: entries)
+  }
+
+  private init(source: any ByteSource, range: Range<Int64>) {
+    self.source = source
+    self.range = range
+  }
+
+  private mutating func readMembers() throws {
+    guard let decompressor = libdeflate_alloc_decompressor() else {
+      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
+    }
+    defer { libdeflate_free_decompressor(decompressor) }
+    let window = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: PayloadIndex.maximumPackedLength, alignment: 64)
+    let plain = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: PayloadIndex.maximumPlainLength, alignment: 64)
+    defer {
+      window.deallocate()
+      plain.deallocate()
+    }
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let wanted = Int(min(Int64(window.count), range.upperBound - offset))
+      let found = try source.read(
+        into: UnsafeMutableRawBufferPointer(rebasing: window[..<wanted]), at: offset)
+      let used = try readMembers(
+        in: UnsafeRawBufferPointer(rebasing: window[..<found]), decompressor, plain)
+      guard used > 0 else {
+        throw Obstacle("The payload is not made of gzip members of up to 1 MiB")
+      }
+      offset += Int64(used)
+    }
+  }
+
+  /// Reads the whole members in `window`; how many bytes they have.
+  private mutating func readMembers(
+    in window: UnsafeRawBufferPointer, _ decompressor: OpaquePointer,
+    _ plain: UnsafeMutableRawBufferPointer
+  ) throws -> Int {
+    var start = 0
+    while start < window.count {
+      var used = 0
+      var count = 0
+      let result = libdeflate_gzip_decompress_ex(
+        decompressor, window.baseAddress.map { $0 + start }, window.count - start,
+        plain.baseAddress, plain.count, &used, &count)
+      guard result == LIBDEFLATE_SUCCESS else { break }
+      let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + used)])
+      let bytes = UnsafeRawBufferPointer(rebasing: plain[..<count])
+      guard cpio.push(bytes) else { throw Obstacle("The payload is no cpio archive, odc or newc") }
+      members.append(
+        IndexedMember(
+          packedLength: used, plainLength: count, digest: try Digest(of: packed),
+          plainDigest: try Digest(of: bytes)))
+      starts.append(plainEnd)
+      plainEnd += Int64(count)
+      start += used
+    }
+    return start
+  }
+
+  /// What the scan found, once it agrees with what libarchive found.
+  private func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
+    guard cpio.isAtEnd else { throw Obstacle("The payload has no end mark") }
+    var found: [String: CpioScanner.Entry] = [:]
+    for entry in cpio.entries {
+      var path = String(decoding: entry.path, as: UTF8.self)[...]
+      if path.hasPrefix("./") { path = path.dropFirst(2) }
+      found[String(path)] = entry
+    }
+    var end: Int64 = 0
+    let offsets = try entries.map { file -> Int64 in
+      guard file.kind == .file, file.size > 0 else { return 0 }
+      guard let entry = found[file.path], entry.size == file.size, entry.mode & 0o170000 == 0o100000
+      else { throw Obstacle("“\(file.path)” has no data of its own") }
+      guard entry.offset >= end else {
+        throw Obstacle("The files are not in the order of their paths")
+      }
+      end = entry.offset + file.size
+      return entry.offset
+    }
+    let payload = PayloadIndex(
+      offset: range.lowerBound, members: withoutStrangers(entries, offsets), dataOffsets: offsets)
+    return payload
+  }
+
+  /// The members, with a digest of plain bytes only where these belong to one file.
+  private func withoutStrangers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
+    let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
+    var next = 0
+    return zip(members, starts).map { member, start in
+      let end = start + Int64(member.plainLength)
+      while next < data.count, data[next].upperBound <= start { next += 1 }
+      let isInside =
+        next < data.count && data[next].lowerBound <= start && end <= data[next].upperBound
+      return isInside && member.plainLength > 0
+        ? member
+        : IndexedMember(
+          packedLength: member.packedLength, plainLength: member.plainLength, digest: member.digest)
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import CDeflate
+import ContentModel
+import Digests
+import FileIO
+
+/// One thread's part of an assembly: decodes members and writes what they hold.
+final class MemberWorker {
+  private let board: AssemblyBoard
+  private let survey: PackageSurvey
+  private let chain: FolderChain
+  private let sources: [FolderChain]
+  private let decompressor: OpaquePointer
+  private let plain: UnsafeMutableRawBufferPointer
+  private let scratch: UnsafeMutableRawBufferPointer
+  private var digest = DigestStream()
+
+  private var plan: AssemblyPlan { survey.plan }
+
+  init(_ board: AssemblyBoard) throws {
+    guard let decompressor = libdeflate_alloc_decompressor() else {
+      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
+    }
+    self.board = board
+    self.decompressor = decompressor
+    survey = board.survey
+    chain = FolderChain(board.folder)
+    sources = survey.catalog.trees.map { FolderChain($0.root) }
+    let length = max(survey.longestMember, 4096)
+    plain = .allocate(byteCount: length, alignment: 4096)
+    scratch = .allocate(byteCount: length, alignment: 4096)
+  }
+
+  deinit {
+    libdeflate_free_decompressor(decompressor)
+    plain.deallocate()
+    scratch.deallocate()
+  }
+
+  /// Decodes a member, whose bytes are authenticated, and writes the parts that are missing.
+  func unpack(_ number: Int, _ packed: UnsafeRawBufferPointer) throws {
+    let member = plan.payload.members[number]
+    var used = 0
+    var count = 0
+    let result = libdeflate_gzip_decompress_ex(
+      decompressor, packed.baseAddress, packed.count, plain.baseAddress, member.plainLength, &used,
+      &count)
+    guard result == LIBDEFLATE_SUCCESS, used == packed.count, count == member.plainLength else {
+      throw Refusal.damaged("Member \(number) does not decode to what the index says")
+        .error(in: board.name)
+    }
+    for part in plan.partsOfMember[number] where !survey.isAtHand[part] {
+      let place = plan.parts[part]
+      let end = place.memberOffset + place.length
+      try write(part, UnsafeRawBufferPointer(rebasing: plain[place.memberOffset..<end]))
+    }
+  }
+
+  private func write(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws {
+    let part = plan.parts[number]
+    if part.fileOffset == 0 { try refuseCode(bytes, part.file) }
+    if plan.isSmall(part.file) {
+      try writeSmall(part.file, bytes)
+    } else {
+      let file = try openLarge(part.file)
+      let position = number - plan.partsOfFile[part.file].lowerBound
+      if let identity = try file.write(bytes, part: position, name: board.name, scratch) {
+        board.complete(part.file, identity)
+      }
+    }
+    board.progress(Int64(bytes.count))
+  }
+
+  private func refuseCode(_ bytes: UnsafeRawBufferPointer, _ file: Int) throws {
+    if let kind = ExecutableCode.kind(of: bytes) {
+      let path = plan.index.files[file].path
+      throw ExecutableCode.finding(kind, path: path).error(in: board.name)
+    }
+  }
+
+  /// Writes a whole file, sealed from the start, once its digest is right.
+  private func writeSmall(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws {
+    let entry = plan.index.files[number]
+    try digest.update(bytes)
+    guard try digest.finish() == entry.digest else {
+      throw ContentError.differs(entry.path, in: board.name)
+    }
+    let place = try chain.parent(of: entry.path)
+    let file = try place.folder.createFile(place.name, mode: 0o444)
+    try file.write(bytes)
+    board.complete(number, try file.status().identity)
+  }
+
+  private func openLarge(_ number: Int) throws -> LargeFile {
+    let (file, isNew) = try board.largeFile(number, chain)
+    if isNew { try bringPieces(number, to: file) }
+    return file
+  }
+
+  // MARK: What is at hand
+
+  /// Makes a file that needs no member; true when it is a link whose identity is not known yet.
+  func takeAtHand(_ number: Int) throws -> Bool {
+    let entry = plan.index.files[number]
+    switch survey.states[number] {
+    case .staged: break
+    case .nothing: try writeSmall(number, UnsafeRawBufferPointer(start: nil, count: 0))
+    case .pieces: _ = try openLarge(number)
+    case .installed(let tree, let path):
+      if try link(entry, to: path, of: tree) { return true }
+      try copy(number, from: path, of: tree)
+    }
+    return false
+  }
+
+  /// Gives an installed file a second name; false where that cannot be.
+  private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> Bool {
+    let source = try sources[tree].parent(of: path)
+    // A file that somebody made writable must not be shared.
+    guard let status = try source.folder.status(of: source.name), status.permissions & 0o222 == 0
+    else { return false }
+    let place = try chain.parent(of: entry.path)
+    do {
+      try source.folder.hardLink(source.name, to: place.folder, place.name)
+      return true
+    } catch let error as ContentError where error.code != .diskFull {
+      // Too many names, another file system, or a rule of the system: a copy does as well.
+      return false
+    }
+  }
+
+  private func copy(_ number: Int, from path: String, of tree: Int) throws {
+    let entry = plan.index.files[number]
+    let place = try chain.parent(of: entry.path)
+    let source = try sources[tree].parent(of: path)
+    let input = try source.folder.file(source.name)
+    let output = try place.folder.createFile(place.name, mode: 0o444)
+    var offset: Int64 = 0
+    while true {
+      let count = try input.read(into: scratch, at: offset)
+      let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
+      if offset == 0 { try refuseCode(bytes, number) }
+      try digest.update(bytes)
+      try output.write(bytes)
+      offset += Int64(count)
+      if count < scratch.count { break }
+    }
+    guard try digest.finish() == entry.digest else {
+      throw ContentError.differs(entry.path, in: board.name)
+    }
+    board.progress(offset)
+    board.complete(number, try output.status().identity)
+  }
+
+  /// Copies the pieces of a large file that installed files have, and counts those in place.
+  private func bringPieces(_ number: Int, to file: LargeFile) throws {
+    guard case .pieces(let pieces) = survey.states[number] else { return }
+    let first = plan.partsOfFile[number].lowerBound
+    var identity: FileIdentity?
+    for piece in pieces {
+      guard let source = piece.source else { continue }
+      let part = plan.parts[piece.part]
+      let place = try sources[source.tree].parent(of: source.path)
+      let room = UnsafeMutableRawBufferPointer.allocate(byteCount: part.length, alignment: 4096)
+      defer { room.deallocate() }
+      let count = try place.folder.file(place.name).read(into: room, at: source.offset)
+      let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
+      if part.fileOffset == 0 { try refuseCode(bytes, number) }
+      identity =
+        try file.write(bytes, part: piece.part - first, name: board.name, scratch) ?? identity
+      board.progress(Int64(count))
+    }
+    identity = try file.resume(name: board.name, scratch) ?? identity
+    if let identity { board.complete(number, identity) }
+  }
+}

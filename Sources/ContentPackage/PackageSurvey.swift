@@ -1,0 +1,155 @@
+package import ContentModel
+package import FileIO
+
+/// What is at hand of a package, and which of its members are missing; nothing is written by it.
+package struct PackageSurvey: Sendable {
+  /// A member that must be fetched.
+  package struct Missing: Hashable, Sendable {
+    /// Its number in the index.
+    package let member: Int
+    /// Where it begins in the package, in bytes.
+    package let offset: Int64
+    /// Bytes.
+    package let length: Int
+    /// SHA-256 of its packed bytes.
+    package let digest: Digest
+  }
+
+  let plan: AssemblyPlan
+  let catalog: ReuseCatalog
+  let states: [AtHand]
+  /// Whether each part is at hand.
+  let isAtHand: [Bool]
+  /// Paths in staging that do not belong there, by path.
+  let strangers: [String]
+  /// Entries that staging has already, right or not.
+  let present: Set<String>
+
+  /// The members that must be fetched, in the order of the package.
+  package let missing: [Missing]
+
+  /// Bytes that must be fetched.
+  package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
+
+  /// Bytes of the files that staging must still get, links to installed files not counted.
+  package var bytesToWrite: Int64 {
+    plan.index.files.indices.reduce(0) { sum, number in
+      switch states[number] {
+      case .nothing: sum + plan.index.files[number].size
+      case .staged, .installed: sum
+      case .pieces(let pieces):
+        sum + plan.index.files[number].size
+          - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+      }
+    }
+  }
+
+  /// Packed bytes of the members that hold files and need not be fetched.
+  package var reusedBytes: Int64 {
+    plan.payload.members.indices.reduce(-missingBytes) { sum, member in
+      sum
+        + (plan.partsOfMember[member].isEmpty
+          ? 0 : Int64(plan.payload.members[member].packedLength))
+    }
+  }
+
+  /// Plain bytes of the longest member.
+  var longestMember: Int { plan.payload.members.lazy.map(\.plainLength).max() ?? 0 }
+
+  /// Looks what `staging` and `trees` have of the package that `index` describes.
+  ///
+  /// Blocks; reads what must be hashed, on several threads. Throws the first rule that the index
+  /// breaks, `indexMismatch` when it has no members, and what `isStopped` throws. `name` is what
+  /// messages call the package.
+  package init(
+    of index: PackageIndex, name: String, staging: Directory?, reusing trees: [ReusableTree],
+    limits: PackageLimits = .standard, isStopped: @escaping @Sendable () throws -> Void = {}
+  ) throws {
+    guard let payload = index.payload, index.isConsistent else {
+      throw ContentError(
+        .indexMismatch, "\(name) is not indexed by members",
+        remedy: "Ask the store's owner to publish it again", subject: name)
+    }
+    try AssemblyPlan.check(index, name: name, limits: limits)
+    let plan = AssemblyPlan(index, payload)
+    let catalog = ReuseCatalog(trees, for: index)
+    let listing = try staging.map { try StagingListing($0, index) }
+    let present = listing?.present ?? []
+    let states = try Self.states(plan, catalog, staging, present, isStopped)
+    self.plan = plan
+    self.catalog = catalog
+    self.states = states
+    self.present = present
+    strangers = listing?.strangers ?? []
+    isAtHand = Self.partsAtHand(plan, states)
+    missing = Self.missing(plan, isAtHand)
+  }
+
+  private static func states(
+    _ plan: AssemblyPlan, _ catalog: ReuseCatalog, _ staging: Directory?, _ present: Set<String>,
+    _ isStopped: @escaping @Sendable () throws -> Void
+  ) throws -> [AtHand] {
+    let files = plan.index.files
+    var states = [AtHand](repeating: .nothing, count: files.count)
+    guard !catalog.trees.isEmpty || !present.isEmpty else { return states }
+    let wanted = files.indices.filter { files[$0].size > 0 }
+    let found = try inParallel(
+      wanted, workers: WorkerThreads.standardCount,
+      context: { PieceFinder(plan, staging: staging, catalog) }
+    ) { number, finder -> (Int, AtHand)? in
+      try isStopped()
+      return (number, try finder.find(number, isStaged: present.contains(files[number].path)))
+    }
+    for (number, state) in found { states[number] = state }
+    return states
+  }
+
+  private static func partsAtHand(_ plan: AssemblyPlan, _ states: [AtHand]) -> [Bool] {
+    var isAtHand = [Bool](repeating: false, count: plan.parts.count)
+    for (number, state) in states.enumerated() {
+      switch state {
+      case .nothing: break
+      case .staged, .installed: for part in plan.partsOfFile[number] { isAtHand[part] = true }
+      case .pieces(let pieces): for piece in pieces { isAtHand[piece.part] = true }
+      }
+    }
+    return isAtHand
+  }
+
+  private static func missing(_ plan: AssemblyPlan, _ isAtHand: [Bool]) -> [Missing] {
+    plan.payload.members.indices.filter { member in
+      plan.partsOfMember[member].contains { !isAtHand[$0] }
+    }.map { member in
+      let entry = plan.payload.members[member]
+      return Missing(
+        member: member, offset: plan.offsets[member], length: entry.packedLength,
+        digest: entry.digest)
+    }
+  }
+}
+
+/// What an interrupted download has left in staging.
+private struct StagingListing {
+  private(set) var present: Set<String> = []
+  private(set) var strangers: [String] = []
+  private let kinds: [String: IndexedFile.Kind]
+
+  init(_ staging: Directory, _ index: PackageIndex) throws {
+    kinds = Dictionary(
+      index.files.map { ($0.path, $0.kind) }, uniquingKeysWith: { first, _ in first })
+    try list(staging, below: "")
+  }
+
+  private mutating func list(_ folder: Directory, below prefix: String) throws {
+    for (name, kind) in try folder.entries() {
+      let path = prefix + name
+      switch (kind, kinds[path]) {
+      case (.directory, .directory):
+        present.insert(path)
+        try list(folder.directory(name), below: path + "/")
+      case (.file, .file), (.link, .link): present.insert(path)
+      default: strangers.append(path)
+      }
+    }
+  }
+}

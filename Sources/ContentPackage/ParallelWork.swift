@@ -1,0 +1,62 @@
+import Synchronization
+
+/// Calls a body for each of `items` on several threads, each with a context of its own.
+///
+/// Returns what the bodies returned, in no order. The first error ends the work and is thrown.
+func inParallel<Item: Sendable, Context, Value: Sendable>(
+  _ items: [Item], workers: Int, context: @escaping @Sendable () throws -> Context,
+  _ body: @escaping @Sendable (Item, Context) throws -> Value?
+) throws -> [Value] {
+  // Small portions, so that all end at about the same time.
+  let portion = 16
+  let board = ParallelBoard<Value>()
+  let counter = SharedCounter()
+  let count = min(workers, (items.count + portion - 1) / portion)
+  guard count > 0 else { return [] }
+  let threads = try WorkerThreads(count: count) { _ in
+    board.collecting {
+      let context = try context()
+      var values: [Value] = []
+      while !board.hasFailed {
+        let start = counter.take(portion)
+        guard start < items.count else { break }
+        for item in items[start..<min(start + portion, items.count)] {
+          if let value = try body(item, context) { values.append(value) }
+        }
+      }
+      return values
+    }
+  }
+  threads.join()
+  return try board.result()
+}
+
+/// Hands out numbers, each once.
+private final class SharedCounter: Sendable {
+  private let next = Atomic<Int>(0)
+
+  func take(_ count: Int) -> Int { next.wrappingAdd(count, ordering: .relaxed).oldValue }
+}
+
+/// What the threads found, and the first error.
+private final class ParallelBoard<Value: Sendable>: Sendable {
+  private let state = Mutex((values: [Value](), error: (any Error)?.none))
+
+  var hasFailed: Bool { state.withLock { $0.error != nil } }
+
+  func collecting(_ body: () throws -> [Value]) {
+    do {
+      let values = try body()
+      state.withLock { $0.values += values }
+    } catch {
+      state.withLock { $0.error = $0.error ?? error }
+    }
+  }
+
+  func result() throws -> [Value] {
+    try state.withLock { state in
+      if let error = state.error { throw error }
+      return state.values
+    }
+  }
+}

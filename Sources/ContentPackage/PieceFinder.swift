@@ -1,0 +1,203 @@
+import ContentModel
+import Digests
+import FileIO
+
+/// Looks what is at hand of the files of a plan: in staging and in installed trees; writes nothing.
+///
+/// Nothing is taken for what it was called: files count when their journaled identity is unchanged or
+/// their digest is right, pieces when their digest is right. One a thread.
+final class PieceFinder {
+  private let plan: AssemblyPlan
+  private let trees: [ReusableTree]
+  private let catalog: ReuseCatalog
+  private let staging: FolderChain?
+  private let chains: [FolderChain]
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+  private var digest = DigestStream()
+
+  init(_ plan: AssemblyPlan, staging: Directory?, _ catalog: ReuseCatalog) {
+    self.plan = plan
+    self.catalog = catalog
+    trees = catalog.trees
+    self.staging = staging.map { FolderChain($0) }
+    chains = catalog.trees.map { FolderChain($0.root) }
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// What is at hand of file `number`; `isStaged` says that staging has a file of that path.
+  func find(_ number: Int, isStaged: Bool) throws -> AtHand {
+    let file = plan.index.files[number]
+    let staged = try isStaged ? findStaged(number, file) : .nothing
+    if case .staged = staged { return staged }
+    for place in catalog.places(of: file) {
+      if try isUnchanged(place, file) {
+        return .installed(tree: place.tree, path: catalog.path(of: place))
+      }
+    }
+    guard !plan.isSmall(number) else { return .nothing }
+    var found: [AtHand.Piece] = []
+    if case .pieces(let pieces) = staged { found = pieces }
+    found += try findPieces(number, file, besides: Set(found.map(\.part)))
+    return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
+  }
+
+  // MARK: Staging
+
+  /// A file that is sealed is whole or useless; one that is not is taken piece by piece.
+  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand {
+    guard let place = try staging?.parent(of: file.path),
+      let status = try place.folder.status(of: place.name), status.kind == .file
+    else { return .nothing }
+    let opened = try place.folder.file(place.name)
+    if status.permissions & 0o222 == 0 {
+      guard status.size == file.size, try hash(opened) == file.digest else {
+        return .nothing
+      }
+      return .staged(status.identity)
+    }
+    guard !plan.isSmall(number) else { return .nothing }
+    let found = try plan.partsOfFile[number].filter { part in
+      try matches(part, in: opened, at: plan.parts[part].fileOffset)
+    }
+    return .pieces(found.map { AtHand.Piece(part: $0, source: nil) })
+  }
+
+  // MARK: Installed files
+
+  private func isUnchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> Bool {
+    let installed = trees[place.tree].files[place.file]
+    guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
+      let status = try parent.folder.status(of: parent.name), status.kind == .file,
+      status.size == file.size
+    else { return false }
+    if trees[place.tree].isTrusted, status.identity == installed.identity { return true }
+    return try hash(parent.folder.file(parent.name)) == file.digest
+  }
+
+  private func hash(_ file: borrowing File) throws -> Digest {
+    var offset: Int64 = 0
+    while true {
+      let count = try file.read(into: buffer, at: offset)
+      try digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += Int64(count)
+      if count < buffer.count { return try digest.finish() }
+    }
+  }
+
+  // MARK: Pieces
+
+  /// The pieces of a changed file that are in the files of the same path, but for `known` ones.
+  private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
+    -> [AtHand.Piece]
+  {
+    var missing = Dictionary(
+      plan.partsOfFile[number].filter { !known.contains($0) }.compactMap { part in
+        plan.digest(ofPart: part).map { ($0, [part]) }
+      }, uniquingKeysWith: +)
+    var found: [AtHand.Piece] = []
+    for (tree, path) in catalog.namesakes(of: file) where !missing.isEmpty {
+      guard let parent = try? chains[tree].parent(of: path),
+        let status = try parent.folder.status(of: parent.name), status.kind == .file
+      else { continue }
+      let opened = try parent.folder.file(parent.name)
+      if status.size == file.size {
+        // In place, where an edit or damage has left the others as they were.
+        for (digest, parts) in missing {
+          let inPlace = try parts.filter {
+            try matches($0, in: opened, at: plan.parts[$0].fileOffset)
+          }
+          found += inPlace.map {
+            AtHand.Piece(
+              part: $0,
+              source: AtHand.Source(tree: tree, path: path, offset: plan.parts[$0].fileOffset))
+          }
+          let left = parts.filter { !inPlace.contains($0) }
+          missing[digest] = left.isEmpty ? nil : left
+        }
+      }
+      if !missing.isEmpty {
+        found += try cut(opened, finding: &missing).map { part, offset in
+          AtHand.Piece(part: part, source: AtHand.Source(tree: tree, path: path, offset: offset))
+        }
+      }
+    }
+    return found
+  }
+
+  private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {
+    let length = plan.parts[part].length
+    guard let expected = plan.digest(ofPart: part) else { return false }
+    var done = 0
+    while done < length {
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: buffer[..<min(buffer.count, length - done)])
+      let count = try file.read(into: room, at: offset + Int64(done))
+      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      done += count
+      if count < room.count { break }
+    }
+    return try digest.finish() == expected && done == length
+  }
+
+  /// Cuts a file as the builder does, and finds which pieces are wanted.
+  private func cut(_ file: borrowing File, finding missing: inout [Digest: [Int]]) throws
+    -> [(part: Int, offset: Int64)]
+  {
+    var found: [(part: Int, offset: Int64)] = []
+    var offset: Int64 = 0
+    while !missing.isEmpty {
+      let count = try file.read(into: buffer, at: offset)
+      guard count > 0 else { break }
+      let length = ContentCutter.cut(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      try digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<length]))
+      let parts = missing.removeValue(forKey: try digest.finish()) ?? []
+      found += parts.map { ($0, offset) }
+      offset += Int64(length)
+    }
+    return found
+  }
+}
+
+/// The files of installed trees, by digest and by path.
+final class ReuseCatalog: Sendable {
+  /// A file of a tree.
+  struct Place: Hashable, Sendable {
+    let tree: Int
+    let file: Int
+  }
+
+  let trees: [ReusableTree]
+  private let byDigest: [Digest: [Place]]
+  private let byPath: [String: [Place]]
+
+  init(_ trees: [ReusableTree], for index: PackageIndex) {
+    self.trees = trees
+    let wanted = trees.isEmpty ? [] : Set(index.files.compactMap(\.digest))
+    let paths = trees.isEmpty ? [] : Set(index.files.lazy.filter { $0.size > 0 }.map(\.path))
+    var byDigest: [Digest: [Place]] = [:]
+    var byPath: [String: [Place]] = [:]
+    for (tree, files) in trees.map(\.files).enumerated() {
+      for (number, file) in files.enumerated() where file.entry.kind == .file {
+        let place = Place(tree: tree, file: number)
+        if let digest = file.entry.digest, wanted.contains(digest) {
+          // A few are enough, should the first be damaged.
+          if byDigest[digest, default: []].count < 4 { byDigest[digest, default: []].append(place) }
+        }
+        if paths.contains(file.entry.path) { byPath[file.entry.path, default: []].append(place) }
+      }
+    }
+    self.byDigest = byDigest
+    self.byPath = byPath
+  }
+
+  /// Where a file of the same bytes was installed.
+  func places(of file: IndexedFile) -> [Place] { file.digest.flatMap { byDigest[$0] } ?? [] }
+
+  /// Files of the same path, in the order of the trees.
+  func namesakes(of file: IndexedFile) -> [(tree: Int, path: String)] {
+    (byPath[file.path] ?? []).map { ($0.tree, file.path) }
+  }
+
+  func path(of place: Place) -> String { trees[place.tree].files[place.file].entry.path }
+}

@@ -1,0 +1,110 @@
+import ContentLibrary
+public import ContentModel
+import ContentPackage
+import Dispatch
+import FileIO
+import FoundationEssentials
+
+/// What was wrong with an installed version, and what mending it took.
+public struct RepairReport: Hashable, Codable, Sendable {
+  /// The content.
+  public let contentIdentifier: ProductIdentifier
+  /// Its version.
+  public let version: ContentVersion
+  /// Paths below the version's folder that were damaged, missing or did not belong there.
+  public let damagedPaths: [String]
+  /// Bytes that were fetched, the index not counted; 0 when nothing was wrong.
+  public let bytesFetched: Int64
+}
+
+extension PaymentQueue {
+  /// Verifies an installed version and mends what is damaged, fetching only the members for that.
+  ///
+  /// A whole new tree takes the old one's place in one step: it shares the files that are right, and
+  /// no file is written in place, since versions may share it and readers may have it open. Throws
+  /// `productUnknown` when the store has this version no longer, `notInstalled`, and what a download
+  /// throws; what is installed then stays as it was.
+  public func repair(_ content: InstalledContent) async throws -> RepairReport {
+    let files = try library.journal.files(of: content.contentIdentifier, content.version)
+    let damages = try await blocking { try self.library.verify(content, files: files) }
+    guard !damages.isEmpty else { return RepairReport(content, damages, bytesFetched: 0) }
+    let offer = try await offer(of: content)
+    let bytes = try await blocking { try self.replace(content, by: offer) }
+    return RepairReport(content, damages, bytesFetched: bytes)
+  }
+
+  /// The offer that `content` was installed from, as the signed catalogue has it today.
+  private func offer(of content: InstalledContent) async throws -> ContentOffer {
+    let product = content.productIdentifier
+    let offers =
+      if let seller = service as? CatalogueStoreService {
+        try await seller.offers(of: product)
+      } else {
+        try await service.products([product]).products.flatMap(\.contents)
+      }
+    let offer = offers.first {
+      $0.contentIdentifier == content.contentIdentifier
+        && $0.version.rawValue == content.version.rawValue
+    }
+    guard let offer else {
+      throw ContentError(
+        .productUnknown,
+        "The store has \(content.contentIdentifier) \(content.version) no longer",
+        remedy: "Update to a version that it has", subject: product.rawValue)
+    }
+    return offer
+  }
+
+  private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
+    let source = try store.pieceSource()
+    let board = WorkBoard()
+    let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
+    let id = Self.newIdentifier()
+    let staging = try library.staging(for: id)
+    do {
+      let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+      let requireSpace = { try self.library.requireSpace($0, for: $1) }
+      let files =
+        if index.payload == nil {
+          try fetch.byBlocks(into: staging, requireSpace: requireSpace)
+        } else {
+          // Every file is hashed: what the disk lost keeps its journaled identity.
+          try fetch.byMembers(
+            into: staging,
+            reusing: [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 },
+            requireSpace: requireSpace)
+        }
+      try engine.betweenEvents { _ in
+        guard try library.isInstalled(content.contentIdentifier, content.version) else {
+          throw ContentError.notInstalled(content.contentIdentifier, content.version)
+        }
+        try library.install(
+          PackageFetch.contentName, of: staging, as: content, files: files, switching: false)
+      }
+      try library.discardStaging(for: id)
+    } catch {
+      // What cannot be removed now is removed by the next start.
+      try? library.discardStaging(for: id)
+      throw error
+    }
+    return board.archiveBytes.fetched
+  }
+
+  private func blocking<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue(label: "hostedcontent.repair").async {
+        continuation.resume(with: Result(catching: body))
+      }
+    }
+  }
+}
+
+extension RepairReport {
+  fileprivate init(_ content: InstalledContent, _ damages: [ContentDamage], bytesFetched: Int64) {
+    self.init(
+      contentIdentifier: content.contentIdentifier, version: content.version,
+      damagedPaths: damages.map(\.path), bytesFetched: bytesFetched)
+  }
+}

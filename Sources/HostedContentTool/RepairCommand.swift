@@ -1,0 +1,48 @@
+import ContentModel
+import HostedContent
+
+/// `repair`: damaged files are made again from the members that hold them.
+enum RepairCommand {
+  static let command = Command(
+    name: "repair", summary: "Mends what is damaged, fetching only what it needs.",
+    operands: "[ID…]", operandCount: 0...Int.max,
+    options: [.store, .library, .json] + NetworkArguments.options,
+    example: "hostedcontent repair --store store --library lib", run: run)
+
+  private struct Report: Encodable {
+    let repairs: [RepairReport]
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let contents = try arguments.libraryReader().contents().map(\.content)
+    let known = Set(contents.map(\.contentIdentifier.rawValue))
+    var errors = Set(arguments.operands).subtracting(known).sorted()
+      .map(ContentError.notInstalled)
+    let queue = try PaymentQueue(arguments.queueConfiguration(console))
+    defer { queue.close() }
+    var reports: [RepairReport] = []
+    for content in contents {
+      let name = content.contentIdentifier.rawValue
+      guard arguments.operands.isEmpty || arguments.operands.contains(name) else { continue }
+      do {
+        let report = try await queue.repair(content)
+        reports.append(report)
+        if !arguments.has("--json"), !report.damagedPaths.isEmpty {
+          console.print(
+            "\(name) \(content.version): \(report.damagedPaths.count) mended, "
+              + "\(Console.bytes(report.bytesFetched)) fetched")
+        }
+      } catch {
+        // What cannot be mended is named; the others are mended all the same.
+        errors.append(ContentError(error, while: "repairing \(name)").about(name))
+      }
+    }
+    if arguments.has("--json") {
+      try console.print(json: Report(repairs: reports))
+    } else if errors.isEmpty, reports.allSatisfy(\.damagedPaths.isEmpty) {
+      console.print("Nothing is damaged.")
+    }
+    errors.forEach(console.report)
+    return errors.isEmpty ? .done : .failed
+  }
+}

@@ -1,0 +1,88 @@
+import ContentModel
+import ContentPackage
+import Digests
+import FileIO
+import TestSupport
+import Testing
+
+/// A content that is built, indexed and put together again without a store or a network.
+struct BuiltContent {
+  let bytes: [UInt8]
+  let index: PackageIndex
+
+  init(_ files: [String: [UInt8]], workers: Int? = nil) throws {
+    let folder = try TemporaryFolder()
+    let output = try TemporaryFolder()
+    try writeBytes(files, to: folder.directory)
+    let examination = try buildPackage(
+      folder: folder.directory, output: output.directory, outputName: "out.pkg",
+      productIdentifier: ProductIdentifier("com.example.test"), version: ContentVersion("1.0"),
+      workers: workers)
+    bytes = try output.directory.contents(of: "out.pkg", limit: 64 << 20)
+    index = try PackageIndex(indexing: MemorySource(bytes), entries: examination.entries)
+  }
+
+  func survey(_ folder: Directory?, reusing trees: [ReusableTree] = []) throws -> PackageSurvey {
+    try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
+  }
+
+  /// Puts the content together in `folder`, fetching only the first `limit` missing members.
+  @discardableResult
+  func assemble(
+    in folder: Directory, reusing trees: [ReusableTree] = [], limit: Int = .max,
+    index other: PackageIndex? = nil
+  ) throws -> (files: [InstalledFile], fetched: Int64) {
+    let index = other ?? index
+    let survey = try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: index.files), in: folder,
+      progress: { _ in })
+    for member in survey.missing.prefix(limit) {
+      let start = Int(member.offset)
+      try bytes[start..<(start + member.length)].withUnsafeBytes {
+        try assembly.take($0, at: member.offset)
+      }
+    }
+    guard limit >= survey.missing.count else { return ([], 0) }
+    return (try assembly.finish(), survey.missingBytes)
+  }
+
+  /// The index with its files changed by `change`.
+  func index(changing change: (inout [IndexedFile]) -> Void) throws -> PackageIndex {
+    var files = index.files
+    change(&files)
+    let payload = try #require(index.payload)
+    return PackageIndex(packageLength: index.packageLength, payload: payload, files: files)
+  }
+}
+
+/// Writes files below `directory`.
+func writeBytes(_ files: [String: [UInt8]], to directory: Directory) throws {
+  for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
+    var folder = directory
+    let parts = path.split(separator: "/").map(String.init)
+    for part in parts.dropLast() { folder = try folder.createDirectory(part) }
+    try folder.createFile(parts.last ?? "").write(bytes)
+  }
+}
+
+/// Bytes that do not compress, the same for the same seed.
+func noise(_ count: Int, seed: UInt64) -> [UInt8] {
+  var random = SplitMix(state: seed)
+  return (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+}
+
+/// Two large files, some texts, an empty file.
+func library(_ seed: UInt64 = 1) -> [String: [UInt8]] {
+  var files: [String: [UInt8]] = [
+    "Contents/film.bin": noise(1_500_000, seed: seed),
+    "Contents/book.txt": Array(
+      String(repeating: "The fog came on little feet. ", count: 20_000).utf8),
+    "Contents/empty": [],
+  ]
+  for number in 0..<40 {
+    files["Contents/pages/page-\(number).txt"] = Array(
+      String(repeating: "Page \(number) of the log. ", count: 300).utf8)
+  }
+  return files
+}

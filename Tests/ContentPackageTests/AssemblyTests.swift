@@ -1,0 +1,197 @@
+import ContentModel
+import ContentPackage
+import Digests
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Putting a content together from members")
+struct AssemblyTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test func `every file is made, sealed, and known by its digest and identity`() throws {
+    let content = try BuiltContent(library())
+    let (files, fetched) = try content.assemble(in: folder.directory)
+    #expect(files.map(\.entry) == content.index.files)
+    #expect(fetched < content.index.packageLength)
+    for (path, bytes) in library() {
+      #expect(try read(path) == bytes, "\(path)")
+      #expect(try status(path)?.permissions == 0o444, "\(path)")
+      let identity = files.first { $0.entry.path == path }?.identity
+      #expect(try status(path)?.identity == identity, "\(path)")
+    }
+  }
+
+  @Test func `it is what the unpacker makes of the same archive`() throws {
+    let content = try BuiltContent(library())
+    let (files, _) = try content.assemble(in: folder.directory)
+    let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
+    #expect(try tree(folder.directory) == unpacked.made)
+    #expect(files.map(\.entry) == unpacked.files.map(\.entry))
+  }
+
+  @Test func `members may arrive in any order`() throws {
+    let content = try BuiltContent(library())
+    let survey = try content.survey(nil)
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      in: folder.directory, progress: { _ in })
+    for member in survey.missing.reversed() {
+      let start = Int(member.offset)
+      try content.bytes[start..<(start + member.length)].withUnsafeBytes {
+        try assembly.take($0, at: member.offset)
+      }
+    }
+    #expect(try assembly.finish().map(\.entry) == content.index.files)
+    #expect(try read("Contents/film.bin") == library()["Contents/film.bin"])
+  }
+
+  // MARK: Going on
+
+  @Test(arguments: [0, 1, 3, 7, 12])
+  func `what an interrupted attempt has written is not fetched again`(count: Int) throws {
+    let content = try BuiltContent(library())
+    let all = try content.survey(nil).missing
+    try content.assemble(in: folder.directory, limit: count)
+    let rest = try content.survey(folder.directory).missing
+    #expect(rest == Array(all.dropFirst(count)))
+    let (files, _) = try content.assemble(in: folder.directory)
+    #expect(files.map(\.entry) == content.index.files)
+    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
+  }
+
+  @Test func `what a crash has torn is made again, and what does not belong is removed`() throws {
+    let content = try BuiltContent(library())
+    try content.assemble(in: folder.directory)
+    let pages = try folder.directory.directory(at: ["Contents", "pages"])
+    try pages.removeFile("page-3.txt")
+    try pages.createFile("page-3.txt", mode: 0o444).write([1, 2, 3])
+    try pages.createFile("stranger").write([1])
+    let contents = try folder.directory.directory("Contents")
+    try contents.removeFile("film.bin")
+    let torn = try contents.createFile("film.bin")
+    try torn.write(Array((library()["Contents/film.bin"] ?? []).prefix(700_000)))
+    try contents.removeFile("empty")
+    try contents.createDirectory("empty")
+    let missing = try content.survey(folder.directory).missing
+    #expect(try (2..<content.survey(nil).missing.count).contains(missing.count))
+    try content.assemble(in: folder.directory)
+    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
+    #expect(try pages.status(of: "stranger") == nil)
+  }
+
+  @Test func `a large file that was whole but not sealed needs no member`() throws {
+    let content = try BuiltContent(library())
+    try content.assemble(in: folder.directory)
+    let bytes = library()["Contents/film.bin"] ?? []
+    let contents = try folder.directory.directory("Contents")
+    try contents.removeFile("film.bin")
+    try contents.createFile("film.bin").write(bytes)
+    #expect(try content.survey(folder.directory).missing.isEmpty)
+    try content.assemble(in: folder.directory)
+    #expect(try status("Contents/film.bin")?.permissions == 0o444)
+  }
+
+  // MARK: Refusals
+
+  @Test func `a member that is not what the index says of it is refused`() throws {
+    let content = try BuiltContent(library())
+    let survey = try content.survey(nil)
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      in: folder.directory, progress: { _ in })
+    let member = try #require(survey.missing.first)
+    let noise = noise(member.length, seed: 5)
+    let thrown = code {
+      try noise.withUnsafeBytes { try assembly.take($0, at: member.offset) }
+      _ = try assembly.finish()
+    }
+    #expect(thrown == .archiveDamaged)
+    #expect(code { try noise.withUnsafeBytes { try assembly.take($0, at: 3) } } == .inconsistent)
+  }
+
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt", "Contents/empty"])
+  func `a file whose digest the index gets wrong refuses the package`(path: String) throws {
+    let content = try BuiltContent(library())
+    let index = try content.index { files in
+      for number in files.indices where files[number].path == path {
+        files[number] = IndexedFile(
+          path: path, kind: .file, size: files[number].size,
+          digest: files.first { $0.digest != nil && $0.path != path }?.digest)
+      }
+    }
+    #expect(code { try content.assemble(in: folder.directory, index: index) } == .indexMismatch)
+  }
+
+  @Test(arguments: [
+    (IndexedFile(path: "/etc/passwd", kind: .directory), ContentError.Code.entryRefused),
+    (IndexedFile(path: "../out", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/../../out", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/a\\b", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/./a", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/a\u{7}", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/BOOK.txt", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/book.txt/x", kind: .directory), .entryRefused),
+    (IndexedFile(path: "elsewhere", kind: .directory), .entryRefused),
+    (IndexedFile(path: "Contents/l", kind: .link, target: "../../x"), .entryRefused),
+    (IndexedFile(path: "Contents/l", kind: .link, target: "/etc/passwd"), .entryRefused),
+    (IndexedFile(path: "Contents/l", kind: .link), .entryRefused),
+    (IndexedFile(path: "Contents/f", kind: .file), .archiveDamaged),
+    (
+      IndexedFile(path: "Contents/" + String(repeating: "d/", count: 40) + "e", kind: .directory),
+      .limitExceeded
+    ),
+  ])
+  func `an index that names what no package may have is refused before anything is written`(
+    entry: IndexedFile, expected: ContentError.Code
+  ) throws {
+    let content = try BuiltContent(["Contents/book.txt": [1, 2, 3]])
+    let payload = try #require(content.index.payload)
+    let index = PackageIndex(
+      packageLength: content.index.packageLength,
+      payload: PayloadIndex(
+        offset: payload.offset, members: payload.members, dataOffsets: payload.dataOffsets + [0]),
+      files: content.index.files + [entry])
+    #expect(code { try content.assemble(in: folder.directory, index: index) } == expected)
+    #expect(try folder.directory.entries().isEmpty)
+  }
+
+  @Test func `content of another product or version is refused at the end`() throws {
+    let content = try BuiltContent(["Contents/a": [1]])
+    for (product, version, expected) in [
+      ("com.example.other", "1.0", ContentError.Code.wrongProduct),
+      ("com.example.test", "2.0", .wrongVersion),
+    ] {
+      let target = try TemporaryFolder()
+      let assembly = try PackageAssembly(
+        content.survey(nil), name: "out.pkg",
+        promise: promise(product, version, entries: content.index.files),
+        in: target.directory, progress: { _ in })
+      let thrown = code {
+        for member in try content.survey(nil).missing {
+          let start = Int(member.offset)
+          try content.bytes[start..<(start + member.length)].withUnsafeBytes {
+            try assembly.take($0, at: member.offset)
+          }
+        }
+        _ = try assembly.finish()
+      }
+      #expect(thrown == expected)
+    }
+  }
+
+  // MARK: Helpers
+
+  private func read(_ path: String) throws -> [UInt8] {
+    let parts = path.split(separator: "/").map(String.init)
+    return try folder.directory.directory(at: parts.dropLast())
+      .contents(of: parts.last ?? "", limit: 64 << 20)
+  }
+
+  private func status(_ path: String) throws -> FileStatus? {
+    let parts = path.split(separator: "/").map(String.init)
+    return try folder.directory.directory(at: parts.dropLast()).status(of: parts.last ?? "")
+  }
+}

@@ -1,0 +1,117 @@
+import ContentModel
+import ContentPackage
+import Digests
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("The index of a package")
+struct IndexTests {
+  @Test func `members follow each other, and each is what its digest says`() throws {
+    let content = try BuiltContent(library())
+    let payload = try #require(content.index.payload)
+    var offset = Int(payload.offset)
+    for member in payload.members {
+      let bytes = content.bytes[offset..<(offset + member.packedLength)]
+      #expect(bytes.starts(with: [0x1f, 0x8b]))
+      #expect(try Digest(of: Array(bytes)) == member.digest)
+      offset += member.packedLength
+    }
+    #expect(offset == content.bytes.count)
+    #expect(content.index.obstacle == nil)
+    #expect(Double(content.index.encoded.count) < 0.005 * Double(content.bytes.count) + 4000)
+  }
+
+  @Test func `the package does not depend on how many workers made it`() throws {
+    let one = try BuiltContent(library(), workers: 1)
+    for workers in [2, 3, 7] {
+      #expect(try BuiltContent(library(), workers: workers).bytes == one.bytes)
+    }
+  }
+
+  @Test func `what is written is read back`() throws {
+    let content = try BuiltContent(library())
+    #expect(try PackageIndex(encoded: content.index.encoded) == content.index)
+    let folder = try chapterFolder()
+    let blocks = try PackageIndex(
+      indexing: MemorySource(bsdtar(["--format", "zip"], folder: folder.path)), entries: []
+    )
+    #expect(try PackageIndex(encoded: blocks.encoded) == blocks)
+  }
+
+  @Test func `a package that was built elsewhere is indexed by blocks, with the reason`() throws {
+    let folder = try chapterFolder()
+    for options in [["--format", "xar"], ["--format", "zip"], ["-z"]] {
+      let bytes = try bsdtar(options, folder: folder.path)
+      let index = try PackageIndex(indexing: MemorySource(bytes), entries: examine(bytes).entries)
+      #expect(index.payload == nil)
+      #expect(index.obstacle == "It is no flat product archive")
+    }
+  }
+
+  @Test func `an index that breaks off is refused wherever it does`() throws {
+    let bytes = try BuiltContent(["Contents/a": [1, 2, 3], "Contents/b": noise(300_000, seed: 4)])
+      .index.encoded
+    for length in 0..<bytes.count {
+      #expect(throws: ContentError.self) { try PackageIndex(encoded: Array(bytes[..<length])) }
+    }
+    #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes + [0]) }
+  }
+
+  @Test func `an index that is damaged is refused or says something that can be`() throws {
+    let content = try BuiltContent([
+      "Contents/a": [1, 2, 3], "Contents/b": noise(300_000, seed: 4),
+    ])
+    let bytes = content.index.encoded
+    for position in bytes.indices {
+      for change: UInt8 in [1, 0x80, 0xff] {
+        var damaged = bytes
+        damaged[position] ^= change
+        guard let index = try? PackageIndex(encoded: damaged) else { continue }
+        #expect(index.isConsistent)
+        #expect(index != content.index)
+        // Must not trap, whatever it says.
+        _ = try? PackageSurvey(of: index, name: "x", staging: nil, reusing: [])
+      }
+    }
+  }
+
+  @Test func `numbers that contradict each other are not computed with`() throws {
+    let content = try BuiltContent(["Contents/a": [1, 2, 3]])
+    let payload = try #require(content.index.payload)
+    let member = try #require(payload.members.first)
+    func isConsistent(
+      offset: Int64? = nil, members: [IndexedMember]? = nil, offsets: [Int64]? = nil,
+      length: Int64? = nil
+    ) -> Bool {
+      PackageIndex(
+        packageLength: length ?? content.index.packageLength,
+        payload: PayloadIndex(
+          offset: offset ?? payload.offset, members: members ?? payload.members,
+          dataOffsets: offsets ?? payload.dataOffsets), files: content.index.files
+      ).isConsistent
+    }
+    #expect(isConsistent())
+    #expect(!isConsistent(offset: -1))
+    #expect(!isConsistent(offset: .max))
+    #expect(!isConsistent(length: content.index.packageLength - 1))
+    #expect(!isConsistent(members: []))
+    #expect(!isConsistent(offsets: []))
+    #expect(!isConsistent(offsets: payload.dataOffsets.map { _ in .max }))
+    #expect(!isConsistent(offsets: payload.dataOffsets.map { _ in 1 << 30 }))
+    #expect(!isConsistent(offsets: payload.dataOffsets.map { _ in 0 }))
+    for (packed, plain) in [(0, 10), (-1, 10), (10, -1), (.max, 10), (10, .max)] {
+      let bad = IndexedMember(packedLength: packed, plainLength: plain, digest: member.digest)
+      #expect(!isConsistent(members: [bad] + payload.members), "\(packed) \(plain)")
+    }
+  }
+
+  @Test func `compressible files become smaller, others hardly longer`() throws {
+    let text = try BuiltContent([
+      "Contents/a": Array(String(repeating: "word ", count: 100_000).utf8)
+    ])
+    #expect(text.bytes.count < 20_000)
+    let noise = try BuiltContent(["Contents/a": noise(1_000_000, seed: 8)])
+    #expect(noise.bytes.count < 1_010_000)
+  }
+}

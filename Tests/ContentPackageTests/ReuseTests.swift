@@ -1,0 +1,160 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import Testing
+
+@Suite("Reusing what is installed")
+struct ReuseTests {
+  private let old: TemporaryFolder
+  private let new: TemporaryFolder
+
+  init() throws {
+    old = try TemporaryFolder()
+    new = try TemporaryFolder()
+  }
+
+  /// The library's files as they are installed, and a tree of them.
+  private func installed(isTrusted: Bool = true) throws -> ReusableTree {
+    let (files, _) = try BuiltContent(library()).assemble(in: old.directory)
+    return ReusableTree(root: old.directory, files: files, isTrusted: isTrusted)
+  }
+
+  private func update(_ change: (inout [String: [UInt8]]) -> Void, from tree: ReusableTree) throws
+    -> (moved: Int64, full: Int64, files: [InstalledFile])
+  {
+    var files = library()
+    change(&files)
+    let content = try BuiltContent(files)
+    let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
+    for (path, bytes) in files { #expect(try read(path, new) == bytes, "\(path)") }
+    #expect(made.map(\.entry) == content.index.files)
+    return (moved, content.index.packageLength, made)
+  }
+
+  @Test func `unchanged files are shared, not copied`() throws {
+    let tree = try installed()
+    let (moved, _, files) = try update({ _ in }, from: tree)
+    #expect(moved == 0)
+    for path in ["Contents/film.bin", "Contents/pages/page-1.txt"] {
+      let inode = try status(path, new)?.identity.inode
+      #expect(try inode == status(path, old)?.identity.inode)
+      #expect(try status(path, new)?.identity == files.first { $0.entry.path == path }?.identity)
+    }
+  }
+
+  @Test func `a file that was moved or doubled is found by its bytes`() throws {
+    let (moved, _, files) = try update(
+      { files in
+        files["Contents/other/film.bin"] = files.removeValue(forKey: "Contents/film.bin")
+        files["Contents/twin.txt"] = files["Contents/pages/page-5.txt"]
+      }, from: installed())
+    #expect(moved == 0)
+    for file in files where file.entry.kind == .file {
+      #expect(try status(file.entry.path, new)?.identity == file.identity, "\(file.entry.path)")
+    }
+  }
+
+  @Test func `bytes inserted in a large file cost the pieces around them only`() throws {
+    let (moved, full, _) = try update(
+      { files in
+        var film = files["Contents/film.bin"] ?? []
+        film.insert(contentsOf: noise(1024, seed: 9), at: 600_001)
+        files["Contents/film.bin"] = film
+      }, from: installed())
+    #expect(moved > 1024)
+    #expect(moved < 800_000 && moved < full / 2, "\(moved) of \(full)")
+  }
+
+  @Test func `an interrupted update goes on with what staging and the installed version have`()
+    throws
+  {
+    let tree = try installed()
+    var files = library()
+    for place in [200_000, 700_000, 1_200_000] { files["Contents/film.bin"]?[place] ^= 0x55 }
+    let content = try BuiltContent(files)
+    let missing = try content.survey(nil, reusing: [tree]).missing
+    #expect(missing.count >= 3)
+    try content.assemble(in: new.directory, reusing: [tree], limit: 1)
+    let rest = try content.survey(new.directory, reusing: [tree]).missing
+    #expect(rest == Array(missing.dropFirst()))
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read("Contents/film.bin", new) == files["Contents/film.bin"])
+  }
+
+  @Test func `one text that changed costs its group`() throws {
+    let (moved, _, _) = try update(
+      { $0["Contents/pages/page-20.txt"] = Array("Another log.".utf8) }, from: installed())
+    #expect((1...(64 << 10)).contains(moved))
+  }
+
+  @Test func `when everything changed an update moves what a download from nothing does`() throws {
+    let tree = try installed()
+    var files = library(77)
+    for path in files.keys { files[path]?.append(contentsOf: noise(16, seed: 3)) }
+    let content = try BuiltContent(files)
+    let full = try content.survey(nil).missingBytes
+    #expect(try content.survey(nil, reusing: [tree]).missingBytes <= full)
+    #expect(full <= content.index.packageLength)
+  }
+
+  @Test func `an installed file that was changed is not taken for what it was`() throws {
+    for isTrusted in [true, false] {
+      let folder = try TemporaryFolder()
+      let (files, _) = try BuiltContent(library()).assemble(in: folder.directory)
+      let pages = try folder.directory.directory(at: ["Contents", "pages"])
+      let good = try pages.contents(of: "page-3.txt", limit: 1 << 20)
+      try pages.removeFile("page-3.txt")
+      try pages.createFile("page-3.txt", mode: 0o444).write(good.reversed())
+      try pages.removeFile("page-4.txt")
+      let tree = ReusableTree(root: folder.directory, files: files, isTrusted: isTrusted)
+      let content = try BuiltContent(library())
+      #expect(try (1...2).contains(content.survey(nil, reusing: [tree]).missing.count))
+      let target = try TemporaryFolder()
+      try content.assemble(in: target.directory, reusing: [tree])
+      #expect(try read("Contents/pages/page-3.txt", target) == good)
+    }
+  }
+
+  @Test func `a file that was written anew with the same bytes is hashed, and used`() throws {
+    let tree = try installed()
+    let contents = try old.directory.directory("Contents")
+    let film = try contents.contents(of: "film.bin", limit: 4 << 20)
+    try contents.removeFile("film.bin")
+    // Writable, so that it must not be shared; a copy has its own inode.
+    try contents.createFile("film.bin", mode: 0o644).write(film)
+    let (moved, _, _) = try update({ _ in }, from: tree)
+    #expect(moved == 0)
+    let inode = try status("Contents/film.bin", new)?.identity.inode
+    #expect(try inode != status("Contents/film.bin", old)?.identity.inode)
+    #expect(try status("Contents/film.bin", new)?.permissions == 0o444)
+  }
+
+  @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])
+  func `one damaged byte costs one member, and the damaged file stays as it is`(path: String) throws
+  {
+    let tree = try installed(isTrusted: false)
+    var bytes = try read(path, old)
+    bytes[bytes.count / 2] ^= 1
+    let parts = path.split(separator: "/").map(String.init)
+    let folder = try old.directory.directory(at: parts.dropLast())
+    try folder.removeFile(parts.last ?? "")
+    try folder.createFile(parts.last ?? "", mode: 0o444).write(bytes)
+    let content = try BuiltContent(library())
+    #expect(try content.survey(nil, reusing: [tree]).missing.count == 1)
+    try content.assemble(in: new.directory, reusing: [tree])
+    #expect(try read(path, new) == library()[path])
+    #expect(try read(path, old) == bytes)
+  }
+
+  private func read(_ path: String, _ folder: TemporaryFolder) throws -> [UInt8] {
+    let parts = path.split(separator: "/").map(String.init)
+    return try folder.directory.directory(at: parts.dropLast())
+      .contents(of: parts.last ?? "", limit: 64 << 20)
+  }
+
+  private func status(_ path: String, _ folder: TemporaryFolder) throws -> FileStatus? {
+    let parts = path.split(separator: "/").map(String.init)
+    return try folder.directory.directory(at: parts.dropLast()).status(of: parts.last ?? "")
+  }
+}

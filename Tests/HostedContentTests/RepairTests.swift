@@ -1,0 +1,118 @@
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Mending installed content, and what an update is going to cost.
+@Suite("Repair and the cost of updates", .timeLimit(.minutes(2)))
+struct RepairTests {
+  private static func files(_ seed: UInt64 = 1) -> [String: [UInt8]] {
+    var random = SplitMix(state: seed)
+    var files: [String: [UInt8]] = [
+      "Contents/film.bin": (0..<900_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+    ]
+    for number in 0..<30 {
+      files["Contents/page-\(number).txt"] = Array(
+        String(repeating: "Page \(number). ", count: 500).utf8)
+    }
+    return files
+  }
+
+  private func install(_ fixture: StoreFixture) async throws -> InstalledContent {
+    try fixture.publish("a", "1.0", files: Self.files())
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.close()
+    return try #require(try fixture.reader().contents().first?.content)
+  }
+
+  /// Changes one byte in the middle of an installed file, as a failing disk would.
+  private func damage(_ path: String, _ fixture: StoreFixture) throws {
+    let place = "\(fixture.libraryPath)/products/a/1.0/\(path)"
+    #expect(chmod(place, 0o644) == 0)
+    let file = try FileHandle(forUpdating: URL(filePath: place))
+    let middle = try file.seekToEnd() / 2
+    try file.seek(toOffset: middle)
+    let byte = try #require(try file.read(upToCount: 1)?.first)
+    try file.seek(toOffset: middle)
+    try file.write(contentsOf: Data([byte ^ 1]))
+    try file.close()
+    #expect(chmod(place, 0o444) == 0)
+  }
+
+  @Test(arguments: ["Contents/film.bin", "Contents/page-7.txt"])
+  func `a damaged file is mended with one member, and the version stays installed`(path: String)
+    async throws
+  {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    try damage(path, fixture)
+    #expect(try !fixture.reader().verify(content).isEmpty)
+    let queue = try fixture.queue()
+    let report = try await queue.repair(content)
+    queue.close()
+    #expect(report.damagedPaths == [path])
+    #expect((1...(256 << 10)).contains(report.bytesFetched))
+    try fixture.expectInstalled("a", "1.0", files: Self.files())
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test func `what is whole is left alone`() async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let queue = try fixture.queue()
+    let report = try await queue.repair(content)
+    queue.close()
+    #expect(report.damagedPaths.isEmpty && report.bytesFetched == 0)
+  }
+
+  @Test func `missing files come back and strangers go, and nothing that is there is fetched`()
+    async throws
+  {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let contents = "\(fixture.libraryPath)/products/a/1.0/Contents"
+    try Data([1]).write(to: URL(filePath: "\(contents)/stranger"))
+    let queue = try fixture.queue()
+    #expect(try await queue.repair(content).bytesFetched == 0)
+    try FileManager.default.removeItem(atPath: "\(contents)/page-3.txt")
+    #expect(try await queue.repair(content).bytesFetched > 0)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0", files: Self.files())
+  }
+
+  @Test func `a version that the store has no longer cannot be mended, and stays`() async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    try damage("Contents/film.bin", fixture)
+    try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/a")
+    let queue = try fixture.queue()
+    await #expect(throws: ContentError.self) { try await queue.repair(content) }
+    queue.close()
+    #expect(try fixture.staged().isEmpty)
+    #expect(try fixture.reader().contents().count == 1)
+  }
+
+  @Test func `updates say beforehand what they will move, and move that`() async throws {
+    let fixture = try StoreFixture()
+    _ = try await install(fixture)
+    var changed = Self.files()
+    changed["Contents/page-5.txt"] = Array("Another page.".utf8)
+    changed["Contents/film.bin"]?.insert(contentsOf: [1, 2, 3], at: 450_000)
+    try fixture.publish("a", "1.1", files: changed)
+    let store = try StoreLocation(fixture.storePath)
+    let products = try store.products(nil, trustedRoot: nil).products
+    let update = try #require(
+      try fixture.reader().updates(of: products, from: store).first)
+    #expect(update.bytesToMove < update.bytesInFull / 2)
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(update)
+    let fetched = queue.statistics.bytesFetched
+    queue.close()
+    let index = try #require(products.first?.contents.first?.index.length)
+    #expect(fetched + index == update.bytesToMove)
+    try fixture.expectInstalled("a", "1.1", files: changed)
+  }
+}

@@ -1,0 +1,89 @@
+import ContentModel
+import Foundation
+import StoreServer
+import TestSupport
+import Testing
+
+/// The commands that read a store, on a store over HTTP.
+@Suite("A store on the web", .timeLimit(.minutes(5)))
+struct WebStoreCommandTests {
+  private let tool: Tool
+  private let server: StoreServer
+
+  init() throws {
+    tool = try Tool()
+    #expect(try tool.run("store", "init", "store").status == 0)
+    let package = try tool.makePackage("com.example.a", "1.0", ["text": Data("A text\n".utf8)])
+    #expect(try tool.run("store", "publish", "store", package).status == 0)
+    server = try StoreServer(folder: tool.folder.path("store"))
+    try server.start()
+  }
+
+  private var store: [String] { ["--store", server.url, "--root", "store/metadata/1.root.json"] }
+
+  @Test("products, get, updates, update and restore work as they do on a folder")
+  func story() throws {
+    #expect(try tool.run(["products"] + store).output.contains("com.example.a"))
+    let library = ["--library", "lib"]
+    #expect(try tool.run(["get", "com.example.a"] + store + library).status == 0)
+    #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "A text\n")
+    let package = try tool.makePackage("com.example.a", "1.1", ["text": Data("Another\n".utf8)])
+    #expect(try tool.run("store", "publish", "store", package).status == 0)
+    #expect(try tool.run(["updates"] + store + library).output.contains("1.1"))
+    #expect(try tool.run(["update"] + store + library).status == 0)
+    #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Another\n")
+    let restore = ["restore", "--download", "--grants", "lib/grants.json", "--library", "lib2"]
+    #expect(try tool.run(restore + store).status == 0)
+    #expect(try tool.text("lib2/products/com.example.a/current/Contents/text") == "Another\n")
+  }
+
+  @Test(
+    "A remote store's own word for its root is taken only when that is asked for, and said aloud")
+  func firstUse() throws {
+    let get = ["get", "com.example.a", "--store", server.url, "--library", "lib"]
+    let careful = try tool.run(get)
+    #expect(careful.status == 1)
+    #expect(careful.errors.contains("--root"))
+    let trusting = try tool.run(get + ["--trust-on-first-use"])
+    #expect(trusting.status == 0)
+    #expect(trusting.errors.contains("own word"))
+  }
+
+  @Test(
+    "A fault that happens once heals inside the command, and a lasting one has its own error",
+    arguments: ["status 503", "cut 100", "close", "redirect loop", "login-page"])
+  func faults(fault: String) throws {
+    try server.setFaults(FaultScript("/targets/* \(fault) once"))
+    let get = ["get", "com.example.a", "--library", "lib", "--attempts", "2"] + store
+    let healed = try tool.run(get)
+    #expect(healed.status == 0, "\(healed.errors)")
+    try server.setFaults(FaultScript("/targets/* \(fault)"))
+    let lasting = try tool.run(
+      ["get", "com.example.a", "--library", "lib2", "--attempts", "2"] + store)
+    #expect(lasting.status == 1)
+    #expect(lasting.errors.contains("com.example.a"))
+    try server.setFaults(.none)
+    #expect(try tool.run(["get", "com.example.a", "--library", "lib2"] + store).status == 0)
+  }
+
+  @Test("A token from a file goes to the store, and into no message")
+  func token() throws {
+    try Data("secret-of-ann\n".utf8).write(to: URL(filePath: tool.folder.path("token")))
+    try server.setFaults(FaultScript("/metadata/timestamp.json status 401"))
+    let result = try tool.run(
+      ["get", "com.example.a", "--library", "lib", "--token-file", "token"] + store)
+    #expect(result.status == 1)
+    #expect(!(result.errors + result.output).contains("secret"))
+    let tokens = server.requests.map { $0.request.header("authorization") }
+    #expect(Set(tokens) == ["Bearer secret-of-ann"])
+  }
+
+  @Test(
+    "Every fault, fresh, resumed and three at once, once and always", .enabled(if: SlowTests.areOn))
+  func matrix() throws {
+    let result = try tool.run([], program: Tool.program("fault-matrix"))
+    #expect(
+      result.status == 0,
+      "\(result.output.split(separator: "\n").suffix(20).joined(separator: "\n"))")
+  }
+}
