@@ -65,11 +65,8 @@ final class ScriptedSeller: StoreService {
       defer { script.restoreFailure = nil }
       return script.restoreFailure
     }
-    let grants = try await grants(account: account)
-    let valid = Set(grants.map(\.transactionIdentifier))
     var count = 0
-    for try await purchase in store.restore(account: account)
-    where valid.contains(purchase.original.transactionIdentifier) {
+    for try await purchase in PlainRestore(seller: self).restore(account: account) {
       if let failure, count >= failure.after { throw failure.error }
       found(purchase)
       count += 1
@@ -80,6 +77,25 @@ final class ScriptedSeller: StoreService {
   func events() -> AsyncStream<StoreEvent> { stream }
 
   func storefront() async -> Storefront? { desk.change { $0.storefront } }
+}
+
+/// A seller that restores as every seller does that says nothing else: what its grants say.
+private struct PlainRestore: StoreService {
+  let seller: ScriptedSeller
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await seller.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    try await seller.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    try await seller.grants(account: account)
+  }
 }
 
 /// Where sellers sit: the script that outlives them, and who is there now.

@@ -54,7 +54,7 @@ extension StoreSession {
 
   /// Says what goes wrong from now on, one rule a line; an empty text for nothing.
   ///
-  /// Such as `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg flip 100` or `* status 503`. Throws
+  /// Such as `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg body changed` or `* status 503`. Throws
   /// `usage` for a rule that cannot be read.
   public func setFaults(_ script: String) throws {
     try place.server.setFaults(FaultScript(script, name: "the session's fault script"))

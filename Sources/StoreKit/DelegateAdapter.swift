@@ -6,7 +6,8 @@ import HostedContent
 final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
   private(set) weak var delegate: (any SKPaymentQueueDelegate)?
   private weak var queue: SKPaymentQueue?
-  private let host: StoreHost
+  // The host has the adapter.
+  private weak var host: StoreHost?
   private let clock = ContinuousClock()
 
   /// An answer that takes longer counts as no.
@@ -21,7 +22,7 @@ final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
   func paymentQueue(
     _ _: PaymentQueue, shouldContinue transaction: PaymentTransaction, in storefront: Storefront
   ) -> Bool {
-    guard let delegate, let queue, let session = try? host.session() else { return true }
+    guard let delegate, let queue, let session = try? host?.session() else { return true }
     let start = clock.now
     let isWanted = delegate.paymentQueue(
       queue, shouldContinue: session.objects.transaction(transaction),

@@ -6,7 +6,7 @@ extension ContentError {
   /// The error as a download, a request or a restore reports it: the network's in `NSURLErrorDomain`.
   var storeKitError: any Error {
     guard let code = networkCode else { return skError }
-    return URLError(_nsError: NSError(domain: NSURLErrorDomain, code: code, userInfo: userInfo))
+    return URLError(code, userInfo: userInfo)
   }
 
   /// The error as a transaction reports it: always of StoreKit's domain.
@@ -32,18 +32,20 @@ extension ContentError {
   }
 
   /// The number in `NSURLErrorDomain`; nil for what is no failure of network or server.
-  private var networkCode: Int? {
+  ///
+  /// By `URLError`'s names: Foundation's global constants for TLS are one off on Linux.
+  private var networkCode: URLError.Code? {
     switch code {
-    case .connectionTimedOut, .transferStalled, .timedOut: NSURLErrorTimedOut
-    case .hostNotFound: NSURLErrorCannotFindHost
-    case .connectionRefused, .proxyFailed: NSURLErrorCannotConnectToHost
-    case .connectionLost: NSURLErrorNetworkConnectionLost
-    case .secureConnectionFailed: NSURLErrorSecureConnectionFailed
-    case .certificateUntrusted: NSURLErrorServerCertificateUntrusted
-    case .accessDenied: NSURLErrorUserCancelledAuthentication
-    case .tooManyRedirects, .redirectRefused: NSURLErrorHTTPTooManyRedirects
-    case .serverFailed, .serverBusy, .requestRefused, .answerUnusable: NSURLErrorBadServerResponse
-    default: group == .network ? NSURLErrorNotConnectedToInternet : nil
+    case .connectionTimedOut, .transferStalled, .timedOut: .timedOut
+    case .hostNotFound: .cannotFindHost
+    case .connectionRefused, .proxyFailed: .cannotConnectToHost
+    case .connectionLost: .networkConnectionLost
+    case .secureConnectionFailed: .secureConnectionFailed
+    case .certificateUntrusted: .serverCertificateUntrusted
+    case .accessDenied: .userCancelledAuthentication
+    case .tooManyRedirects, .redirectRefused: .httpTooManyRedirects
+    case .serverFailed, .serverBusy, .requestRefused, .answerUnusable: .badServerResponse
+    default: group == .network ? .notConnectedToInternet : nil
     }
   }
 }

@@ -6,7 +6,8 @@ import HostedContent
 final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private(set) weak var observer: (any SKPaymentTransactionObserver)?
   private weak var queue: SKPaymentQueue?
-  private let host: StoreHost
+  // The host has the adapters.
+  private weak var host: StoreHost?
 
   init(
     _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
@@ -20,7 +21,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private func tell(
     _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
   ) {
-    guard let queue, let observer, let session = try? host.session() else { return }
+    guard let queue, let observer, let session = try? host?.session() else { return }
     body(queue, observer, session.objects)
   }
 
@@ -49,7 +50,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
 
   func paymentQueue(_ _: PaymentQueue, didFailWith error: ContentError) {
     // Every observer hears of it; once is enough for who configured the host.
-    if observer === host.observers.first { host.refuse(error, while: "using the queue") }
+    if let host, observer === host.observers.first { host.refuse(error, while: "using the queue") }
   }
 
   func paymentQueueRestoreCompletedTransactionsFinished(_ _: PaymentQueue) {
@@ -68,7 +69,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   func paymentQueue(
     _ _: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
   ) -> Bool {
-    guard let queue, let observer else { return false }
+    guard let queue, let observer, let host else { return false }
     return observer.paymentQueue(
       queue, shouldAddStorePayment: SKPayment(payment),
       for: SKProduct(product, language: host.language))

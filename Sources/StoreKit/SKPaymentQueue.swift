@@ -33,7 +33,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   /// A queue over a library of its own, beside the app's; opens it and throws what that throws.
   ///
-  /// Not in Apple's API. It works until `close()`, which its last owner should call.
+  /// Not in Apple's API. It works until `close()`, or until nobody holds it.
   public init(configuration: SKHostConfiguration) throws {
     host = StoreHost()
     try host.configure(configuration)

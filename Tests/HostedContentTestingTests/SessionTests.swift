@@ -167,6 +167,8 @@ struct SessionTests {
     #expect(await hearer.revoked(2) == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
     #expect(try await queue.restore().isEmpty)
+    _ = try await queue.deliver(payment("refunded"))
+    #expect(try await queue.restore().count == 1, "bought again")
   }
 
   private final class Hearer: PaymentTransactionObserver {
@@ -210,7 +212,7 @@ struct SessionTests {
     let session = try StoreSession()
     try session.publish("book")
     let queue = try session.launch { $0.network.attempts = 1 }
-    try session.setFaults("*.pkg flip 40")
+    try session.setFaults("*.pkg body changed")
     let transaction = try await queue.purchase(payment("book"))
     let error = await #expect(throws: ContentError.self) { try await queue.install(transaction) }
     #expect(error?.code == .pieceDamaged)

@@ -195,6 +195,29 @@ struct QueueTests {
     fixture.queue.close()
   }
 
+  @Test("A queue that nobody holds any more gives its library back")
+  func released() async throws {
+    let session = try StoreSession()
+    try session.publish("book")
+    let observer = KitObserver.delivering()
+    do {
+      let first = try KitFixture(session)
+      first.queue.add(observer)
+      first.queue.add(first.payment("book"))
+      await observer.wait { $0.removed.count == 1 }
+    }
+    // A report that is under way holds the queue for as long as it lasts.
+    var second: KitFixture?
+    while second == nil {
+      do {
+        second = try KitFixture(session)
+      } catch let error as ContentError where error.code == .libraryLocked {
+        await Task.yield()
+      }
+    }
+    second?.queue.close()
+  }
+
   @Test("What is unfinished comes again at the next launch")
   func relaunch() async throws {
     let session = try StoreSession()

@@ -1,0 +1,77 @@
+import HostedContentTesting
+@testable import StoreKit
+import Testing
+
+/// What belongs to the app's one queue; no other test configures it.
+@Suite("The app's own queue", .timeLimit(.minutes(1)))
+struct AppsQueueTests {
+  @Test("It is configured once, and knows where a product's content is, and how to delete it")
+  func content() async throws {
+    let session = try StoreSession()
+    try session.publish("book", "1.0")
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.queue.deliveryQueue = DispatchQueue(label: "apps.queue")
+    try SKPaymentQueue.configure(configuration)
+    #expect(throws: ContentError.self) { try SKPaymentQueue.configure(configuration) }
+    #expect(SKPaymentQueue.canMakePayments())
+    #expect(SKDownload.contentURL(forProductID: "book") == nil)
+    let queue = SKPaymentQueue.default()
+    let observer = KitObserver.delivering()
+    queue.add(observer)
+    let payment = SKMutablePayment()
+    payment.productIdentifier = "book"
+    SKPaymentQueue().add(payment)
+    await observer.wait { $0.removed.count == 1 }
+    let url = try #require(SKDownload.contentURL(forProductID: "book"))
+    #expect(url == observer.log.removed[0].downloads[0].contentURL)
+    #expect(FileManager.default.fileExists(atPath: url.appending(path: "ContentInfo.plist").path))
+    SKDownload.deleteContent(forProductID: "book")
+    #expect(SKDownload.contentURL(forProductID: "book") == nil)
+    #expect(!FileManager.default.fileExists(atPath: url.path))
+    #expect(SKDownload.contentURL(forProductID: "no identifier") == nil)
+    queue.close()
+    #expect(queue.transactions.isEmpty && queue.transactionObservers.isEmpty)
+  }
+
+  @Test("Environment variables say what one call would; without them it is wrong usage")
+  func environment() throws {
+    let session = try StoreSession()
+    let names = ["HOSTEDCONTENT_STORE": session.storeURL, "HOSTEDCONTENT_LIBRARY": "/tmp/none"]
+    let configuration = try SKHostConfiguration(environment: names)
+    #expect(configuration.queue.library.path == "/tmp/none")
+    #expect(configuration.queue.store.description == session.storeURL)
+    #expect(configuration.queue.trustedRoot == nil)
+    let error = #expect(throws: ContentError.self) { try SKHostConfiguration(environment: [:]) }
+    #expect(error?.code == .usage)
+    #expect(throws: (any Error).self) {
+      try SKHostConfiguration(
+        environment: names.merging(["HOSTEDCONTENT_ROOT": "/no/such/root"]) { $1 })
+    }
+  }
+
+  private static let mapping: [(ContentError.Code, Int, Int?)] = [
+    (.connectionTimedOut, 7, -1001), (.hostNotFound, 7, -1003),
+    (.connectionRefused, 7, -1004), (.connectionLost, 7, -1005), (.networkFailed, 7, -1009),
+    (.accessDenied, 6, -1012), (.secureConnectionFailed, 7, -1200),
+    (.certificateUntrusted, 7, -1202), (.stopped, 2, nil), (.paymentInvalid, 3, nil),
+    (.identifierInvalid, 3, nil), (.notEntitled, 4, nil), (.productUnknown, 5, nil),
+    (.storefrontRefused, 5, nil), (.updateRequired, 1, nil), (.diskFull, 0, nil),
+    (.archiveDamaged, 0, nil), (.signatureInvalid, 0, nil),
+  ]
+
+  @Test(
+    "The engine's errors have Apple's numbers; a transaction's never leave Apple's domain",
+    arguments: mapping)
+  func errors(code: ContentError.Code, number: Int, network: Int?) throws {
+    let error = ContentError(code, "It failed", remedy: "Mend it", cause: "Because")
+    #expect(error.skError.code.rawValue == number)
+    let other = error.storeKitError as NSError
+    #expect(other.domain == (network == nil ? SKErrorDomain : NSURLErrorDomain))
+    #expect(other.code == network ?? number)
+    for made in [error.skError as NSError, other] {
+      #expect(made.localizedDescription == "It failed: Because")
+      #expect(made.userInfo[NSLocalizedRecoverySuggestionErrorKey] as? String == "Mend it")
+      #expect(made.userInfo[NSUnderlyingErrorKey] as? ContentError == error)
+    }
+  }
+}
