@@ -11,7 +11,8 @@ import Synchronization
 /// That is what a download does before it unpacks. `Benchmarks/run transfer` compares it with curl.
 @main
 enum TransferBenchmark {
-  private static let blockLength = 1 << 20
+  /// As long as the pieces of packages that our builder makes.
+  private static let blockLength = 128 << 10
 
   static func main() throws {
     let words = Array(CommandLine.arguments.dropFirst())

@@ -22,6 +22,11 @@ package struct Piece: Hashable, Sendable {
   /// The offset after its last byte.
   package var end: Int64 { offset + Int64(length) }
 
+  /// Whether `bytes` are the signed ones; not when libcrypto cannot tell.
+  func isDigest(of bytes: Slice<UnsafeMutableRawBufferPointer>) -> Bool {
+    (try? matches(UnsafeRawBufferPointer(rebasing: bytes))) ?? false
+  }
+
   /// Whether `bytes` are the signed ones.
   func matches(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
     try bytes.count == length && Digest(of: bytes) == digest

@@ -1,4 +1,5 @@
-/// Sorts a body's bytes into pieces: skips what is not wanted, fills slabs with whole pieces.
+/// Sorts a body's bytes into pieces: skips what is not wanted, fills slabs with whole pieces and
+/// checks each against its digest.
 ///
 /// Knows neither network nor threads: slabs are handed in and out.
 struct PieceAssembler {
@@ -65,6 +66,8 @@ struct PieceAssembler {
     filled += count
     advance(&rest, count)
     if filled == piece.length {
+      // Here, while the bytes are warm and the worker writes earlier ones.
+      slab.isRight.append(piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]))
       slab.used += filled
       filled = 0
       next += 1

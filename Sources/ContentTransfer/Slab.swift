@@ -8,6 +8,8 @@ final class Slab: @unchecked Sendable {
   let memory: UnsafeMutableRawBufferPointer
   /// The pieces in it, by their place in what the request wants.
   var pieces: Range<Int> = 0..<0
+  /// Whether each of them has the signed digest; a wrong one is never handed over to anybody else.
+  var isRight: [Bool] = []
   /// Bytes of those pieces.
   var used = 0
 
@@ -47,6 +49,7 @@ final class SlabPool: Sendable {
   func giveBack(_ slab: Slab) {
     slab.used = 0
     slab.pieces = 0..<0
+    slab.isRight.removeAll(keepingCapacity: true)
     state.withLock { state in
       if state.fetches > 0 { state.idle[slab.memory.count, default: []].append(slab) }
     }
