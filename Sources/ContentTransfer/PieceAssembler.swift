@@ -66,8 +66,10 @@ struct PieceAssembler {
     filled += count
     advance(&rest, count)
     if filled == piece.length {
-      // Here, while the bytes are warm and the worker writes earlier ones.
-      slab.isRight.append(piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]))
+      // Every other one, so that this thread and the worker's have as much to do.
+      let isMine = next.isMultiple(of: 2)
+      slab.isRight.append(
+        isMine ? piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]) : nil)
       slab.used += filled
       filled = 0
       next += 1

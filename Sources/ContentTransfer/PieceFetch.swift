@@ -111,7 +111,7 @@ final class PieceFetch {
 
   // MARK: Pieces
 
-  /// Delivers the pieces in `slab` that are right, and has the others tried again.
+  /// Verifies the pieces in `slab` that nobody has looked at, and delivers the right ones.
   private func take(
     _ slab: Slab, of number: Int, _ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
   ) throws {
@@ -129,7 +129,7 @@ final class PieceFetch {
         rebasing: slab.memory[place..<(place + piece.length)])
       place += piece.length
       guard !plan.isDone(number) else { continue }
-      guard isRight else {
+      guard try isRight ?? piece.matches(bytes) else {
         request.isDamaged = true
         try fail(number, TransferFault(.damaged), at: request)
         continue

@@ -8,8 +8,8 @@ final class Slab: @unchecked Sendable {
   let memory: UnsafeMutableRawBufferPointer
   /// The pieces in it, by their place in what the request wants.
   var pieces: Range<Int> = 0..<0
-  /// Whether each of them has the signed digest; a wrong one is never handed over to anybody else.
-  var isRight: [Bool] = []
+  /// Whether each of them has the signed digest; nil where the worker is to look.
+  var isRight: [Bool?] = []
   /// Bytes of those pieces.
   var used = 0
 
