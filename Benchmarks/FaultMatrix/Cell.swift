@@ -63,7 +63,8 @@ struct Cell {
     outcome.wasted = queue.statistics.transfers.bytesWasted
     try server.setFaults(.none)
     let length = try await length(queue)
-    if fetched != length { outcome.violations.append("\(fetched - length) bytes fetched again") }
+    // Headers of an archive that the index makes needless are not fetched at all.
+    if fetched > length { outcome.violations.append("\(fetched - length) bytes fetched again") }
     return outcome
   }
 
