@@ -6,7 +6,8 @@ import Testing
 
 /// Our store and client, and our receipts, with independent implementations, both ways.
 @Suite(
-  "Interoperation", .enabled(if: PythonPeers.areHere, PythonPeers.reason),
+  "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
+  .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
   .timeLimit(.minutes(5)))
 struct InteroperationTests {
   @Test("tuf-client reads repositories of the reference implementation, good and hostile")
