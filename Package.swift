@@ -137,6 +137,9 @@ let package = Package(
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
+      "SimulationTests",
+      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
+    tests(
       "ContentTransferTests",
       ["ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
