@@ -26,7 +26,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   private(set) var tables: JournalTables
   private weak var world: (any JournalDirector)?
 
-  init(_ tables: JournalTables, _ world: any JournalDirector) {
+  init(_ tables: JournalTables, _ world: (any JournalDirector)?) {
     self.tables = tables
     self.world = world
   }
