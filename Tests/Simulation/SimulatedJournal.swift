@@ -24,8 +24,6 @@ struct JournalTables {
 // Sendable, because only the thread that has the baton touches it.
 final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable {
   private(set) var tables: JournalTables
-  /// Whether something is written of which nobody has heard yet.
-  private(set) var isWriting = false
   private weak var world: (any JournalDirector)?
 
   init(_ tables: JournalTables, _ world: (any JournalDirector)?) {
@@ -36,8 +34,6 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   private func write(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
     try world?.willWrite(name)
     try change(&tables)
-    isWriting = true
-    defer { isWriting = false }
     // A crash here finds it written, though nobody has heard so.
     try world?.didWrite(name)
   }

@@ -21,6 +21,8 @@ package final class World: @unchecked Sendable {
   /// Steps until the process ends; nil for never.
   var stepsToLive: Int?
   var watch = FetchWatch()
+  /// Whether an event is being decided or carried out.
+  var isEngineBusy: () -> Bool = { false }
   /// Whether the journal of this process has failed, so that the queue knows what it does not have.
   private var hasJournalFailed = false
   /// Versions that somebody has damaged by hand.
@@ -211,9 +213,9 @@ extension World: DiskDirector {
     return path.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
   }
 
-  /// What was paused, cancelled or finished is not worked on, once that is journaled.
+  /// What was paused, cancelled or finished is not worked on, once that is carried out.
   func checkWanted() {
-    guard !hasJournalFailed, !journal.isWriting, let id = scheduler.currentTag,
+    guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,
       let transaction = DownloadRecord.transaction(ofDownload: id)
     else { return }
     let record = journal.tables.transactions[transaction]
