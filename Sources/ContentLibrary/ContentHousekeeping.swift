@@ -1,6 +1,6 @@
 package import ContentModel
 import FileIO
-import Synchronization
+import Locks
 
 /// Removing, pinning and collecting; never what a lease holds.
 extension ContentLibrary {

@@ -1,7 +1,7 @@
 import ContentModel
 import Digests
 import FileIO
-import Synchronization
+import Locks
 
 /// What the threads of an assembly share: files that are being written, and those that are whole.
 final class AssemblyBoard: Sendable {

@@ -1,6 +1,6 @@
 package import ContentModel
 package import FileIO
-import Synchronization
+import Locks
 
 /// Makes the files of a package in a folder, from what is at hand and from members as they arrive.
 ///

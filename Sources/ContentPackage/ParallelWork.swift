@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// Calls a body for each of `items` on several threads, each with a context of its own.
 ///

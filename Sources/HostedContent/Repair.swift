@@ -4,6 +4,7 @@ import ContentPackage
 import Dispatch
 import FileIO
 import FoundationEssentials
+import Locks
 
 /// What was wrong with an installed version, and what mending it took.
 public struct RepairReport: Hashable, Codable, Sendable {

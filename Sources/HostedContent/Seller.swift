@@ -1,5 +1,5 @@
 import ContentModel
-import Synchronization
+import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
 final class Seller: Sendable {
