@@ -128,6 +128,16 @@ let package = Package(
       name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO"],
       path: "Tests/TestSupport", swiftSettings: settings),
     .target(
+      name: "Simulation",
+      dependencies: [
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentLibrary",
+        "HostedContent", "TestSupport",
+      ],
+      path: "Tests/Simulation", swiftSettings: settings),
+    .executableTarget(
+      name: "simulate", dependencies: ["Simulation"], path: "Tests/SimulationTool",
+      swiftSettings: settings),
+    .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
