@@ -26,7 +26,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   private(set) var tables: JournalTables
   private weak var world: (any JournalDirector)?
 
-  init(_ tables: JournalTables, _ world: any JournalDirector) {
+  init(_ tables: JournalTables, _ world: (any JournalDirector)?) {
     self.tables = tables
     self.world = world
   }
@@ -87,6 +87,13 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
     try write("announce") { tables in
       tables.contents[ContentKey(content)] = JournalTables.Content(content: content, files: files)
+    }
+  }
+
+  func replace(_ content: InstalledContent, files: [InstalledFile]) throws {
+    try write("replace") { tables in
+      tables.contents[ContentKey(content)] = JournalTables.Content(
+        content: content, files: files, isConfirmed: true)
     }
   }
 
