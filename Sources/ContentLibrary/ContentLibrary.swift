@@ -1,6 +1,5 @@
 package import ContentModel
 package import FileIO
-import Synchronization
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -10,10 +9,11 @@ import Synchronization
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
   package let journal: any InstallJournal
-  /// Held while `current` is decided and changed, and while a version goes.
+  /// Whose turn it is to decide and change `current`, or to take a version away.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let currentTurn = Mutex(())
+  let turns = ContentTurns()
+  private let durability = LibrarySync()
 
   /// The name of the link to the version in use.
   static let currentName = "current"
@@ -52,17 +52,19 @@ package final class ContentLibrary: Sendable {
 
   /// Moves the folder `name` of `staging` into its place as `content` and switches `current`.
   ///
-  /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
-  /// staging as it was. `current` only moves forward: an older version is installed beside it.
-  /// Unless `switching`, it is installed beside the current version, if there is one.
+  /// Durable when it returns; installs that run at the same time share their syncs. After a crash at
+  /// any instant `recover` finishes it or leaves the staging as it was. `current` only moves forward:
+  /// an older version is installed beside it. `signers` is who vouches for the files' digests, nil
+  /// when the files were compared with them. Unless `switching`, it is installed beside the current
+  /// version, if there is one.
   package func install(
     _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
-    switching: Bool = true
+    signers: Digest? = nil, switching: Bool = true
   ) throws {
-    try staging.syncFileSystem()
-    try journal.announce(content, files: files)
+    // Made before the sync, which makes the home's name durable together with what moves into it.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
-    try folder.products.sync()
+    try durability.everything(around: staging)
+    try journal.announce(content, files: files, signers: signers)
     let version = content.version.rawValue
     if try home.status(of: version) == nil {
       try staging.renameWithoutReplacing(name, to: home, version)
@@ -70,8 +72,8 @@ package final class ContentLibrary: Sendable {
       // A folder that the journal does not know, or one that is repaired: swapped, never absent.
       try staging.exchange(name, with: home, version)
     }
-    try home.sync()
-    try currentTurn.withLock { _ in
+    try durability.names(in: home)
+    try turns.withTurn(of: content.contentIdentifier) {
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version)
       }
@@ -81,7 +83,7 @@ package final class ContentLibrary: Sendable {
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try currentTurn.withLock { _ in
+    try turns.withTurn(of: content) {
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
@@ -95,12 +97,12 @@ package final class ContentLibrary: Sendable {
   func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
     guard let version else {
       try home.removeFile(Self.currentName)
-      return try home.sync()
+      return try durability.names(in: home)
     }
     try home.removeFile(Self.newCurrentName)
     try home.createLink(Self.newCurrentName, to: version.rawValue)
     try home.rename(Self.newCurrentName, to: home, Self.currentName)
-    try home.sync()
+    try durability.names(in: home)
   }
 
   // MARK: Looking

@@ -1,3 +1,4 @@
+import CLinux
 import ContentModel
 import Glibc
 
@@ -108,6 +109,11 @@ package struct File: ~Copyable, Sendable {
   package func setPermissions(_ mode: UInt32) throws {
     try fileSystem.retrying(.write, path) { fchmod(descriptor, mode) }
   }
+
+  /// Lets the disk begin with what was written, so that a later sync has less to wait for.
+  ///
+  /// Promises nothing, and does not wait unless the disk is behind.
+  package func beginWritingBack() { _ = hc_begin_writing_back(descriptor) }
 
   /// Makes the bytes durable.
   package func sync() throws {

@@ -31,7 +31,10 @@ struct Pipeline: Sendable {
     let source = try store.pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
-    let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+    // Whoever has no name cannot be asked later whether his digests are to be trusted.
+    let fetch = PackageFetch(
+      offer: offer, index: index, source: source, board: board,
+      comparesDigests: offer.signers == nil)
     let files =
       if index.payload == nil {
         try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
@@ -46,7 +49,7 @@ struct Pipeline: Sendable {
     try library.install(
       PackageFetch.contentName, of: staging,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
-      switching: switching)
+      signers: index.payload == nil ? nil : offer.signers, switching: switching)
     try library.discardStaging(for: download.id)
   }
 }

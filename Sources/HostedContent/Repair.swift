@@ -62,7 +62,9 @@ extension PaymentQueue {
     let id = Self.newIdentifier()
     let staging = try library.staging(for: id)
     do {
-      let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+      // An index that contradicts the files it makes would never be mended by fetching again.
+      let fetch = PackageFetch(
+        offer: offer, index: index, source: source, board: board, comparesDigests: true)
       let requireSpace = { try self.library.requireSpace($0, for: $1) }
       let files =
         if index.payload == nil {
