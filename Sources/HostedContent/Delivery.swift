@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// Keeps the handles of a queue, and tells its observers, on the delivery queue only.
 ///

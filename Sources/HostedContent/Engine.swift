@@ -1,7 +1,7 @@
 import ContentLibrary
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// The shell around the state machine: journals what it decides, then carries it out.
 ///
