@@ -123,6 +123,23 @@ let package = Package(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
       swiftSettings: settings),
     .target(
+      name: "CrashPoints",
+      dependencies: [
+        "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentLibrary",
+        "ContentStore", "HostedContent", "TestSupport",
+      ],
+      path: "Tests/CrashPoints", swiftSettings: settings),
+    .executableTarget(
+      name: "crash-driver", dependencies: ["CrashPoints", "FileIO"], path: "Tests/CrashDriver",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "soak",
+      dependencies: [
+        "ContentModel", "ContentLibrary", "ContentStore", "HostedContent", "CrashPoints",
+        "TestSupport",
+      ],
+      path: "Tests/Soak", swiftSettings: settings),
+    .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
@@ -145,6 +162,12 @@ let package = Package(
         "TestSupport",
       ]),
     tests(
+      "ProofTests",
+      [
+        "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent", "CrashPoints",
+        "crash-driver", "TestSupport",
+      ]),
+    tests(
       "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
@@ -163,7 +186,7 @@ let package = Package(
       [
         "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
         "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "fault-matrix",
-        "TestSupport",
+        "soak", "TestSupport",
       ]),
   ]
 )

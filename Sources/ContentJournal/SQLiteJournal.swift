@@ -14,19 +14,28 @@ package final class SQLiteJournal: Sendable {
   private let connection: Mutex<SQLiteConnection>
   /// Offers that have a row, by what they say; only what is committed.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
-  private let fileSystem: FileSystem
+  private let folder: Directory
   private let path: String
+
+  private var fileSystem: FileSystem { folder.fileSystem }
 
   /// Opens the journal in `folder`: creates or migrates it, or only reads it.
   package init(in folder: Directory, readOnly: Bool = false) throws {
-    path = folder.path(of: Self.fileName)
-    fileSystem = folder.fileSystem
-    try fileSystem.check(.journal, path)
-    connection = Mutex(
-      try readOnly ? Self.openToRead(path, in: folder) : Self.openToWrite(path))
+    let path = folder.path(of: Self.fileName)
+    try folder.fileSystem.check(readOnly ? .read : .journal, path)
+    connection = try Self.explainingSpace(in: folder) {
+      Mutex(try readOnly ? Self.openToRead(path, in: folder) : Self.openToWrite(path, in: folder))
+    }
+    self.folder = folder
+    self.path = path
+    if !readOnly { fileSystem.didCommit?(path) }
   }
 
-  private static func openToWrite(_ path: String) throws -> SQLiteConnection {
+  private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
+    // Looked at without a right to write, so that a newer one stays as it is to the last byte.
+    if try folder.status(of: fileName) != nil {
+      try JournalSchema.refuseNewer(SQLiteConnection(path: path, .read), path: path)
+    }
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
@@ -57,11 +66,28 @@ package final class SQLiteJournal: Sendable {
 
   func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try fileSystem.check(.journal, path)
-    try connection.withLock { try $0.transaction(body) }
+    try Self.explainingSpace(in: folder) { try connection.withLock { try $0.transaction(body) } }
+    fileSystem.didCommit?(path)
+  }
+
+  /// Calls `body`; an error for want of room says how much is there.
+  private static func explainingSpace<Value: ~Copyable>(
+    in folder: Directory, _ body: () throws -> Value
+  ) throws -> Value {
+    do {
+      return try body()
+    } catch let error as ContentError where error.code == .diskFull {
+      guard let free = try? folder.availableBytes() else { throw error }
+      // A page and its head in the log is the least; how many there are only SQLite knows.
+      throw ContentError(
+        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
+        remedy: error.remedy, subject: error.subject, cause: error.cause)
+    }
   }
 
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
-    try connection.withLock { try body($0) }
+    try fileSystem.check(.read, path)
+    return try connection.withLock { try body($0) }
   }
 }
 
@@ -69,21 +95,29 @@ extension SQLiteJournal: InstallJournal {
   package func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
     try write { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
-      var id: Int64 = 0
-      try connection.query(
-        "INSERT INTO content "
-          + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
-          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) RETURNING id",
-        [
-          .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
-          .text(content.productIdentifier.rawValue), .integer(content.size),
-          .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-        ]
-      ) { id = $0.integer(0) }
-      try connection.runEach(
-        "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        files.lazy.map { Self.values(of: $0, content: id) })
+      try Self.insert(content, files, isConfirmed: false, connection)
     }
+  }
+
+  private static func insert(
+    _ content: InstalledContent, _ files: [InstalledFile], isConfirmed: Bool,
+    _ connection: borrowing SQLiteConnection
+  ) throws {
+    var id: Int64 = 0
+    try connection.query(
+      "INSERT INTO content "
+        + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
+        + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+      [
+        .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+        .text(content.productIdentifier.rawValue), .integer(content.size),
+        .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+        .integer(isConfirmed ? 1 : 0),
+      ]
+    ) { id = $0.integer(0) }
+    try connection.runEach(
+      "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+      files.lazy.map { Self.values(of: $0, content: id) })
   }
 
   private static func values(of file: InstalledFile, content id: Int64) -> [SQLiteConnection.Value]
@@ -96,6 +130,13 @@ extension SQLiteJournal: InstallJournal {
       file.identity.map { .integer($0.modified) } ?? .null,
       file.identity.map { .integer($0.changed) } ?? .null,
     ]
+  }
+
+  package func replaceFiles(of content: InstalledContent, with files: [InstalledFile]) throws {
+    try write { connection in
+      try Self.delete(content.contentIdentifier, content.version, connection)
+      try Self.insert(content, files, isConfirmed: true, connection)
+    }
   }
 
   package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {

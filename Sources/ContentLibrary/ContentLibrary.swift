@@ -42,10 +42,27 @@ package final class ContentLibrary: Sendable {
     // The journal and the folders themselves need some room too.
     let needed = bytes + (4 << 20)
     guard available < needed else { return }
-    throw ContentError(
-      .diskFull,
-      "\(product) needs \(needed) bytes in \(folder.root.path), where \(available) are free",
-      remedy: "Free \(needed - available) bytes there and start again", subject: product.rawValue)
+    throw spaceError(product, "needs \(needed) bytes", lacking: needed - available, available)
+  }
+
+  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
+  package func spaceError(
+    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
+  ) -> ContentError {
+    guard let available = try? folder.root.availableBytes() else { return cause }
+    return spaceError(
+      product, "needs \(bytes) bytes more", lacking: max(bytes - available, 4 << 20), available,
+      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
+  }
+
+  private func spaceError(
+    _ product: ProductIdentifier, _ need: String, lacking: Int64, _ available: Int64,
+    cause: String? = nil
+  ) -> ContentError {
+    ContentError(
+      .diskFull, "\(product) \(need) in \(folder.root.path), where \(available) are free",
+      remedy: "Free \(lacking) bytes there and start again", subject: product.rawValue,
+      cause: cause)
   }
 
   // MARK: Installing
@@ -54,13 +71,22 @@ package final class ContentLibrary: Sendable {
   ///
   /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
   /// staging as it was. `current` only moves forward: an older version is installed beside it.
-  /// Unless `switching`, it is installed beside the current version, if there is one.
+  /// Unless `switching`, it is installed beside the current version, if there is one. A version that
+  /// is installed already stays so at any instant: its folder is swapped for the new one.
   package func install(
     _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
     switching: Bool = true
   ) throws {
-    try staging.syncFileSystem()
-    try journal.announce(content, files: files)
+    do {
+      try staging.syncFileSystem()
+    } catch {
+      // What a sync has failed to write counts as written for the next one: only made anew it is sure.
+      try? staging.removeTree(name)
+      throw error
+    }
+    // An announcement would take its record away, until the folder is in place.
+    let isRepair = try isInstalled(content.contentIdentifier, content.version)
+    if !isRepair { try journal.announce(content, files: files) }
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
     try folder.products.sync()
     let version = content.version.rawValue
@@ -76,7 +102,12 @@ package final class ContentLibrary: Sendable {
         try switchCurrent(of: home, to: content.version)
       }
     }
-    try journal.confirm(content.contentIdentifier, content.version)
+    if isRepair {
+      // Before this, the journal has the old folder's identities: its files are hashed for reuse.
+      try journal.replaceFiles(of: content, with: files)
+    } else {
+      try journal.confirm(content.contentIdentifier, content.version)
+    }
   }
 
   /// Makes an installed version current if it is newer than the one that is.

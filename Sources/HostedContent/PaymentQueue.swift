@@ -40,7 +40,7 @@ public final class PaymentQueue: Sendable {
 
     store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
-      trustsOnFirstUse: configuration.trustsOnFirstUse)
+      trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     let builtIn =
       try configuration.service
       ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)

@@ -1,4 +1,5 @@
 import ContentModel
+import Dispatch
 import Synchronization
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
@@ -6,6 +7,8 @@ final class Seller: Sendable {
   private let service: any StoreService
   private let orders: AsyncStream<Order>.Continuation
   private let state = Mutex(State())
+  /// The order that is being carried out.
+  private let work = DispatchGroup()
 
   private struct State {
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
@@ -50,7 +53,13 @@ final class Seller: Sendable {
     state.withLock { $0.tasks.append(task) }
   }
 
-  /// Takes no more; a purchase that is under way is asked again at the next launch.
+  /// How long a service may take to notice that nobody waits for its answer any more.
+  private static let patience = DispatchTimeInterval.seconds(2)
+
+  /// Takes no more and cancels what is under way, which is asked again at the next launch.
+  ///
+  /// Waits until the service has let go of it, so that the next queue is not its second customer at
+  /// once; not for ever, since a service may ignore that it was cancelled.
   func close() {
     orders.finish()
     let tasks = state.withLock { state in
@@ -59,9 +68,12 @@ final class Seller: Sendable {
       return state.tasks
     }
     tasks.forEach { $0.cancel() }
+    _ = work.wait(timeout: .now() + Self.patience)
   }
 
   private func carryOut(_ order: Order) async {
+    work.enter()
+    defer { work.leave() }
     // A closed stream still hands out what was in it; nobody waits for the answers any more.
     guard onAnswer != nil else { return }
     switch order {
