@@ -36,6 +36,9 @@ struct CrashPointTests {
     #expect(end.wasKilled || end.status == 0, "\(operation) step \(n): \(end.output)")
     expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
     expect(try Inspection.afterRestart(of: operation, in: world), operation, n)
+    // The next start may be killed as well, while it mends what the first one has left.
+    _ = try drive(operation, world, 1 + n % 50)
+    expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
     let again = try drive(operation, world, 0)
     #expect(again.status == 0, "\(operation) after step \(n): \(again.output)")
     expect(try Inspection.afterSuccess(of: operation, in: world), operation, n)

@@ -5,9 +5,9 @@ import Foundation
 /// Works as root and, where the system lets users have namespaces of their own, without.
 package enum SmallDisk {
   /// Runs a program that finds a disk of `bytes` at `folder`; blocks.
-  package static func run(_ program: String, _ words: [String], bytes: Int, at folder: String) throws
-    -> Program.End
-  {
+  package static func run(
+    _ program: String, _ words: [String], bytes: Int, at folder: String
+  ) throws -> Program.End {
     try Program.run(
       "/usr/bin/env",
       [
