@@ -4,7 +4,7 @@ import Digests
 import Dispatch
 import FileIO
 import Foundation
-import Synchronization
+import Locks
 
 /// Fetches files from a web server into a folder, every piece verified.
 ///

@@ -1,7 +1,7 @@
 package import ContentModel
 package import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// The durable record of a library's queue and contents, in one SQLite database.
 ///

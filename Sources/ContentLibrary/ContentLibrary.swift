@@ -1,6 +1,5 @@
 package import ContentModel
 package import FileIO
-import Synchronization
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -13,15 +12,18 @@ package final class ContentLibrary: Sendable {
   /// Held while `current` is decided and changed, and while a version goes.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let currentTurn = Mutex(())
+  let currentTurn: any Turn
 
   /// The name of the link to the version in use.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
-  package init(_ folder: LibraryFolder, journal: any InstallJournal) {
+  package init(
+    _ folder: LibraryFolder, journal: any InstallJournal, turn: any Turn = LockedTurn()
+  ) {
     self.folder = folder
     self.journal = journal
+    currentTurn = turn
   }
 
   // MARK: Staging
@@ -97,7 +99,7 @@ package final class ContentLibrary: Sendable {
       try staging.exchange(name, with: home, version)
     }
     try home.sync()
-    try currentTurn.withLock { _ in
+    try currentTurn.take {
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version)
       }
@@ -112,7 +114,7 @@ package final class ContentLibrary: Sendable {
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try currentTurn.withLock { _ in
+    try currentTurn.take {
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }

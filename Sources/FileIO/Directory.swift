@@ -1,7 +1,6 @@
-import CLinux
 import ContentModel
 import Glibc
-import Synchronization
+import Locks
 
 /// An open folder; everything in it is reached by one name, relative to its descriptor.
 ///
@@ -14,6 +13,8 @@ package final class Directory: Sendable {
   let descriptor: Int32
   private let isLocked = Atomic(false)
 
+  private var calls: any SystemCalls { fileSystem.calls }
+
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
     self.descriptor = descriptor
     self.path = path
@@ -22,8 +23,8 @@ package final class Directory: Sendable {
 
   deinit {
     // A child that is being started has the folder open, too, until it runs its own program.
-    if isLocked.load(ordering: .relaxed) { flock(descriptor, LOCK_UN) }
-    close(descriptor)
+    if isLocked.load(ordering: .relaxed) { _ = calls.lock(descriptor, LOCK_UN) }
+    calls.close(descriptor)
   }
 
   /// The path of `name` in here, for messages and URLs.
@@ -37,7 +38,7 @@ package final class Directory: Sendable {
   package func directory(_ name: String) throws -> Directory {
     try checkName(name)
     let opened = try fileSystem.perform(.open, path(of: name)) {
-      openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      calls.openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     }
     return Directory(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
   }
@@ -49,7 +50,7 @@ package final class Directory: Sendable {
   {
     try checkName(name)
     try fileSystem.perform(.createDirectory, path(of: name), unless: exclusive ? [] : [EEXIST]) {
-      mkdirat(descriptor, name, mode)
+      calls.mkdirat(descriptor, name, mode)
     }
     return try directory(name)
   }
@@ -61,30 +62,15 @@ package final class Directory: Sendable {
 
   /// The names in here with their kinds, without `.` and `..`, in no order.
   package func entries() throws -> [(name: String, kind: FileKind)] {
-    let duplicate = try fileSystem.perform(.list, path) {
-      openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    var listed: [(name: String, type: UInt8)] = []
+    try fileSystem.perform(.list, path) {
+      listed = []
+      return calls.readdir(descriptor) { listed.append(($0, $1)) }
     }
-    guard let stream = fdopendir(duplicate) else {
-      let number = errno
-      close(duplicate)
-      throw ContentError(errno: number, .list, path)
+    return try listed.filter { $0.name != "." && $0.name != ".." }.map { name, type in
+      // Some file systems do not say what an entry is.
+      (name, try FileKind(entryType: type) ?? status(of: name)?.kind ?? .other)
     }
-    defer { closedir(stream) }
-    var found: [(name: String, kind: FileKind)] = []
-    errno = 0
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name != ".", name != ".." {
-        // Some file systems do not say what an entry is.
-        let kind = try FileKind(entryType: entry.pointee.d_type) ?? status(of: name)?.kind ?? .other
-        found.append((name, kind))
-      }
-      errno = 0
-    }
-    if errno != 0 { throw ContentError(errno: errno, .list, path) }
-    return found
   }
 
   // MARK: Files
@@ -108,7 +94,7 @@ package final class Directory: Sendable {
     try checkName(name)
     // O_NONBLOCK: opening a FIFO that somebody put there must not hang; regular files ignore it.
     let opened = try fileSystem.perform(operation, path(of: name)) {
-      openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
+      calls.openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
     }
     return File(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
   }
@@ -123,7 +109,7 @@ package final class Directory: Sendable {
     try checkName(name)
     var status = stat()
     let isThere = try fileSystem.perform(.status, path(of: name), unless: [ENOENT]) {
-      fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
+      calls.fstatat(descriptor, name, &status)
     }
     return isThere ? FileStatus(status) : nil
   }
@@ -133,7 +119,7 @@ package final class Directory: Sendable {
   /// Creates a symbolic link `name` whose text is `target`.
   package func createLink(_ name: String, to target: String) throws {
     try checkName(name)
-    try fileSystem.perform(.link, path(of: name)) { symlinkat(target, descriptor, name) }
+    try fileSystem.perform(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }
   }
 
   /// The text of the symbolic link `name`; nil when there is none.
@@ -142,9 +128,7 @@ package final class Directory: Sendable {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let answer = try fileSystem.attempt(.read, path(of: name)) {
       buffer.withUnsafeMutableBytes { buffer in
-        buffer.withMemoryRebound(to: CChar.self) { text in
-          text.baseAddress.map { readlinkat(descriptor, name, $0, text.count) } ?? 0
-        }
+        buffer.withMemoryRebound(to: CChar.self) { calls.readlinkat(descriptor, name, $0) }
       }
     }
     switch answer {
@@ -158,7 +142,7 @@ package final class Directory: Sendable {
   package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
     try checkName(newName)
     try fileSystem.perform(.link, folder.path(of: newName)) {
-      linkat(descriptor, name, folder.descriptor, newName, 0)
+      calls.linkat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -168,7 +152,7 @@ package final class Directory: Sendable {
   package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
     try checkName(name)
     try fileSystem.perform(.rename, folder.path(of: newName)) {
-      renameat(descriptor, name, folder.descriptor, newName)
+      calls.renameat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -178,15 +162,16 @@ package final class Directory: Sendable {
   {
     try checkName(name)
     try fileSystem.perform(.rename, folder.path(of: newName)) {
-      let result = hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+      let result = calls.renameWithoutReplacing(
+        descriptor, name, folder.descriptor, newName)
       guard result != 0, errno == EINVAL else { return result }
       // A file system without the flag, such as NFS: looked at first, which does where one process
       // works, as the library's lock ensures.
-      guard faccessat(folder.descriptor, newName, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+      guard calls.faccessat(folder.descriptor, newName) != 0 else {
         errno = EEXIST
         return -1
       }
-      return renameat(descriptor, name, folder.descriptor, newName)
+      return calls.renameat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -194,7 +179,7 @@ package final class Directory: Sendable {
   package func exchange(_ name: String, with folder: Directory, _ newName: String) throws {
     try checkName(name)
     try fileSystem.perform(.rename, folder.path(of: newName)) {
-      hc_rename_exchanging(descriptor, name, folder.descriptor, newName)
+      calls.renameExchanging(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -202,7 +187,7 @@ package final class Directory: Sendable {
   package func removeFile(_ name: String) throws {
     try checkName(name)
     try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
-      unlinkat(descriptor, name, 0)
+      calls.unlinkat(descriptor, name, 0)
     }
   }
 
@@ -213,7 +198,7 @@ package final class Directory: Sendable {
     let folder = try directory(name)
     for entry in try folder.entries() { try folder.removeTree(entry.name) }
     try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
-      unlinkat(descriptor, name, AT_REMOVEDIR)
+      calls.unlinkat(descriptor, name, AT_REMOVEDIR)
     }
   }
 
@@ -221,12 +206,12 @@ package final class Directory: Sendable {
 
   /// Makes the names in here durable.
   package func sync() throws {
-    try fileSystem.perform(.sync, path) { fsync(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.fsync(descriptor) }
   }
 
   /// Makes everything on this folder's file system durable, bytes and names.
   package func syncFileSystem() throws {
-    try fileSystem.perform(.sync, path) { hc_sync_file_system(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.syncfs(descriptor) }
   }
 
   /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
@@ -247,7 +232,7 @@ package final class Directory: Sendable {
   /// Any number may share it, or one holds it alone. False when others' locks are in the way.
   package func tryLock(alone: Bool) throws -> Bool {
     let isTaken = try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
-      flock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB)
+      calls.lock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB)
     }
     if isTaken { isLocked.store(true, ordering: .relaxed) }
     return isTaken
@@ -255,16 +240,16 @@ package final class Directory: Sendable {
 
   /// Notes that the folder is used now, as its time of access; without a right to it nothing happens.
   package func touch() {
-    var times = [timespec(), timespec()]
-    times[0].tv_nsec = hc_utime_now()
-    times[1].tv_nsec = hc_utime_omit()
-    _ = try? fileSystem.attempt(.write, path) { futimens(descriptor, times) }
+    _ = try? fileSystem.attempt(.write, path) {
+      calls.touch(descriptor)
+      return 0
+    }
   }
 
   /// What this folder is now, also if its name is another one meanwhile.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.perform(.status, path) { fstat(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
@@ -272,7 +257,7 @@ package final class Directory: Sendable {
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
     let answer = try? fileSystem.attempt(.write, path) {
-      hc_set_attribute(descriptor, name, text, text.utf8.count)
+      calls.fsetxattr(descriptor, name, text)
     }
     if case .success = answer { return true } else { return false }
   }
@@ -280,7 +265,7 @@ package final class Directory: Sendable {
   /// Bytes that this user may still write on this folder's file system.
   package func availableBytes() throws -> Int64 {
     var status = statvfs()
-    try fileSystem.perform(.status, path) { fstatvfs(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
     return Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize)
   }
 

@@ -10,24 +10,26 @@ package struct File: ~Copyable, Sendable {
   private let descriptor: Int32
   private let fileSystem: FileSystem
 
+  private var calls: any SystemCalls { fileSystem.calls }
+
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
     self.descriptor = descriptor
     self.path = path
     self.fileSystem = fileSystem
   }
 
-  deinit { close(descriptor) }
+  deinit { calls.close(descriptor) }
 
   /// What the file is now.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.perform(.status, path) { fstat(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
   /// A second descriptor of the open file, for a C library that takes one and closes it.
   package func duplicatedDescriptor() throws -> Int32 {
-    try fileSystem.perform(.open, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+    try fileSystem.perform(.open, path) { calls.dup(descriptor) }
   }
 
   // MARK: Reading
@@ -37,8 +39,8 @@ package struct File: ~Copyable, Sendable {
     var filled = 0
     while filled < buffer.count {
       let count = try fileSystem.perform(.read, path) {
-        pread(
-          descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+        calls.pread(
+          descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
           off_t(offset) + off_t(filled))
       }
       if count == 0 { break }
@@ -74,13 +76,13 @@ package struct File: ~Copyable, Sendable {
 
   /// Appends all of `buffer` at the file's position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
-    try writeAll(buffer) { rest, _ in Glibc.write(descriptor, rest.baseAddress, rest.count) }
+    try writeAll(buffer) { rest, _ in calls.write(descriptor, rest) }
   }
 
   /// Writes all of `buffer` at `offset`; the file's position stays.
   package func write(_ buffer: UnsafeRawBufferPointer, at offset: Int64) throws {
     try writeAll(buffer) { rest, written in
-      pwrite(descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(written))
+      calls.pwrite(descriptor, rest, off_t(offset) + off_t(written))
     }
   }
 
@@ -102,7 +104,7 @@ package struct File: ~Copyable, Sendable {
   private func full(needing count: Int) -> ContentError {
     var status = statvfs()
     let free =
-      fstatvfs(descriptor, &status) == 0
+      calls.fstatvfs(descriptor, &status) == 0
       ? Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize) : 0
     return ContentError(
       .diskFull, "Cannot write \(path): it needs \(count) bytes more, where \(free) are free",
@@ -112,17 +114,17 @@ package struct File: ~Copyable, Sendable {
 
   /// Cuts or extends the file to `length` bytes.
   package func truncate(to length: Int64) throws {
-    try fileSystem.perform(.write, path) { ftruncate(descriptor, off_t(length)) }
+    try fileSystem.perform(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
   /// Sets the permission bits.
   package func setPermissions(_ mode: UInt32) throws {
-    try fileSystem.perform(.write, path) { fchmod(descriptor, mode) }
+    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
   /// Makes the bytes durable.
   package func sync() throws {
-    try fileSystem.perform(.sync, path) { fdatasync(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) }
   }
 
   // MARK: Locking
@@ -130,17 +132,17 @@ package struct File: ~Copyable, Sendable {
   /// Takes an exclusive lock, until `unlock` or the file's end; false when another holds one.
   package func tryLock() throws -> Bool {
     try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
-      flock(descriptor, LOCK_EX | LOCK_NB)
+      calls.lock(descriptor, LOCK_EX | LOCK_NB)
     }
   }
 
   /// Waits for an exclusive lock, held until `unlock` or the file's end.
   package func lock() throws {
-    try fileSystem.perform(.lock, path) { flock(descriptor, LOCK_EX) }
+    try fileSystem.perform(.lock, path) { calls.lock(descriptor, LOCK_EX) }
   }
 
   /// Lets go of the lock, also where another process was just being started.
   ///
   /// A child has the file until it runs its own program, and with it the lock if this is only closed.
-  package func unlock() { flock(descriptor, LOCK_UN) }
+  package func unlock() { _ = calls.lock(descriptor, LOCK_UN) }
 }

@@ -1,7 +1,8 @@
 package import ContentModel
 import Glibc
 
-/// The file system as everything here reaches it, and the seam where a test makes a step fail.
+/// The file system as everything here reaches it, and the seams where a test makes a step fail or
+/// puts a simulated disk in the kernel's place.
 package struct FileSystem: Sendable {
   /// The file system as it is.
   package static let real = FileSystem()
@@ -10,14 +11,20 @@ package struct FileSystem: Sendable {
   ///
   /// A `SystemFailure` is taken for the system's own answer: a step that it interrupts is made again.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
+
   /// Called with a journal's path when a commit is durable, before anybody hears of it.
   package let didCommit: (@Sendable (String) -> Void)?
 
-  /// Creates a seam; nil for none.
+  /// What carries out the steps.
+  let calls: any SystemCalls
+
+  /// Creates a seam; nil for none. `calls` are the kernel's unless a simulation has its own.
   package init(
+    calls: (any SystemCalls)? = nil,
     willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
     didCommit: (@Sendable (String) -> Void)? = nil
   ) {
+    self.calls = calls ?? Kernel.shared
     self.willPerform = willPerform
     self.didCommit = didCommit
   }
@@ -26,14 +33,16 @@ package struct FileSystem: Sendable {
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
     let descriptor = try perform(.open, path) {
-      Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     }
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
 
   /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
-    let descriptor = try perform(.open, path) { Glibc.open(path, O_RDONLY | O_CLOEXEC) }
+    let descriptor = try perform(.open, path) {
+      calls.open(path, O_RDONLY | O_CLOEXEC)
+    }
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
@@ -59,7 +68,7 @@ package struct FileSystem: Sendable {
     for component in path.split(separator: "/") {
       prefix += component
       let isNew = try perform(.createDirectory, prefix, unless: [EEXIST, EISDIR]) {
-        mkdir(prefix, 0o755)
+        calls.mkdir(prefix, 0o755)
       }
       if isNew { try syncParent(prefix.dropLast(component.count)) }
       prefix += "/"

@@ -8,8 +8,10 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  let store: StoreAccess
+  let pieceSource: @Sendable () throws -> any PieceSource
   let clock: EngineClock
+  /// As `Surroundings.assemblyWorkers`.
+  let workers: Int?
 
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
   ///
@@ -28,10 +30,11 @@ struct Pipeline: Sendable {
 
     // Transfer and package: the signed index says what each piece and each file must be. Verified
     // members become files in staging while later ones arrive; what is at hand is not fetched.
-    let source = try store.pieceSource()
+    let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
-    let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+    let fetch = PackageFetch(
+      offer: offer, index: index, source: source, board: board, workers: workers)
     let files = try fetch.run(into: staging, of: library) { try library.reusableTrees(for: offer) }
     board.enter(.installing)
 

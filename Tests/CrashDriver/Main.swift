@@ -1,7 +1,7 @@
 import CrashPoints
 import FileIO
 import Foundation
-import Synchronization
+import Locks
 
 /// Does one operation in a folder, and kills itself at one of its steps.
 ///

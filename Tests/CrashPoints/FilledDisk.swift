@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
-import Synchronization
+import Locks
 
 /// Makes the disk full in the middle of an operation, and gives the room back.
 package enum FilledDisk {

@@ -1,8 +1,8 @@
 import ContentModel
 import Foundation
 import HostedContent
+import Locks
 import StoreServer
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import Locks
 
 /// A process that is started, killed and started again; its output goes to a file.
 final class Child {

@@ -3,7 +3,7 @@ import ContentModel
 import CrashPoints
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 
 /// One service: a process with a library of its own, until it is told to stop.

@@ -1,0 +1,39 @@
+/// Runs schedules, and makes the history of one that breaks a rule as short as it can.
+package final class Simulation {
+  private let scheduler: Scheduler
+  private let store: SimulatedStore
+
+  /// How a schedule ended.
+  package struct Outcome {
+    package let violation: Violation?
+    package let choices: [[UInt32]]
+    package let totals: Totals
+    package let trace: Trace
+  }
+
+  package init() throws {
+    store = try SimulatedStore.standard.get()
+    scheduler = Scheduler(Choices(seed: 0))
+  }
+
+  /// Runs the schedule of `seed`.
+  package func run(seed: UInt64, _ detail: Trace.Detail = .nothing) -> Outcome {
+    run(Choices(seed: seed), detail)
+  }
+
+  /// Repeats a schedule by its choices.
+  package func run(_ choices: [[UInt32]], _ detail: Trace.Detail = .nothing) -> Outcome {
+    run(Choices(choices), detail)
+  }
+
+  private func run(_ choices: Choices, _ detail: Trace.Detail) -> Outcome {
+    let trace = Trace(detail)
+    let world = World(scheduler, choices, store, trace)
+    SimulatedService(world).run()
+    var totals = world.totals
+    totals.schedules = 1
+    totals.switches = scheduler.switches
+    return Outcome(
+      violation: world.violation, choices: choices.made, totals: totals, trace: trace)
+  }
+}
