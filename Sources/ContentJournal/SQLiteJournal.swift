@@ -95,29 +95,21 @@ extension SQLiteJournal: InstallJournal {
   package func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
     try write { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
-      try Self.insert(content, files, isConfirmed: false, connection)
+      var id: Int64 = 0
+      try connection.query(
+        "INSERT INTO content "
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) RETURNING id",
+        [
+          .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+          .text(content.productIdentifier.rawValue), .integer(content.size),
+          .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+        ]
+      ) { id = $0.integer(0) }
+      try connection.runEach(
+        "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        files.lazy.map { Self.values(of: $0, content: id) })
     }
-  }
-
-  private static func insert(
-    _ content: InstalledContent, _ files: [InstalledFile], isConfirmed: Bool,
-    _ connection: borrowing SQLiteConnection
-  ) throws {
-    var id: Int64 = 0
-    try connection.query(
-      "INSERT INTO content "
-        + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
-        + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
-      [
-        .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
-        .text(content.productIdentifier.rawValue), .integer(content.size),
-        .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-        .integer(isConfirmed ? 1 : 0),
-      ]
-    ) { id = $0.integer(0) }
-    try connection.runEach(
-      "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-      files.lazy.map { Self.values(of: $0, content: id) })
   }
 
   private static func values(of file: InstalledFile, content id: Int64) -> [SQLiteConnection.Value]
@@ -130,13 +122,6 @@ extension SQLiteJournal: InstallJournal {
       file.identity.map { .integer($0.modified) } ?? .null,
       file.identity.map { .integer($0.changed) } ?? .null,
     ]
-  }
-
-  package func replaceFiles(of content: InstalledContent, with files: [InstalledFile]) throws {
-    try write { connection in
-      try Self.delete(content.contentIdentifier, content.version, connection)
-      try Self.insert(content, files, isConfirmed: true, connection)
-    }
   }
 
   package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {

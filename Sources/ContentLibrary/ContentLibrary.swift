@@ -73,22 +73,13 @@ package final class ContentLibrary: Sendable {
   ///
   /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
   /// staging as it was. `current` only moves forward: an older version is installed beside it.
-  /// Unless `switching`, it is installed beside the current version, if there is one. A version that
-  /// is installed already stays so at any instant: its folder is swapped for the new one.
+  /// Unless `switching`, it is installed beside the current version, if there is one.
   package func install(
     _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
     switching: Bool = true
   ) throws {
-    do {
-      try staging.syncFileSystem()
-    } catch {
-      // What a sync has failed to write counts as written for the next one: only made anew it is sure.
-      try? staging.removeTree(name)
-      throw error
-    }
-    // An announcement would take its record away, until the folder is in place.
-    let isRepair = try isInstalled(content.contentIdentifier, content.version)
-    if !isRepair { try journal.announce(content, files: files) }
+    try staging.syncFileSystem()
+    try journal.announce(content, files: files)
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
     try folder.products.sync()
     let version = content.version.rawValue
@@ -104,12 +95,7 @@ package final class ContentLibrary: Sendable {
         try switchCurrent(of: home, to: content.version)
       }
     }
-    if isRepair {
-      // Before this, the journal has the old folder's identities: its files are hashed for reuse.
-      try journal.replaceFiles(of: content, with: files)
-    } else {
-      try journal.confirm(content.contentIdentifier, content.version)
-    }
+    try journal.confirm(content.contentIdentifier, content.version)
   }
 
   /// Makes an installed version current if it is newer than the one that is.

@@ -87,10 +87,6 @@ public protocol InstallJournal: Sendable {
   func announce(_ content: InstalledContent, files: [InstalledFile]) throws
   /// Records that `content` is complete and `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
-  /// Records that the folder of an installed version was replaced by one with these files.
-  ///
-  /// In one step, where it can: the version stays installed all the while.
-  func replaceFiles(of content: InstalledContent, with files: [InstalledFile]) throws
   /// Forgets an announced or installed version, and its pin.
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Announced installs that were never confirmed.
@@ -105,12 +101,4 @@ public protocol InstallJournal: Sendable {
   func setPin(_ pinned: Bool, on key: ContentKey) throws
   /// The files of an announced or installed version, by path.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
-}
-
-extension InstallJournal {
-  /// Announces it anew and confirms it; for journals without a step for both.
-  public func replaceFiles(of content: InstalledContent, with files: [InstalledFile]) throws {
-    try announce(content, files: files)
-    try confirm(content.contentIdentifier, content.version)
-  }
 }
