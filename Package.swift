@@ -159,6 +159,9 @@ let package = Package(
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
+      "SimulationTests",
+      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
+    tests(
       "ContentTransferTests",
       ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(

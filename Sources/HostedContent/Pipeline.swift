@@ -23,7 +23,9 @@ struct Pipeline: Sendable {
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
     let switching = download.keepsCurrent != true
-    if try library.isInstalled(offer.contentIdentifier, offer.version) {
+    if try library.isInstalled(offer.contentIdentifier, offer.version)
+      || library.finishInterrupted(offer.contentIdentifier, offer.version)
+    {
       if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
       return try library.discardStaging(for: download.id)
     }

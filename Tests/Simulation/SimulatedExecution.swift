@@ -17,7 +17,9 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
 
   var tasks: (any TaskExecutor)? { executor }
 
-  func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine { SimulatedLine(scheduler) }
+  func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
+    SimulatedLine(scheduler)
+  }
 
   func group(_ label: String) -> any WorkGroup { SimulatedGroup(scheduler) }
 

@@ -90,6 +90,13 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
     }
   }
 
+  func replace(_ content: InstalledContent, files: [InstalledFile]) throws {
+    try write("replace") { tables in
+      tables.contents[ContentKey(content)] = JournalTables.Content(
+        content: content, files: files, isConfirmed: true)
+    }
+  }
+
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try write("confirm") { $0.contents[ContentKey(content, version)]?.isConfirmed = true }
   }

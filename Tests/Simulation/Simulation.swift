@@ -2,6 +2,7 @@
 package final class Simulation {
   private let scheduler: Scheduler
   private let store: SimulatedStore
+  private let ignoredSyncs: Set<DiskCall>
 
   /// How a schedule ended.
   package struct Outcome {
@@ -11,7 +12,9 @@ package final class Simulation {
     package let trace: Trace
   }
 
-  package init() throws {
+  /// `ignoredSyncs` are calls that a disk only pretends to carry out, for tests of the rules.
+  package init(ignoringSyncs ignoredSyncs: Set<DiskCall> = []) throws {
+    self.ignoredSyncs = ignoredSyncs
     store = try SimulatedStore.standard.get()
     scheduler = Scheduler(Choices(seed: 0))
   }
@@ -29,6 +32,7 @@ package final class Simulation {
   private func run(_ choices: Choices, _ detail: Trace.Detail) -> Outcome {
     let trace = Trace(detail)
     let world = World(scheduler, choices, store, trace)
+    world.disk.ignoresSyncs = ignoredSyncs
     SimulatedService(world).run()
     var totals = world.totals
     totals.schedules = 1

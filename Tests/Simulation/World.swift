@@ -21,6 +21,9 @@ package final class World: @unchecked Sendable {
   /// Steps until the process ends; nil for never.
   var stepsToLive: Int?
   var watch = FetchWatch()
+  /// Versions that somebody has damaged by hand.
+  var damaged: Set<ContentKey> = []
+  var damages = 0
   /// Contents whose `current` was chosen by hand.
   var chosenByHand: Set<ProductIdentifier> = []
 
@@ -40,9 +43,11 @@ package final class World: @unchecked Sendable {
     plan = Plan(choices)
     scheduler.reset(choices)
     scheduler.switchRate = plan.switchRate
-    disk = SimulatedDisk(capacity: plan.capacity, time: { [unowned scheduler] in
-      1_700_000_000_000_000_000 + Int64(scheduler.now)
-    })
+    disk = SimulatedDisk(
+      capacity: plan.capacity,
+      time: { [unowned scheduler] in
+        1_700_000_000_000_000_000 + Int64(scheduler.now)
+      })
     journal = SimulatedJournal(JournalTables(), Silence())
     prepare()
     journal = SimulatedJournal(JournalTables(), self)
@@ -106,7 +111,8 @@ package final class World: @unchecked Sendable {
     totals.restarts += 1
     journal = SimulatedJournal(journal.tables, self)
     disk.closeAll()
-    guard isKilled, choices.pick(.crash, 4) != 3 else { return }
+    // Nothing can tell a new process that pages were lost: it begins after a reboot.
+    guard disk.hasLostPages || (isKilled && choices.pick(.crash, 4) != 3) else { return }
     totals.powerFailures += 1
     let old = disk
     disk = old.crashed(choices)
@@ -191,10 +197,13 @@ extension World: DiskDirector {
 
   package func losesPages() -> Bool {
     guard choices.pick(.disk, 2) == 1 else { return false }
-    // Whoever hears of it must write everything again.
-    watch.forgetEverything()
     trace.event("pages are lost")
     return true
+  }
+
+  package func didFailToSync() {
+    // Nothing in staging is used again, since any of it may be lost.
+    watch.forgetEverything()
   }
 
   /// The download whose staging folder `path` is in.

@@ -100,9 +100,13 @@ struct Main {
       "\(totals.transactions) transactions, \(totals.installs) reports of installed content, "
         + "\(totals.pieces) pieces fetched, \(totals.actions) deeds.")
     print("Faults:")
-    for (name, count) in totals.faults.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    for (name, count) in totals.faults.sorted(by: { $0.key < $1.key }) {
+      print("  \(name): \(count)")
+    }
     print("Deeds:")
-    for (name, count) in totals.deeds.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    for (name, count) in totals.deeds.sorted(by: { $0.key < $1.key }) {
+      print("  \(name): \(count)")
+    }
   }
 }
 
