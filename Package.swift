@@ -48,7 +48,7 @@ let package = Package(
 
     module("Locks"),
     module("ContentModel"),
-    module("FileIO", ["ContentModel", "CLinux"]),
+    module("FileIO", ["Locks", "ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
     module("ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl"]),
     module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),

@@ -1,6 +1,6 @@
 package import ContentModel
 package import FileIO
-import Synchronization
+import Locks
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///

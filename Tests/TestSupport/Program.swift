@@ -1,4 +1,5 @@
 import Foundation
+import Locks
 
 /// A program that was built beside the tests.
 package enum Program {
