@@ -61,12 +61,18 @@ package struct World: Sendable {
 
   // MARK: What is published
 
+  /// What no compression makes shorter; made once, since every look at a folder needs it.
+  private static let noise = {
+    var random = SplitMix(state: 1)
+    var bytes: [UInt8] = []
+    while bytes.count < 300_000 { withUnsafeBytes(of: random.next()) { bytes += $0 } }
+    return bytes
+  }()
+
   /// The files of a version: one of several members that changes a little, one that changes, some
   /// that stay.
   package static func files(_ version: String) -> [String: [UInt8]] {
-    var random = SplitMix(state: 1)
-    var film: [UInt8] = []
-    while film.count < 300_000 { withUnsafeBytes(of: random.next()) { film += $0 } }
+    var film = noise
     film.replaceSubrange(150_000..<150_000 + version.utf8.count, with: version.utf8)
     return [
       "Contents/film.bin": film,

@@ -6,7 +6,7 @@ import Testing
 ///
 /// All n with the slow tests; else a few of them. What the disk had not been told to keep is there all
 /// the same: losing that is for the simulation.
-@Suite("A process may be killed at any step", .timeLimit(.minutes(15)))
+@Suite("A process may be killed at any step", .timeLimit(.minutes(60)))
 struct CrashPointTests {
   @Test(arguments: CrashOperation.allCases)
   func `killed at any step, nothing is half or lost, and the next start completes it`(

@@ -9,7 +9,7 @@ import Testing
 /// The n-th operation on the file system or the journal fails once, for every n until none does.
 ///
 /// All n with the slow tests; else a few of them.
-@Suite("Every step of every operation may fail", .timeLimit(.minutes(15)))
+@Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
 struct FaultTests {
   private static let codes: [Int32: ContentError.Code] = [
     EIO: .fileFailed, ENOSPC: .diskFull, EMFILE: .tooManyFiles,
@@ -25,6 +25,7 @@ struct FaultTests {
       // Of a few, other ones for each number.
       let first = SlowTests.areOn ? 1 : 11 + 40 * place
       for n in Swift.stride(from: first, to: .max, by: SlowTests.areOn ? 1 : 131) {
+        try Task.checkCancellation()
         let plan = FaultPlan(failing: n, as: number)
         try await Self.disturb(
           operation, template.copy(), plan.fileSystem, code: Self.codes[number], n)

@@ -8,11 +8,18 @@ import TestSupport
 enum Goods {
   static let products = (1...6).map { "com.example.soak.p\($0)" }
 
+  /// The large file of each product, made once.
+  private static let films = Dictionary(
+    uniqueKeysWithValues: products.enumerated().map { number, product in
+      var random = SplitMix(state: UInt64(number))
+      var film: [UInt8] = []
+      while film.count < 400_000 { withUnsafeBytes(of: random.next()) { film += $0 } }
+      return (product, film)
+    })
+
   /// The files of a version: a large one that changes a little, small ones of which one changes.
   static func files(_ product: String, _ version: String) -> [String: [UInt8]] {
-    var random = SplitMix(state: UInt64(product.utf8.last ?? 0))
-    var film: [UInt8] = []
-    while film.count < 400_000 { withUnsafeBytes(of: random.next()) { film += $0 } }
+    var film = films[product] ?? []
     film.replaceSubrange(200_000..<200_000 + version.utf8.count, with: version.utf8)
     var files = ["Contents/film.bin": film, "Contents/version.txt": Array(version.utf8)]
     for number in 0..<8 {
