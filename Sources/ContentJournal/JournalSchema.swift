@@ -2,10 +2,11 @@ import ContentModel
 
 /// The journal's tables, and what brings an older journal to them.
 ///
-/// Version 1 had each transaction as one JSON text; version 2 has columns, and pins.
+/// Version 1 had each transaction as one JSON text, version 2 has columns, and pins; version 3 says who
+/// vouches for the digests of a content's files.
 enum JournalSchema {
   /// The version that is written; an older journal is brought to it when it is opened to write.
-  static let version = 2
+  static let version = 3
 
   private static let queueTables = """
     CREATE TABLE queue_transaction (
@@ -82,6 +83,9 @@ enum JournalSchema {
     ) STRICT, WITHOUT ROWID;
     """
 
+  /// Who vouches for the digests of its files; null when the files were compared with them.
+  private static let signersColumn = "ALTER TABLE content ADD COLUMN signers BLOB"
+
   /// Makes the tables, or brings an older journal's to this version, in one transaction.
   ///
   /// Throws `libraryNewer` for a journal that is newer still.
@@ -91,15 +95,14 @@ enum JournalSchema {
     guard found < version else { return }
     try connection.transaction { connection in
       if found == 0 {
-        try connection.execute(queueTables + libraryTables + pinTable)
-      } else {
-        if try QueueOfVersionOne.isIn(connection) {
-          let queue = try QueueOfVersionOne(reading: connection)
-          try connection.execute("DROP TABLE queue_transaction;" + queueTables)
-          try queue.write(to: connection)
-        }
-        try connection.execute(pinTable)
+        try connection.execute(queueTables + libraryTables)
+      } else if try QueueOfVersionOne.isIn(connection) {
+        let queue = try QueueOfVersionOne(reading: connection)
+        try connection.execute("DROP TABLE queue_transaction;" + queueTables)
+        try queue.write(to: connection)
       }
+      if found < 2 { try connection.execute(pinTable) }
+      if found < 3 { try connection.execute(signersColumn) }
       try connection.execute("PRAGMA user_version = \(version)")
     }
   }

@@ -48,7 +48,7 @@ struct QueueOfVersionOne {
 
   /// Writes it as it is kept now.
   func write(to connection: borrowing SQLiteConnection) throws {
-    var writer = QueueRowWriter(offers: [:])
+    var writer = QueueRowWriter(knownRow: { _ in nil })
     for transaction in transactions { try writer.save(transaction.record, connection) }
   }
 }

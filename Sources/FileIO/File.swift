@@ -122,6 +122,11 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
+  /// Lets the disk begin with what was written, so that a later sync has less to wait for.
+  ///
+  /// Promises nothing, and does not wait unless the disk is behind.
+  package func beginWritingBack() { calls.beginWritingBack(descriptor) }
+
   /// Makes the bytes durable.
   package func sync() throws {
     try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) }

@@ -338,6 +338,9 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
+  /// Nothing is promised by it, and what reaches the disk by itself is chosen at a power failure.
+  package func beginWritingBack(_ descriptor: Int32) {}
+
   // MARK: Attributes
 
   package func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 {

@@ -18,7 +18,7 @@ package final class SimulatedDisk: @unchecked Sendable {
   var pendingNames: [NameChange] = []
   /// Whether the names of all folders become durable in the order of the changes, as in ext4.
   package var isOrdered = false
-  /// A disk that lies: syncs do nothing. For tests of what notices that.
+  /// Syncs that a lying disk does not carry out, for tests of what notices that.
   package var ignoresSyncs: Set<DiskCall> = []
 
   private var nodes: [UInt64: DiskNode] = [:]

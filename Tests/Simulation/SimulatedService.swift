@@ -15,6 +15,8 @@ final class SimulatedService: @unchecked Sendable {
   private var restores: Set<String> = []
   private var leases: [Lease] = []
   private var identifiers = 0
+  /// Deeds that observers may still do in this life.
+  private var whimsLeft = 0
   /// Transactions that the process has found unfinished, and those that were finished before it.
   private var known: Set<String> = []
   private var finished: Set<String> = []
@@ -118,6 +120,7 @@ final class SimulatedService: @unchecked Sendable {
     for _ in 0..<(world.isHealing ? 1 : 4) where !isOver {
       do {
         let queue = try PaymentQueue(configuration())
+        whimsLeft = 40
         known = Set(world.journal.tables.transactions.keys)
         finished = Set(world.journal.tables.finished.keys)
         self.queue = queue
@@ -228,6 +231,11 @@ final class SimulatedService: @unchecked Sendable {
     on transaction: PaymentTransaction?, _ queue: PaymentQueue?, from observer: SimulatedObserver?
   ) {
     guard let queue else { return }
+    if observer != nil {
+      // Each deed leads to calls, and each call to deeds: without a bound it would never end.
+      whimsLeft -= 1
+      guard whimsLeft > 0 else { return }
+    }
     let deeds: [Deed] = observer == nil ? Deed.ofServices : Deed.ofObservers
     let deed = deeds[choices.pick(.action, deeds.count)]
     world.totals.actions += 1
@@ -276,7 +284,7 @@ final class SimulatedService: @unchecked Sendable {
     case .restore: restores.insert(queue.restoreCompletedTransactions())
     case .look: look(queue)
     case .block: world.scheduler.sleep(1)
-    case .addObserver: addObserver(to: queue)
+    case .addObserver: if observers.count < 4 { addObserver(to: queue) }
     case .removeObserver:
       if let gone = observer ?? one(of: observers), observers.count > 1 {
         queue.remove(gone)

@@ -20,17 +20,16 @@ package final class Simulation {
   }
 
   /// Runs the schedule of `seed`.
-  package func run(seed: UInt64, _ detail: Trace.Detail = .nothing) -> Outcome {
-    run(Choices(seed: seed), detail)
+  package func run(seed: UInt64, _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(seed: seed), trace)
   }
 
   /// Repeats a schedule by its choices.
-  package func run(_ choices: [[UInt32]], _ detail: Trace.Detail = .nothing) -> Outcome {
-    run(Choices(choices), detail)
+  package func run(_ choices: [[UInt32]], _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(choices), trace)
   }
 
-  private func run(_ choices: Choices, _ detail: Trace.Detail) -> Outcome {
-    let trace = Trace(detail)
+  private func run(_ choices: Choices, _ trace: Trace) -> Outcome {
     let world = World(scheduler, choices, store, trace)
     world.disk.ignoresSyncs = ignoredSyncs
     SimulatedService(world).run()

@@ -33,7 +33,7 @@ package final class World: @unchecked Sendable {
 
   static let libraryPath = "/srv/library"
   /// A schedule with more steps is taken for one without an end.
-  private static let stepLimit = 400_000
+  private static let stepLimit = 200_000
 
   init(_ scheduler: Scheduler, _ choices: Choices, _ store: SimulatedStore, _ trace: Trace) {
     self.scheduler = scheduler
@@ -48,16 +48,9 @@ package final class World: @unchecked Sendable {
       time: { [unowned scheduler] in
         1_700_000_000_000_000_000 + Int64(scheduler.now)
       })
-    journal = SimulatedJournal(JournalTables(), Silence())
+    journal = SimulatedJournal(JournalTables(), nil)
     prepare()
     journal = SimulatedJournal(JournalTables(), self)
-  }
-
-  private final class Silence: JournalDirector {
-    func willWrite(_ name: String) {}
-    func didWrite(_ name: String) {}
-    func willRead() {}
-    func violate(_ rule: String, _ details: String) {}
   }
 
   /// Files of somebody else beside the library, which nobody may touch.
