@@ -80,7 +80,7 @@ private struct QueueRowReader {
     }
     let id = row.text(1)
     guard let state = TransactionState(rawValue: Int(row.integer(5))) else {
-      throw Self.unreadable(id, "state \(row.integer(5))")
+      throw ContentError.unreadableRecord(of: id, "state \(row.integer(5))")
     }
     let payment = Payment(
       productIdentifier: try product(row.text(2)), quantity: Int(row.integer(3)),
@@ -105,7 +105,10 @@ private struct QueueRowReader {
     guard !row.isNull(11) else { return [] }
     guard let offer = offers[row.integer(11)],
       let state = DownloadState(rawValue: Int(row.integer(12)))
-    else { throw Self.unreadable(id, "offer \(row.integer(11)), state \(row.integer(12))") }
+    else {
+      throw ContentError.unreadableRecord(
+        of: id, "offer \(row.integer(11)), state \(row.integer(12))")
+    }
     var download = DownloadRecord(
       of: id, number: position + 1, sharing: offer, state: state,
       isRequested: row.integer(13) != 0,
@@ -140,11 +143,13 @@ private struct QueueRowReader {
     do {
       return try decoder.decode(type, from: Data(row.blob(column)))
     } catch {
-      throw Self.unreadable(what, "\(error)")
+      throw ContentError.unreadableRecord(of: what, "\(error)")
     }
   }
+}
 
-  private static func unreadable(_ what: String, _ cause: String) -> ContentError {
+extension ContentError {
+  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
     ContentError(
       .journalFailed, "The journal's record of \(what) cannot be read",
       remedy: "Move the journal away and get the products again", subject: what, cause: cause)
@@ -152,7 +157,7 @@ private struct QueueRowReader {
 }
 
 /// Writes records as rows.
-private struct QueueRowWriter {
+struct QueueRowWriter {
   /// The row that an offer has from before.
   private let knownRow: (ContentOffer) -> Int64?
   /// Those that got one in this commit.

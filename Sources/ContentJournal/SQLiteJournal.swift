@@ -22,8 +22,10 @@ package final class SQLiteJournal: Sendable {
   private let commits = SharedStep<Write>()
   /// Offers that have a row, by what they say; only what is committed.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
-  private let fileSystem: FileSystem
+  private let folder: Directory
   private let path: String
+
+  private var fileSystem: FileSystem { folder.fileSystem }
 
   private final class Connection: Sendable {
     let use: Mutex<SQLiteConnection>
@@ -33,22 +35,30 @@ package final class SQLiteJournal: Sendable {
 
   /// Opens the journal in `folder`: creates or migrates it, or only reads it.
   package init(in folder: Directory, readOnly: Bool = false) throws {
-    path = folder.path(of: Self.fileName)
-    fileSystem = folder.fileSystem
-    try fileSystem.check(.journal, path)
+    let path = folder.path(of: Self.fileName)
+    try folder.fileSystem.check(readOnly ? .read : .journal, path)
+    self.folder = folder
+    self.path = path
     guard !readOnly else {
       reader = Connection(try Self.openToRead(path, in: folder))
       writer = reader
       return
     }
-    writer = Connection(try Self.openToWrite(path))
-    let opened = try SQLiteConnection(path: path, .write)
-    // Whichever is closed last leaves the files there.
-    try opened.keepLogFiles()
-    reader = Connection(opened)
+    (writer, reader) = try Self.explainingSpace(in: folder) {
+      let writer = Connection(try Self.openToWrite(path, in: folder))
+      let opened = try SQLiteConnection(path: path, .write)
+      // Whichever is closed last leaves the files there.
+      try opened.keepLogFiles()
+      return (writer, Connection(opened))
+    }
+    folder.fileSystem.didCommit?(path)
   }
 
-  private static func openToWrite(_ path: String) throws -> SQLiteConnection {
+  private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
+    // Looked at without a right to write, so that a newer one stays as it is to the last byte.
+    if try folder.status(of: fileName) != nil {
+      try JournalSchema.refuseNewer(SQLiteConnection(path: path, .read), path: path)
+    }
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
@@ -80,7 +90,25 @@ package final class SQLiteJournal: Sendable {
   /// Returns once what `body` writes is durable.
   func write(_ body: @escaping Write) throws {
     try fileSystem.check(.journal, path)
-    try commits.join(body) { writes in writer.use.withLock { Self.commit(writes, to: $0) } }
+    try Self.explainingSpace(in: folder) {
+      try commits.join(body) { writes in writer.use.withLock { Self.commit(writes, to: $0) } }
+    }
+    fileSystem.didCommit?(path)
+  }
+
+  /// Calls `body`; an error for want of room says how much is there.
+  private static func explainingSpace<Value>(
+    in folder: Directory, _ body: () throws -> Value
+  ) throws -> Value {
+    do {
+      return try body()
+    } catch let error as ContentError where error.code == .diskFull {
+      guard let free = try? folder.availableBytes() else { throw error }
+      // A page and its head in the log is the least; how many there are only SQLite knows.
+      throw ContentError(
+        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
+        remedy: error.remedy, subject: error.subject, cause: error.cause)
+    }
   }
 
   private static func commit(_ writes: [Write], to connection: borrowing SQLiteConnection)
@@ -100,7 +128,8 @@ package final class SQLiteJournal: Sendable {
   }
 
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
-    try reader.use.withLock { try body($0) }
+    try fileSystem.check(.read, path)
+    return try reader.use.withLock { try body($0) }
   }
 }
 

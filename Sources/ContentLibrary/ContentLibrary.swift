@@ -66,10 +66,27 @@ package final class ContentLibrary: Sendable {
     // The journal and the folders themselves need some room too.
     let needed = bytes + (4 << 20)
     guard available < needed else { return }
-    throw ContentError(
-      .diskFull,
-      "\(product) needs \(needed) bytes in \(folder.root.path), where \(available) are free",
-      remedy: "Free \(needed - available) bytes there and start again", subject: product.rawValue)
+    throw spaceError(product, "needs \(needed) bytes", lacking: needed - available, available)
+  }
+
+  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
+  package func spaceError(
+    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
+  ) -> ContentError {
+    guard let available = try? folder.root.availableBytes() else { return cause }
+    return spaceError(
+      product, "needs \(bytes) bytes more", lacking: max(bytes - available, 4 << 20), available,
+      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
+  }
+
+  private func spaceError(
+    _ product: ProductIdentifier, _ need: String, lacking: Int64, _ available: Int64,
+    cause: String? = nil
+  ) -> ContentError {
+    ContentError(
+      .diskFull, "\(product) \(need) in \(folder.root.path), where \(available) are free",
+      remedy: "Free \(lacking) bytes there and start again", subject: product.rawValue,
+      cause: cause)
   }
 
   // MARK: Installing

@@ -23,11 +23,19 @@ final class GrantsFile: Sendable {
     var length: Int64 = 0
     var grants: [Grant] = []
     var places: [String: Int] = [:]
+    /// Whether the file is one JSON document, as the first format was; it has no lines then.
+    var isDocument = false
 
     mutating func append(_ grant: Grant) {
       places[grant.transactionIdentifier] = grants.count
       grants.append(grant)
     }
+  }
+
+  /// The file as its first format was, written anew with each grant.
+  private struct Document: Decodable {
+    let format: Int
+    let grants: [Grant]
   }
 
   /// The file `name` in `folder`; it need not exist.
@@ -53,9 +61,15 @@ final class GrantsFile: Sendable {
     guard !grants.isEmpty else { return [] }
     let lock = try folder.updatedFile("\(name).lock", mode: 0o600)
     try lock.lock()
+    defer { lock.unlock() }
     return try known.withLock { known in
-      let file = try folder.updatedFile(name, mode: 0o600)
+      var file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
+      if known.isDocument {
+        try folder.replaceFile(name, with: Self.lines(known.grants), mode: 0o600)
+        file = try folder.updatedFile(name, mode: 0o600)
+        try catchUp(&known, with: file)
+      }
       var seen: Set<String> = []
       let fresh = grants.filter {
         known.places[$0.transactionIdentifier] == nil
@@ -70,15 +84,19 @@ final class GrantsFile: Sendable {
 
   private func append(_ grants: [Grant], to file: borrowing File, _ known: inout Known) throws {
     guard !grants.isEmpty else { return }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    let lines = try grants.flatMap { try Array(encoder.encode($0)) + [Self.newline] }
+    let lines = try Self.lines(grants)
     try file.truncate(to: known.length)
     try lines.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()
     if known.length == 0 { try folder.sync() }
     known.length += Int64(lines.count)
     for grant in grants { known.append(grant) }
+  }
+
+  private static func lines(_ grants: [Grant]) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return try grants.flatMap { try Array(encoder.encode($0)) + [newline] }
   }
 
   /// Reads the lines that `known` does not have; all of them in another file than it was.
@@ -90,6 +108,11 @@ final class GrantsFile: Sendable {
     guard status.size > known.length else { return }
     var bytes = [UInt8](repeating: 0, count: Int(status.size - known.length))
     let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: known.length) }
+    if known.length == 0, let document = try? Self.document(bytes[..<count]) {
+      known = Known(inode: known.inode, isDocument: true)
+      document.grants.forEach { known.append($0) }
+      return
+    }
     guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
     var fresh = known
     for line in bytes[...end].split(separator: Self.newline) {
@@ -101,6 +124,12 @@ final class GrantsFile: Sendable {
     }
     fresh.length += Int64(end + 1)
     known = fresh
+  }
+
+  private static func document(_ bytes: ArraySlice<UInt8>) throws -> Document? {
+    // A line is an object, too, but has no format.
+    let document = try JSONDecoder().decode(Document.self, from: Data(bytes))
+    return document.format == 1 ? document : nil
   }
 
   private func unreadable(_ cause: String) -> ContentError {

@@ -20,12 +20,33 @@ struct PackageFetch {
 
   private var name: String { offer.package.path }
 
+  /// Fetches the package into `staging` in the way that its index allows, if there is room.
+  ///
+  /// `trees` are asked for where files can be reused.
+  func run(
+    into staging: Directory, of library: ContentLibrary, reusing trees: () throws -> [ReusableTree]
+  ) throws -> [InstalledFile] {
+    do {
+      guard index.payload == nil else {
+        return try byMembers(
+          into: staging, reusing: trees(), requireSpace: library.requireSpace)
+      }
+      return try byBlocks(into: staging, requireSpace: library.requireSpace)
+    } catch let error as ContentError where error.code == .diskFull {
+      // Without a beginning it was refused for want of room, and says so.
+      guard let work = board.work else { throw error }
+      let spooled = index.payload == nil ? work.toFetch - work.fetched : 0
+      throw library.spaceError(
+        for: offer.productIdentifier, lacking: spooled + work.toWrite - work.written, cause: error)
+    }
+  }
+
   /// Fetches the members that are missing, and makes files of them while later ones arrive.
   ///
   /// What staging holds from before is hashed again rather than written down: so a torn write is only
   /// a piece that is fetched once more, and nothing is synced while it runs. `requireSpace` is
   /// asked before anything is written.
-  func byMembers(
+  private func byMembers(
     into staging: Directory, reusing trees: [ReusableTree],
     requireSpace: (Int64, ProductIdentifier) throws -> Void
   ) throws -> [InstalledFile] {
@@ -59,9 +80,9 @@ struct PackageFetch {
   /// Fetches a package that cannot be taken apart, and then unpacks it.
   ///
   /// The archive stays in staging until it is unpacked, so that nothing verified is fetched again.
-  func byBlocks(into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void)
-    throws -> [InstalledFile]
-  {
+  private func byBlocks(
+    into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void
+  ) throws -> [InstalledFile] {
     board.enter(.verifying)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
@@ -89,13 +110,16 @@ extension PackageSpool: ByteSource {}
 extension PackageIndex {
   /// Reads the index of `offer`'s package, after its length and digest were checked.
   ///
-  /// Throws `storeDamaged` when it cannot be read, `digestMismatch` when it is of a package of
+  /// Throws `storeDamaged` when it cannot be read, `formUnknown` when newer software wrote it,
+  /// `digestMismatch` when it is of a package of
   /// another length, and what `source` throws.
   init(signedAs offer: ContentOffer, from source: any PieceSource, ticket: TransferTicket) throws {
     let file = offer.index
     let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       try self.init(encoded: bytes)
+    } catch let error as ContentError where error.code == .formUnknown {
+      throw error.about(file.path)
     } catch {
       throw ContentError(
         .storeDamaged, "The signed index \(file.path) cannot be read",

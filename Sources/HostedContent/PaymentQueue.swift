@@ -40,7 +40,7 @@ public final class PaymentQueue: Sendable {
 
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
-      trustsOnFirstUse: configuration.trustsOnFirstUse)
+      trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
     pieceSource = configuration.surroundings.pieceSource ?? { try store.pieceSource() }
     let builtIn =

@@ -39,14 +39,7 @@ struct Pipeline: Sendable {
     let fetch = PackageFetch(
       offer: offer, index: index, source: source, board: board, workers: workers,
       comparesDigests: offer.signers == nil)
-    let files =
-      if index.payload == nil {
-        try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
-      } else {
-        try fetch.byMembers(into: staging, reusing: library.reusableTrees(for: offer)) {
-          try library.requireSpace($0, for: $1)
-        }
-      }
+    let files = try fetch.run(into: staging, of: library) { try library.reusableTrees(for: offer) }
     board.enter(.installing)
 
     // Library: one rename makes the version appear, another makes it current.

@@ -409,6 +409,10 @@ extension SimulatedDisk: SystemCalls {
   package func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
     guard begin(.flock, opened(descriptor)?.path ?? "?") else { return -1 }
     guard let open = opened(descriptor) else { return fail(EBADF) }
+    if operation & LOCK_UN != 0 {
+      open.node.locks[descriptor] = nil
+      return 0
+    }
     let isAlone = operation & LOCK_EX != 0
     let others = open.node.locks.filter { $0.key != descriptor }
     if isAlone ? !others.isEmpty : others.values.contains(true) { return fail(EWOULDBLOCK) }
