@@ -48,7 +48,7 @@ let package = Package(
 
     module("Locks"),
     module("ContentModel"),
-    module("FileIO", ["ContentModel", "CLinux"]),
+    module("FileIO", ["Locks", "ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
     module("ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl"]),
     module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),
@@ -141,6 +141,9 @@ let package = Package(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "SimulationTests",
+      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
     tests(
       "ContentTransferTests",
       ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),

@@ -22,9 +22,9 @@ final class Handover: Sendable {
     var isAwaited = false
   }
 
-  func push(_ event: Event) {
+  func push(_ events: Event...) {
     let mustWake = state.withLock { state in
-      state.events.append(event)
+      state.events += events
       defer { state.isAwaited = false }
       return state.isAwaited
     }

@@ -77,7 +77,7 @@ final class PieceFetch {
       if choice.fault != nil, !requests.isEmpty { return }
       if mirrors.ranges(at: choice.mirror) {
         guard let pieces = plan.next(connections: limit) else { return }
-        ask(for: pieces, choice, isWhole: plan.span(of: pieces) == 0..<file.length)
+        ask(for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length))
       } else {
         // A whole file holds everything, so it comes once.
         guard !requests.values.contains(where: \.isWhole) else { return }
@@ -193,6 +193,11 @@ final class PieceFetch {
       return mirrors.giveUpRanges(at: request.mirror)
     case .plainRange where mirrors.validator(at: request.mirror) != nil:
       return mirrors.giveUpValidator(at: request.mirror)
+    case .elsewhere:
+      mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
+      mirrors.refuse(at: request.mirror, startedAt: end.startedAt)
+      guard mirrors.allRefuse else { return }
+      throw ContentError(fault, from: end.url, subject: file.path)
     case .otherMirror, .later, .wholeFile, .plainRange: break
     }
     // Damage was counted when it was seen.

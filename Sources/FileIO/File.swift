@@ -111,6 +111,11 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.retrying(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
+  /// Lets the disk begin with what was written, so that a later sync has less to wait for.
+  ///
+  /// Promises nothing, and does not wait unless the disk is behind.
+  package func beginWritingBack() { calls.beginWritingBack(descriptor) }
+
   /// Makes the bytes durable.
   package func sync() throws {
     try fileSystem.check(.sync, path)

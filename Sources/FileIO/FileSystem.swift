@@ -13,7 +13,7 @@ package struct FileSystem: Sendable {
   /// What carries out the steps.
   let calls: any SystemCalls
 
-  /// Creates a seam; nil for none. `calls` are the kernel's unless a simulation has its own.
+  /// Creates seams; nil for none, which leaves the kernel's calls.
   package init(
     calls: (any SystemCalls)? = nil,
     willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil

@@ -32,7 +32,7 @@ public final class PaymentQueue: Sendable {
     try folder.markAsCaches()
     let execution = configuration.surroundings.execution
     let journal = try configuration.surroundings.openJournal(folder.root)
-    library = ContentLibrary(folder, journal: journal, turn: execution.turn())
+    library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
     let transactions = try journal.transactions()
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }

@@ -23,7 +23,9 @@ struct Pipeline: Sendable {
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
     let switching = download.keepsCurrent != true
-    if try library.isInstalled(offer.contentIdentifier, offer.version) {
+    if try library.isInstalled(offer.contentIdentifier, offer.version)
+      || library.finishInterrupted(offer.contentIdentifier, offer.version)
+    {
       if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
       return try library.discardStaging(for: download.id)
     }
@@ -33,8 +35,10 @@ struct Pipeline: Sendable {
     let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
+    // Whoever has no name cannot be asked later whether his digests are to be trusted.
     let fetch = PackageFetch(
-      offer: offer, index: index, source: source, board: board, workers: workers)
+      offer: offer, index: index, source: source, board: board, workers: workers,
+      comparesDigests: offer.signers == nil)
     let files =
       if index.payload == nil {
         try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
@@ -47,9 +51,9 @@ struct Pipeline: Sendable {
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
-      PackageFetch.contentName, of: staging,
+      PackageFetch.contentName, ofDownload: download.id,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
-      switching: switching)
+      signers: index.payload == nil ? nil : offer.signers, switching: switching)
     try library.discardStaging(for: download.id)
   }
 }

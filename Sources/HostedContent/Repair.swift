@@ -62,9 +62,10 @@ extension PaymentQueue {
     let id = newIdentifier()
     let staging = try library.staging(for: id)
     do {
+      // An index that contradicts the files it makes would never be mended by fetching again.
       let fetch = PackageFetch(
         offer: offer, index: index, source: source, board: board,
-        workers: configuration.surroundings.assemblyWorkers)
+        workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
       let requireSpace = { try self.library.requireSpace($0, for: $1) }
       let files =
         if index.payload == nil {
@@ -81,7 +82,7 @@ extension PaymentQueue {
           throw ContentError.notInstalled(content.contentIdentifier, content.version)
         }
         try library.install(
-          PackageFetch.contentName, of: staging, as: content, files: files, switching: false)
+          PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
       }
       try library.discardStaging(for: id)
     } catch {

@@ -52,6 +52,16 @@ struct FetchPlanTests {
     #expect(drain(&small, connections: 4) == [0..<100])
   }
 
+  @Test("A file is asked for as a whole when next to nothing of it is not wanted")
+  func whole() throws {
+    let plan = try plan([(0, 100), (100, 3100), (3200, 96_800)])
+    #expect(plan.isWhole([0, 1, 2], of: 100_000))
+    #expect(plan.isWhole([1, 2], of: 100_000))
+    #expect(!plan.isWhole([2], of: 100_000))
+    #expect(!plan.isWhole([0, 1, 2], of: 110_000))
+    #expect(!(try self.plan([(0, 990_000)])).isWhole([0], of: 1_000_000))
+  }
+
   @Test(
     "A gigabyte is asked for in few requests, whatever the length of its pieces",
     arguments: [4096, 1 << 20])
@@ -121,7 +131,7 @@ struct FetchPlanTests {
     let start = Int64.random(in: 0...3000, using: &random)
     let end = Int64.random(in: 15_000...20_000, using: &random)
     var assembler = PieceAssembler(wanted)
-    assembler.begin(RangeAnswer(start: start, end: end))
+    assembler.begin(RangeAnswer(start: start, end: end, isEndPromised: .random(using: &random)))
     var found: [Piece] = []
     let full: (Slab) -> Void = { slab in
       var place = 0
@@ -148,8 +158,33 @@ struct FetchPlanTests {
       if case .complete = answer { isComplete = true }
       position += count
     }
-    assembler.endBody(full)
+    if let rest = assembler.endBody() { full(rest) }
     #expect(found == wanted.filter { $0.offset >= start && $0.end <= end })
+  }
+
+  @Test("The last pieces come with a promised end, and before an end that nobody has promised")
+  func lastPieces() throws {
+    let file = try SampleFile(length: 5000, pieces: [3000])
+    for isEndPromised in [true, false] {
+      var assembler = PieceAssembler(file.pieces)
+      assembler.begin(RangeAnswer(start: 0, end: 5000, isEndPromised: isEndPromised))
+      var early: Slab?
+      file.bytes.withUnsafeBytes { bytes in
+        _ = assembler.take(bytes, room: { Slab(capacity: max($0, 8000)) }, full: { early = $0 })
+      }
+      #expect(early?.pieces == (isEndPromised ? nil : 0..<2))
+      #expect(assembler.endBody()?.pieces == (isEndPromised ? 0..<2 : nil))
+    }
+  }
+
+  @Test("What a socket may hold follows the way's length, and is the system's choice on long ways")
+  func receiveWindows() {
+    let cases: [(milliseconds: Double, bytes: Int?)] = [
+      (0.02, 128 << 10), (0.1, 128 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
+    ]
+    for (milliseconds, bytes) in cases {
+      #expect(ReceiveWindow.bytes(roundTrip: milliseconds / 1000) == bytes, "\(milliseconds) ms")
+    }
   }
 
   @Test("Memory follows the pieces: little for little, never less than the longest")

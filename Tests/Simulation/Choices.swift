@@ -52,13 +52,21 @@ package final class Choices: @unchecked Sendable {
   /// One of 0..<`count`.
   func pick(_ kind: ChoiceKind, _ count: Int) -> Int {
     guard count > 1 else { return 0 }
-    return choose(kind) { random in Int(random.next() % UInt64(count)) } limit: { min($0, count - 1) }
+    return choose(kind) { random in
+      Int(random.next() % UInt64(count))
+    } limit: {
+      min($0, count - 1)
+    }
   }
 
   /// True once in `rate` times on average; never for 0.
   func happens(_ kind: ChoiceKind, oneIn rate: Int) -> Bool {
     guard rate > 0 else { return false }
-    return choose(kind) { $0.next() % UInt64(rate) == 0 ? 1 : 0 } limit: { $0 } != 0
+    return choose(kind) {
+      $0.next() % UInt64(rate) == 0 ? 1 : 0
+    } limit: {
+      $0
+    } != 0
   }
 
   private func choose(

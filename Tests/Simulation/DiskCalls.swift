@@ -17,7 +17,8 @@ extension SimulatedDisk: SystemCalls {
   }
 
   private func path(_ folder: Int32, _ name: String) -> String {
-    "\(opened(folder)?.path ?? "?")/\(name)"
+    let parent = opened(folder)?.path ?? "?"
+    return parent.hasSuffix("/") ? parent + name : "\(parent)/\(name)"
   }
 
   private func folder(_ descriptor: Int32) -> DiskNode? {
@@ -118,8 +119,9 @@ extension SimulatedDisk: SystemCalls {
     guard begin(.list, opened(folder)?.path ?? "?") else { return -1 }
     guard let node = self.folder(folder) else { return fail(EBADF) }
     // A file system has an order of its own.
-    for (name, node) in node.names.sorted(by: { ($0.value.number, $0.key) < ($1.value.number, $1.key) })
-    {
+    for (name, node) in node.names.sorted(by: {
+      ($0.value.number, $0.key) < ($1.value.number, $1.key)
+    }) {
       let type =
         switch node.kind {
         case .file: DT_REG
@@ -336,6 +338,9 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
+  /// Nothing is promised by it, and what reaches the disk by itself is chosen at a power failure.
+  package func beginWritingBack(_ descriptor: Int32) {}
+
   // MARK: Attributes
 
   package func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 {
@@ -376,8 +381,16 @@ extension SimulatedDisk: SystemCalls {
 
   package func syncfs(_ descriptor: Int32) -> Int32 {
     guard begin(.syncfs, opened(descriptor)?.path ?? "?") else {
-      if errno == EIO { lose(dirtyFiles) }
+      if errno == EIO {
+        lose(dirtyFiles)
+        _ = tellsFailure(on: descriptor)
+      }
+      director?.didFailToSync()
       return -1
+    }
+    if tellsFailure(on: descriptor) {
+      director?.didFailToSync()
+      return fail(EIO)
     }
     guard !ignoresSyncs.contains(.syncfs) else { return 0 }
     syncEverything()
@@ -388,7 +401,10 @@ extension SimulatedDisk: SystemCalls {
   /// Pages of some of `files` could not be written, and count as clean from now on.
   private func lose(_ files: [DiskNode]) {
     let number = errno
-    for file in files where director?.losesPages() == true { file.loseData() }
+    for file in files where director?.losesPages() == true {
+      file.loseData()
+      noteFailure()
+    }
     errno = number
   }
 

@@ -14,8 +14,10 @@ extension SimulatedDisk {
 
   /// The disk with what is durable for sure, and nothing else.
   package func leastDurable() -> SimulatedDisk {
-    DiskImage(of: self, pendingNames.map { _ in false }, Choices(ChoiceKind.allCases.map { _ in [] }))
-      .disk
+    DiskImage(
+      of: self, pendingNames.map { _ in false }, Choices(ChoiceKind.allCases.map { _ in [] })
+    )
+    .disk
   }
 
   private func survivingNames(_ choices: Choices) -> [Bool] {

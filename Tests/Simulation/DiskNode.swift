@@ -14,6 +14,8 @@ final class DiskNode: @unchecked Sendable {
   var modified: Int64
   var changed: Int64
   var accessed: Int64
+  /// Whether pages were lost, which can still be read.
+  var hasLostPages = false
   /// Names that it has, and descriptors that are open.
   var links = 0
   var openCount = 0
@@ -65,7 +67,11 @@ final class DiskNode: @unchecked Sendable {
   }
 
   /// A sync failed: the kernel takes the pages for clean, and no later sync writes them.
-  func loseData() { pending = [] }
+  func loseData() {
+    guard !pending.isEmpty else { return }
+    pending = []
+    hasLostPages = true
+  }
 
   static func apply(_ change: DataChange, to state: inout Durable) {
     switch change {

@@ -36,7 +36,8 @@ extension World {
       violate("something outside the library was touched", "new names, \(place)")
     }
     guard let products = products(on: disk) else { return }
-    for (name, home) in products.names.sorted(by: { $0.key < $1.key }) where home.kind == .directory {
+    for (name, home) in products.names.sorted(by: { $0.key < $1.key }) where home.kind == .directory
+    {
       check(name, home, place)
     }
   }
@@ -51,12 +52,31 @@ extension World {
         }
       case (".current.new", .link): break
       case (_, .directory):
+        if isDamaged(name, entry) { continue }
         if let problem = problem(of: node, name, entry) {
           violate("a version in its place is not whole", "\(name) \(entry): \(problem), \(place)")
         }
       default: violate("a stranger among the versions", "\(name)/\(entry), \(place)")
       }
     }
+  }
+
+  private func isDamaged(_ content: String, _ version: String) -> Bool {
+    damaged.contains {
+      $0.contentIdentifier.rawValue == content && $0.version.rawValue == version
+    }
+  }
+
+  /// Somebody removes a file of an installed version; at once durable.
+  func damage(_ content: InstalledContent) {
+    let home = products(on: disk)?.names[content.contentIdentifier.rawValue]
+    guard let folder = home?.names[content.version.rawValue]?.names["Contents"],
+      let (name, _) = folder.names.filter({ $0.value.kind == .file }).min(by: { $0.key < $1.key })
+    else { return }
+    damaged.insert(ContentKey(content))
+    damages += 1
+    disk.change([NameChange.Place(folder: folder, name: name, node: nil)])
+    disk.syncNames(of: folder)
   }
 
   /// What is wrong with a version's folder; nil for nothing.
@@ -102,6 +122,7 @@ extension World {
 
   /// When a download is reported as finished: every byte is durable, and `current` names a version.
   func checkFinished(_ offer: ContentOffer, switching: Bool) {
+    guard !isDamaged(offer.contentIdentifier.rawValue, offer.version.rawValue) else { return }
     let least = disk.leastDurable()
     let name = offer.contentIdentifier.rawValue
     guard let home = products(on: least)?.names[name] else {

@@ -21,10 +21,10 @@ struct Plan {
   /// Draws a plan; 0 is the simplest choice everywhere.
   init(_ choices: Choices) {
     func one<Value>(of values: [Value]) -> Value { values[choices.pick(.plan, values.count)] }
-    lives = one(of: [1, 2, 3, 4, 6])
-    actions = one(of: [1, 2, 4, 8, 16])
+    lives = one(of: [1, 2, 3, 4, 8])
+    actions = one(of: [1, 4, 8, 16, 32])
     switchRate = one(of: [0, 100, 20, 5, 2])
-    diskFaultRate = one(of: [0, 0, 1000, 200, 50])
+    diskFaultRate = one(of: [0, 0, 500, 100, 30])
     networkFaultRate = one(of: [0, 0, 50, 10, 4])
     journalFaultRate = one(of: [0, 0, 50, 15, 5])
     sellerFaultRate = one(of: [0, 0, 20, 5])

@@ -164,7 +164,7 @@ package final class Scheduler: @unchecked Sendable {
     jobs.removeAll { if case .grant = $0.body { true } else { false } }
   }
 
-  /// Lets all threads unwind; on the main thread. Then a new process may begin.
+  /// Lets all threads unwind, on the main thread, before a new process may begin.
   func unwind() {
     while !parked.isEmpty || !jobs.isEmpty {
       for strand in parked { strand.condition = nil }

@@ -18,7 +18,7 @@ package final class SimulatedDisk: @unchecked Sendable {
   var pendingNames: [NameChange] = []
   /// Whether the names of all folders become durable in the order of the changes, as in ext4.
   package var isOrdered = false
-  /// A disk that lies: syncs do nothing. For tests of what notices that.
+  /// Syncs that a lying disk does not carry out, for tests of what notices that.
   package var ignoresSyncs: Set<DiskCall> = []
 
   private var nodes: [UInt64: DiskNode] = [:]
@@ -27,13 +27,17 @@ package final class SimulatedDisk: @unchecked Sendable {
   private var descriptors: [Int32: Open] = [:]
   private var nextDescriptor: Int32 = 3
   private var time: () -> Int64
+  /// How often pages could not be written.
+  private var failures = 0
   /// Asked before each call, and told after one that changed something.
-  weak var director: (any DiskDirector)?
+  package weak var director: (any DiskDirector)?
 
   struct Open {
     let node: DiskNode
     let path: String
     var position = 0
+    /// Failures to write pages that `syncfs` on it does not tell any more.
+    var toldFailures: Int
   }
 
   /// What a node takes beside its bytes.
@@ -65,7 +69,7 @@ package final class SimulatedDisk: @unchecked Sendable {
     let number = nextDescriptor
     nextDescriptor += 1
     node.openCount += 1
-    descriptors[number] = Open(node: node, path: path)
+    descriptors[number] = Open(node: node, path: path, toldFailures: failures)
     return number
   }
 
@@ -80,6 +84,19 @@ package final class SimulatedDisk: @unchecked Sendable {
 
   /// What the kernel does when a process ends.
   func closeAll() { for descriptor in descriptors.keys.sorted() { forget(descriptor) } }
+
+  /// Notes that pages could not be written.
+  func noteFailure() { failures += 1 }
+
+  /// Whether pages could not be written since it was told on `descriptor`, or since that was opened.
+  func tellsFailure(on descriptor: Int32) -> Bool {
+    guard let told = descriptors[descriptor]?.toldFailures, told < failures else { return false }
+    descriptors[descriptor]?.toldFailures = failures
+    return true
+  }
+
+  /// Whether a file that can be found has lost pages.
+  var hasLostPages: Bool { nodes.values.contains { $0.hasLostPages && $0.links > 0 } }
 
   package var openDescriptors: Int { descriptors.count }
 
@@ -188,6 +205,8 @@ package protocol DiskDirector: AnyObject {
   func didChange(_ call: DiskCall, _ path: String)
   /// Whether a failed sync loses the pages of a file.
   func losesPages() -> Bool
+  /// Called when a sync of the whole disk has failed.
+  func didFailToSync()
 }
 
 /// What a call does instead of its work.
@@ -200,6 +219,8 @@ package enum DiskFault: Hashable, Sendable {
 
 /// The calls of a disk.
 package enum DiskCall: String, CaseIterable, Hashable, Sendable {
-  case open, create, stat, statvfs, list, readlink, mkdir, symlink, link, rename, unlink, read, write
-  case truncate, chmod, setxattr, syncFile = "fsync file", syncFolder = "fsync folder", syncfs, flock
+  case open, create, stat, statvfs, list, readlink, mkdir, symlink, link, rename, unlink, read,
+    write
+  case truncate, chmod, setxattr, syncFile = "fsync file", syncFolder = "fsync folder", syncfs,
+    flock
 }

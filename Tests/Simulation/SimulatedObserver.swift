@@ -17,14 +17,24 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   private var states: [String: DownloadState] = [:]
   private var isInCall = false
   /// Whether it was there from the process's first moment until now.
-  var isLasting = true
+  private(set) var isLasting: Bool
 
-  init(_ world: World, _ service: SimulatedService, number: Int, isDiligent: Bool, whim: Int) {
+  init(
+    _ world: World, _ service: SimulatedService, number: Int, isDiligent: Bool, whim: Int,
+    isLasting: Bool
+  ) {
     self.world = world
     self.service = service
     self.number = number
     self.isDiligent = isDiligent
     self.whim = whim
+    self.isLasting = isLasting
+  }
+
+  /// It was removed for a while, and has missed what was reported meanwhile.
+  func beginAgain() {
+    isLasting = false
+    states = [:]
   }
 
   /// A call: false when the process has ended.

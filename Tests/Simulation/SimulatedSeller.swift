@@ -58,7 +58,8 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
 
   private func described(_ product: SimulatedStore.Product) -> Product {
     Product(
-      productIdentifier: product.identifier, type: product.type, texts: ["en": ProductText(title: "x")],
+      productIdentifier: product.identifier, type: product.type,
+      texts: ["en": ProductText(title: "x")],
       price: nil, currency: nil, contents: offers(of: product))
   }
 

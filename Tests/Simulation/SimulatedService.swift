@@ -15,8 +15,11 @@ final class SimulatedService: @unchecked Sendable {
   private var restores: Set<String> = []
   private var leases: [Lease] = []
   private var identifiers = 0
-  /// Tasks of the service that are under way.
-  private var tasks = 0
+  /// Deeds that observers may still do in this life.
+  private var whimsLeft = 0
+  /// Transactions that the process has found unfinished, and those that were finished before it.
+  private var known: Set<String> = []
+  private var finished: Set<String> = []
 
   init(_ world: World) {
     self.world = world
@@ -70,6 +73,7 @@ final class SimulatedService: @unchecked Sendable {
       queue.close()
       world.scheduler.wait { self.world.scheduler.isQuiet }
       if world.scheduler.isStuck { world.violate("a thread waits for ever", "at the queue's end") }
+      checkReports()
     }
     let isKilled = isOver
     if !isKilled { world.scheduler.die() }
@@ -80,6 +84,21 @@ final class SimulatedService: @unchecked Sendable {
     }
     world.restart(isKilled: isKilled)
     if world.violation == nil { world.scheduler.revive() }
+  }
+
+  /// Whoever observed all the time was told of everything that happened in this process.
+  private func checkReports() {
+    let tables = world.journal.tables
+    let new = Set(tables.transactions.keys).union(tables.finished.keys).subtracting(known)
+    let gone = Set(tables.finished.keys).subtracting(finished)
+    for observer in observers where observer.isLasting {
+      if let id = new.subtracting(finished).subtracting(observer.reported).min() {
+        world.violate("a transaction was not reported", "\(id) to observer \(observer.number)")
+      }
+      if let id = gone.subtracting(observer.removed).min() {
+        world.violate("a removal was not reported", "\(id) to observer \(observer.number)")
+      }
+    }
   }
 
   /// Every thread comes to its end, and everything of the process is forgotten.
@@ -101,8 +120,13 @@ final class SimulatedService: @unchecked Sendable {
     for _ in 0..<(world.isHealing ? 1 : 4) where !isOver {
       do {
         let queue = try PaymentQueue(configuration())
+        whimsLeft = 40
+        known = Set(world.journal.tables.transactions.keys)
+        finished = Set(world.journal.tables.finished.keys)
         self.queue = queue
-        for _ in 0..<(world.isHealing ? 1 : world.plan.observers) { addObserver(to: queue) }
+        for _ in 0..<(world.isHealing ? 1 : world.plan.observers) {
+          addObserver(to: queue, isLasting: true)
+        }
         return !isOver
       } catch {
         if isOver { return false }
@@ -136,11 +160,11 @@ final class SimulatedService: @unchecked Sendable {
     return configuration
   }
 
-  private func addObserver(to queue: PaymentQueue) {
+  private func addObserver(to queue: PaymentQueue, isLasting: Bool = false) {
     let observer = SimulatedObserver(
       world, self, number: nextObserver,
       isDiligent: world.isHealing || observers.isEmpty || choices.pick(.action, 2) == 1,
-      whim: world.isHealing ? 0 : [0, 12, 4][choices.pick(.plan, 3)])
+      whim: world.isHealing ? 0 : [0, 12, 4][choices.pick(.plan, 3)], isLasting: isLasting)
     nextObserver += 1
     observers.append(observer)
     queue.add(observer)
@@ -207,6 +231,11 @@ final class SimulatedService: @unchecked Sendable {
     on transaction: PaymentTransaction?, _ queue: PaymentQueue?, from observer: SimulatedObserver?
   ) {
     guard let queue else { return }
+    if observer != nil {
+      // Each deed leads to calls, and each call to deeds: without a bound it would never end.
+      whimsLeft -= 1
+      guard whimsLeft > 0 else { return }
+    }
     let deeds: [Deed] = observer == nil ? Deed.ofServices : Deed.ofObservers
     let deed = deeds[choices.pick(.action, deeds.count)]
     world.totals.actions += 1
@@ -219,8 +248,10 @@ final class SimulatedService: @unchecked Sendable {
     case pay, start, pause, resume, cancel, finish, throwAway = "throw away", restore
     case look = "ask handles", block, addObserver = "add an observer"
     case removeObserver = "remove an observer", limit = "set the limit", priority = "set a priority"
-    case publish, update = "look for updates", remove, collect, use, pin, lease, repair, fill
-    case decide = "decide a deferred payment", grant = "grant elsewhere", revoke, promote, storefront
+    case publish, update = "look for updates", remove, collect, use, pin, lease, damage, repair,
+      fill
+    case decide = "decide a deferred payment", grant = "grant elsewhere", revoke, promote,
+      storefront
 
     static let ofServices: [Deed] = [.pay, .pay, .pay] + allCases
     static let ofObservers: [Deed] = [
@@ -253,18 +284,23 @@ final class SimulatedService: @unchecked Sendable {
     case .restore: restores.insert(queue.restoreCompletedTransactions())
     case .look: look(queue)
     case .block: world.scheduler.sleep(1)
-    case .addObserver: addObserver(to: queue)
+    case .addObserver: if observers.count < 4 { addObserver(to: queue) }
     case .removeObserver:
       if let gone = observer ?? one(of: observers), observers.count > 1 {
         queue.remove(gone)
-        observers.removeAll { $0 === gone }
+        if choices.pick(.action, 2) == 1 {
+          gone.beginAgain()
+          queue.add(gone)
+        } else {
+          observers.removeAll { $0 === gone }
+        }
       }
     case .limit: queue.setMaximumActiveDownloads(1 + choices.pick(.action, 4))
     case .priority:
       if let transaction { queue.setPriority(choices.pick(.action, 3), of: transaction.downloads) }
     case .publish: if let product = one(of: seller.products) { seller.publish(product) }
     case .update: update(queue)
-    case .remove, .collect, .use, .pin, .lease, .repair: keepHouse(deed, queue)
+    case .remove, .collect, .use, .pin, .lease, .damage, .repair: keepHouse(deed, queue)
     case .fill:
       let free = world.disk.availableBytes
       world.disk.foreignBytes =
@@ -322,7 +358,13 @@ final class SimulatedService: @unchecked Sendable {
       case .pin: try queue.setPin(choices.pick(.action, 2) == 1, on: name, version)
       case .lease:
         if leases.isEmpty { leases = [try queue.lease(name, version)] } else { leases = [] }
-      case .repair: inTask { _ = try await queue.repair(content) }
+      case .damage: world.damage(content)
+      case .repair:
+        let damages = world.damages
+        inTask { [world] in
+          _ = try await queue.repair(content)
+          if world.damages == damages { world.damaged.remove(ContentKey(content)) }
+        }
       default: break
       }
     } catch {

@@ -119,7 +119,8 @@ struct SimulatedStore: Sendable {
   private mutating func publish(_ path: String, _ bytes: [UInt8]) throws -> SignedFile {
     files[path] = bytes
     return SignedFile(
-      path: path, length: Int64(bytes.count), digest: try bytes.withUnsafeBytes { try Digest(of: $0) })
+      path: path, length: Int64(bytes.count),
+      digest: try bytes.withUnsafeBytes { try Digest(of: $0) })
   }
 
   private static func blocks(_ bytes: [UInt8]) throws -> [Digest] {
@@ -141,7 +142,8 @@ struct SimulatedStore: Sendable {
       switch file.kind {
       case .directory: entries[file.path] = .some(nil)
       case .file, .link:
-        entries[file.path] = try source[file.path] ?? unpacked.contents(of: file.path, limit: 1 << 20)
+        entries[file.path] =
+          try source[file.path] ?? unpacked.contents(of: file.path, limit: 1 << 20)
       }
     }
     return ExpectedTree(entries: entries)

@@ -2,6 +2,7 @@
 package final class Simulation {
   private let scheduler: Scheduler
   private let store: SimulatedStore
+  private let ignoredSyncs: Set<DiskCall>
 
   /// How a schedule ended.
   package struct Outcome {
@@ -11,24 +12,26 @@ package final class Simulation {
     package let trace: Trace
   }
 
-  package init() throws {
+  /// `ignoredSyncs` are calls that a disk only pretends to carry out, for tests of the rules.
+  package init(ignoringSyncs ignoredSyncs: Set<DiskCall> = []) throws {
+    self.ignoredSyncs = ignoredSyncs
     store = try SimulatedStore.standard.get()
     scheduler = Scheduler(Choices(seed: 0))
   }
 
   /// Runs the schedule of `seed`.
-  package func run(seed: UInt64, _ detail: Trace.Detail = .nothing) -> Outcome {
-    run(Choices(seed: seed), detail)
+  package func run(seed: UInt64, _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(seed: seed), trace)
   }
 
   /// Repeats a schedule by its choices.
-  package func run(_ choices: [[UInt32]], _ detail: Trace.Detail = .nothing) -> Outcome {
-    run(Choices(choices), detail)
+  package func run(_ choices: [[UInt32]], _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(choices), trace)
   }
 
-  private func run(_ choices: Choices, _ detail: Trace.Detail) -> Outcome {
-    let trace = Trace(detail)
+  private func run(_ choices: Choices, _ trace: Trace) -> Outcome {
     let world = World(scheduler, choices, store, trace)
+    world.disk.ignoresSyncs = ignoredSyncs
     SimulatedService(world).run()
     var totals = world.totals
     totals.schedules = 1

@@ -2,15 +2,19 @@
 package final class Trace {
   /// FNV-1a over every step, so that two histories can be compared.
   package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
-  package private(set) var lines: [String] = []
   private let detail: Detail
+  private let tell: (String) -> Void
 
   /// What is kept as lines.
   package enum Detail: Sendable {
     case nothing, events, steps
   }
 
-  package init(_ detail: Detail = .nothing) { self.detail = detail }
+  /// `tell` gets the lines as they are written.
+  package init(_ detail: Detail = .nothing, tell: @escaping (String) -> Void = { _ in }) {
+    self.detail = detail
+    self.tell = tell
+  }
 
   /// A step.
   func note(_ time: UInt64, _ name: () -> String) {
@@ -18,13 +22,13 @@ package final class Trace {
     guard detail != .nothing else { return }
     let name = name()
     for byte in name.utf8 { add(UInt64(byte)) }
-    if detail == .steps { lines.append("      \(Self.text(time)) \(name)") }
+    if detail == .steps { tell("      \(Self.text(time)) \(name)") }
   }
 
   /// Something that a reader wants to know.
   func event(_ text: @autoclosure () -> String) {
     add(1)
-    if detail != .nothing { lines.append("  \(text())") }
+    if detail != .nothing { tell("  \(text())") }
   }
 
   private func add(_ value: UInt64) { digest = (digest ^ value) &* 0x100_0000_01b3 }

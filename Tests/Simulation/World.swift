@@ -21,6 +21,9 @@ package final class World: @unchecked Sendable {
   /// Steps until the process ends; nil for never.
   var stepsToLive: Int?
   var watch = FetchWatch()
+  /// Versions that somebody has damaged by hand.
+  var damaged: Set<ContentKey> = []
+  var damages = 0
   /// Contents whose `current` was chosen by hand.
   var chosenByHand: Set<ProductIdentifier> = []
 
@@ -30,7 +33,7 @@ package final class World: @unchecked Sendable {
 
   static let libraryPath = "/srv/library"
   /// A schedule with more steps is taken for one without an end.
-  private static let stepLimit = 400_000
+  private static let stepLimit = 200_000
 
   init(_ scheduler: Scheduler, _ choices: Choices, _ store: SimulatedStore, _ trace: Trace) {
     self.scheduler = scheduler
@@ -40,19 +43,14 @@ package final class World: @unchecked Sendable {
     plan = Plan(choices)
     scheduler.reset(choices)
     scheduler.switchRate = plan.switchRate
-    disk = SimulatedDisk(capacity: plan.capacity, time: { [unowned scheduler] in
-      1_700_000_000_000_000_000 + Int64(scheduler.now)
-    })
-    journal = SimulatedJournal(JournalTables(), Silence())
+    disk = SimulatedDisk(
+      capacity: plan.capacity,
+      time: { [unowned scheduler] in
+        1_700_000_000_000_000_000 + Int64(scheduler.now)
+      })
+    journal = SimulatedJournal(JournalTables(), nil)
     prepare()
     journal = SimulatedJournal(JournalTables(), self)
-  }
-
-  private final class Silence: JournalDirector {
-    func willWrite(_ name: String) {}
-    func didWrite(_ name: String) {}
-    func willRead() {}
-    func violate(_ rule: String, _ details: String) {}
   }
 
   /// Files of somebody else beside the library, which nobody may touch.
@@ -106,7 +104,8 @@ package final class World: @unchecked Sendable {
     totals.restarts += 1
     journal = SimulatedJournal(journal.tables, self)
     disk.closeAll()
-    guard isKilled, choices.pick(.crash, 4) != 3 else { return }
+    // Nothing can tell a new process that pages were lost: it begins after a reboot.
+    guard disk.hasLostPages || (isKilled && choices.pick(.crash, 4) != 3) else { return }
     totals.powerFailures += 1
     let old = disk
     disk = old.crashed(choices)
@@ -191,10 +190,13 @@ extension World: DiskDirector {
 
   package func losesPages() -> Bool {
     guard choices.pick(.disk, 2) == 1 else { return false }
-    // Whoever hears of it must write everything again.
-    watch.forgetEverything()
     trace.event("pages are lost")
     return true
+  }
+
+  package func didFailToSync() {
+    // Nothing in staging is used again, since any of it may be lost.
+    watch.forgetEverything()
   }
 
   /// The download whose staging folder `path` is in.

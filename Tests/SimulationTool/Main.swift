@@ -24,9 +24,8 @@ struct Main {
     var totals = Totals()
     let start = ContinuousClock.now
     for seed in options.seeds {
-      let outcome = simulation.run(seed: seed, options.detail)
+      let outcome = simulation.run(seed: seed, Trace(options.detail) { print($0) })
       totals.add(outcome.totals)
-      if options.detail != .nothing { outcome.trace.lines.forEach { print($0) } }
       if options.showsDigests { print("seed \(seed): \(String(outcome.trace.digest, radix: 16))") }
       guard let violation = outcome.violation else { continue }
       print("Seed \(seed) breaks a rule, schedule \(totals.schedules): \(violation.rule)")
@@ -47,9 +46,9 @@ struct Main {
   private static func tell(
     _ simulation: Simulation, _ choices: [[UInt32]], _ violation: Violation
   ) {
-    let shortest = simulation.run(simulation.shrink(choices, rule: violation.rule), .events)
+    let shortened = simulation.shrink(choices, rule: violation.rule)
     print("The shortest history:")
-    shortest.trace.lines.forEach { print($0) }
+    let shortest = simulation.run(shortened, Trace(.events) { print($0) })
     print("  \(shortest.totals.steps) steps, \(shortest.totals.crashes) crashes")
   }
 
@@ -100,9 +99,13 @@ struct Main {
       "\(totals.transactions) transactions, \(totals.installs) reports of installed content, "
         + "\(totals.pieces) pieces fetched, \(totals.actions) deeds.")
     print("Faults:")
-    for (name, count) in totals.faults.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    for (name, count) in totals.faults.sorted(by: { $0.key < $1.key }) {
+      print("  \(name): \(count)")
+    }
     print("Deeds:")
-    for (name, count) in totals.deeds.sorted(by: { $0.key < $1.key }) { print("  \(name): \(count)") }
+    for (name, count) in totals.deeds.sorted(by: { $0.key < $1.key }) {
+      print("  \(name): \(count)")
+    }
   }
 }
 
