@@ -49,7 +49,7 @@ let package = Package(
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl"]),
+    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
     module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
     module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
     module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
