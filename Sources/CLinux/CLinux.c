@@ -2,6 +2,7 @@
 
 #include "CLinux.h"
 
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -20,6 +21,10 @@ int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const
 }
 
 int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
+
+int hc_begin_writing_back(int descriptor) {
+  return sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
 
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
   return fsetxattr(descriptor, name, text, count, 0);

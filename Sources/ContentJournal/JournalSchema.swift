@@ -74,6 +74,10 @@ enum JournalSchema {
       PRIMARY KEY (content, version)
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    -- Who vouches for the digests of its files; null when the files were compared with them.
+    ALTER TABLE content ADD COLUMN signers BLOB;
+    """,
   ]
 
   /// Brings the journal to the newest version; refuses one that is newer still.

@@ -1,6 +1,6 @@
 package import ContentModel
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// The queue's records as rows: columns for what every record has, JSON for what few have.
 extension SQLiteJournal: QueueJournal {
@@ -29,16 +29,19 @@ extension SQLiteJournal: QueueJournal {
   }
 
   package func commit(_ changes: [JournalChange]) throws {
-    var writer = QueueRowWriter(offers: offerRows.withLock { $0 })
-    try write { connection in
+    let newOffers = Mutex<[ContentOffer: Int64]>([:])
+    try write { [self] connection in
+      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
       for change in changes {
         switch change {
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
         }
       }
+      newOffers.withLock { $0 = writer.newOffers }
     }
-    if writer.hasNewOffers { offerRows.withLock { $0 = writer.offers } }
+    let added = newOffers.withLock { $0 }
+    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
   }
 
   /// Transactions that were finished, in no order: id, product and last state.
@@ -150,13 +153,14 @@ private struct QueueRowReader {
 
 /// Writes records as rows.
 private struct QueueRowWriter {
-  /// Offers that have a row, those of this commit included.
-  private(set) var offers: [ContentOffer: Int64]
-  private(set) var hasNewOffers = false
+  /// The row that an offer has from before.
+  private let knownRow: (ContentOffer) -> Int64?
+  /// Those that got one in this commit.
+  private(set) var newOffers: [ContentOffer: Int64] = [:]
   private let encoder: JSONEncoder
 
-  init(offers: [ContentOffer: Int64]) {
-    self.offers = offers
+  init(knownRow: @escaping (ContentOffer) -> Int64?) {
+    self.knownRow = knownRow
     encoder = JSONEncoder()
     // The same offer must be the same text, since its row is found by it.
     encoder.outputFormatting = .sortedKeys
@@ -213,14 +217,13 @@ private struct QueueRowWriter {
   private mutating func row(of offer: ContentOffer, _ connection: borrowing SQLiteConnection)
     throws -> Int64
   {
-    if let known = offers[offer] { return known }
+    if let known = newOffers[offer] ?? knownRow(offer) { return known }
     var id: Int64 = 0
     try connection.query(
       "INSERT INTO queue_offer (offer) VALUES (?1) "
         + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
     ) { id = $0.integer(0) }
-    offers[offer] = id
-    hasNewOffers = true
+    newOffers[offer] = id
     return id
   }
 

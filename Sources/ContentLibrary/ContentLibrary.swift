@@ -1,6 +1,6 @@
 package import ContentModel
+import Dispatch
 package import FileIO
-import Synchronization
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -10,30 +10,54 @@ import Synchronization
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
   package let journal: any InstallJournal
-  /// Held while `current` is decided and changed, and while a version goes.
+  /// Whose turn it is to decide and change `current`, or to take a version away.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let currentTurn = Mutex(())
+  let turns: ContentTurns
+  private let durability: LibrarySync
+  private let trust = StagingTrust()
 
   /// The name of the link to the version in use.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
-  package init(_ folder: LibraryFolder, journal: any InstallJournal) {
+  package init(
+    _ folder: LibraryFolder, journal: any InstallJournal,
+    makeSignal: @escaping MakeThreadSignal = DispatchSemaphore.unsent
+  ) {
     self.folder = folder
     self.journal = journal
+    turns = ContentTurns(makeSignal)
+    durability = LibrarySync(folder, trust, makeSignal)
   }
 
   // MARK: Staging
 
   /// The folder in which download `id` is filled; created when it is not there.
+  ///
+  /// Emptied when a sync has failed since it was filled (`StagingTrust`).
   package func staging(for id: String) throws -> Directory {
-    try folder.staging.createDirectory(id, mode: 0o700)
+    if !trust.isBelieved(id) { try folder.staging.removeTree(id) }
+    trust.begin(id)
+    return try folder.staging.createDirectory(id, mode: 0o700)
+  }
+
+  /// Makes everything in a download's staging durable, or has nothing of it used again.
+  private func sync(_ name: String, ofDownload id: String, in staging: Directory) throws {
+    do {
+      try durability.everything()
+      try trust.check(id)
+    } catch {
+      // For the next process; within this one `staging(for:)` sees to it.
+      try? staging.removeTree(name)
+      throw error
+    }
   }
 
   /// Removes what was fetched for download `id`.
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(id)
+    trust.forget(id)
   }
 
   /// Refuses what cannot fit, before anything is written.
@@ -50,19 +74,25 @@ package final class ContentLibrary: Sendable {
 
   // MARK: Installing
 
-  /// Moves the folder `name` of `staging` into its place as `content` and switches `current`.
+  /// Moves the folder `name` of a download's staging into its place as `content` and switches
+  /// `current`.
   ///
-  /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
-  /// staging as it was. `current` only moves forward: an older version is installed beside it.
-  /// Unless `switching`, it is installed beside the current version, if there is one.
+  /// Durable when it returns; installs that run at the same time share their syncs. After a crash at
+  /// any instant `recover` finishes it or leaves the staging as it was. `current` only moves forward:
+  /// an older version is installed beside it. `signers` is who vouches for the files' digests, nil
+  /// when the files were compared with them. Unless `switching`, it is installed beside the current
+  /// version, if there is one.
   package func install(
-    _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
-    switching: Bool = true
+    _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
+    signers: Digest? = nil, switching: Bool = true
   ) throws {
-    try staging.syncFileSystem()
-    try journal.announce(content, files: files)
+    // Made before the sync, which makes the home's name durable together with what moves into it.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
-    try folder.products.sync()
+    let staging = try folder.staging.directory(id)
+    try sync(name, ofDownload: id, in: staging)
+    // One that is repaired stays in the journal as it is until the mended one is in its place.
+    let isRepair = try isInstalled(content.contentIdentifier, content.version)
+    if !isRepair { try journal.announce(content, files: files, signers: signers) }
     let version = content.version.rawValue
     if try home.status(of: version) == nil {
       try staging.renameWithoutReplacing(name, to: home, version)
@@ -70,18 +100,30 @@ package final class ContentLibrary: Sendable {
       // A folder that the journal does not know, or one that is repaired: swapped, never absent.
       try staging.exchange(name, with: home, version)
     }
-    try home.sync()
-    try currentTurn.withLock { _ in
+    try durability.names(in: home)
+    if isRepair { try journal.replace(content, files: files, signers: signers) }
+    try turns.withTurn(of: content.contentIdentifier) {
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version)
       }
     }
-    try journal.confirm(content.contentIdentifier, content.version)
+    if !isRepair { try journal.confirm(content.contentIdentifier, content.version) }
+  }
+
+  /// Finishes an install of this version that failed after its folder was in its place; false when
+  /// there is none.
+  package func finishInterrupted(
+    _ content: ProductIdentifier, _ version: ContentVersion
+  ) throws -> Bool {
+    let announced = try journal.announced().first {
+      $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
+    }
+    return try announced.map(confirmIfMoved) ?? false
   }
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try currentTurn.withLock { _ in
+    try turns.withTurn(of: content) {
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
@@ -95,12 +137,12 @@ package final class ContentLibrary: Sendable {
   func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
     guard let version else {
       try home.removeFile(Self.currentName)
-      return try home.sync()
+      return try durability.names(in: home)
     }
     try home.removeFile(Self.newCurrentName)
     try home.createLink(Self.newCurrentName, to: version.rawValue)
     try home.rename(Self.newCurrentName, to: home, Self.currentName)
-    try home.sync()
+    try durability.names(in: home)
   }
 
   // MARK: Looking
@@ -174,14 +216,7 @@ package final class ContentLibrary: Sendable {
   /// waits for its download. Staging of downloads other than `downloads` is removed.
   package func recover(keeping downloads: Set<String>) throws {
     for content in try journal.announced() {
-      let files = try journal.files(of: content.contentIdentifier, content.version)
-      if try isMoved(content, files) {
-        let home = try folder.products.directory(content.contentIdentifier.rawValue)
-        try home.sync()
-        // Whether it replaces a current version is its download's to say, which goes on.
-        if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
-        try journal.confirm(content.contentIdentifier, content.version)
-      } else {
+      if try !confirmIfMoved(content) {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
@@ -190,6 +225,20 @@ package final class ContentLibrary: Sendable {
     where entry.kind == .directory && !downloads.contains(entry.name) {
       try folder.staging.removeTree(entry.name)
     }
+  }
+
+  /// Confirms an announced install whose folder is in its place; false when it is not.
+  private func confirmIfMoved(_ content: InstalledContent) throws -> Bool {
+    let files = try journal.files(of: content.contentIdentifier, content.version)
+    guard try isMoved(content, files) else { return false }
+    let home = try folder.products.directory(content.contentIdentifier.rawValue)
+    try home.sync()
+    // Whether it replaces a current version is its download's to say, which goes on.
+    try turns.withTurn(of: content.contentIdentifier) {
+      if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
+    }
+    try journal.confirm(content.contentIdentifier, content.version)
+    return true
   }
 
   /// Whether the folder in place is the announced one: the same inodes, not an older folder.

@@ -42,7 +42,9 @@ final class PackageReader {
         findings = product.findings
         let opened = try product.openPayload(stream, limit: limit)
         payload = opened.payload
-        let metered = MeteredStream(opened.plain, limit: limit)
+        // Without a thread to read ahead it is read as well.
+        let plain = (try? ReadAheadStream(opened.plain)) ?? opened.plain
+        let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locks
 
 /// What the loop has for a worker, in order; the worker sleeps while there is nothing.
 ///

@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// Takes the answer to one range on the loop's thread and hands its pieces to the worker.
 ///

@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import Synchronization
+import Locks
 
 /// One multi handle of libcurl on a thread of its own, which starts with the first request.
 ///

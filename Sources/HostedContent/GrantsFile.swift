@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// What accounts were granted: JSON lines in a file that several libraries and processes may share.
 ///
@@ -48,30 +48,37 @@ final class GrantsFile: Sendable {
     }
   }
 
-  /// Remembers what `make` returns, unless `transaction` was granted before: then that.
-  func grant(transaction: String, make: () throws -> Grant) throws -> Grant {
+  /// Remembers `grants`, all at once; of a transaction that was granted before, that grant is returned.
+  func grant(_ grants: [Grant]) throws -> [Grant] {
+    guard !grants.isEmpty else { return [] }
     let lock = try folder.updatedFile("\(name).lock", mode: 0o600)
     try lock.lock()
     return try known.withLock { known in
       let file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
-      if let place = known.places[transaction] { return known.grants[place] }
-      let grant = try make()
-      try append(grant, to: file, &known)
-      return grant
+      var seen: Set<String> = []
+      let fresh = grants.filter {
+        known.places[$0.transactionIdentifier] == nil
+          && seen.insert($0.transactionIdentifier).inserted
+      }
+      try append(fresh, to: file, &known)
+      return grants.map { grant in
+        known.places[grant.transactionIdentifier].map { known.grants[$0] } ?? grant
+      }
     }
   }
 
-  private func append(_ grant: Grant, to file: borrowing File, _ known: inout Known) throws {
+  private func append(_ grants: [Grant], to file: borrowing File, _ known: inout Known) throws {
+    guard !grants.isEmpty else { return }
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
-    let line = try Array(encoder.encode(grant)) + [Self.newline]
+    let lines = try grants.flatMap { try Array(encoder.encode($0)) + [Self.newline] }
     try file.truncate(to: known.length)
-    try line.withUnsafeBytes { try file.write($0, at: known.length) }
+    try lines.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()
     if known.length == 0 { try folder.sync() }
-    known.length += Int64(line.count)
-    known.append(grant)
+    known.length += Int64(lines.count)
+    for grant in grants { known.append(grant) }
   }
 
   /// Reads the lines that `known` does not have; all of them in another file than it was.

@@ -13,6 +13,10 @@ struct PackageFetch {
   let index: PackageIndex
   let source: any PieceSource
   let board: WorkBoard
+  /// As `Surroundings.assemblyWorkers`.
+  let workers: Int?
+  /// Whether each file is hashed and compared with what the index says of it.
+  var comparesDigests = false
 
   private var name: String { offer.package.path }
 
@@ -28,14 +32,15 @@ struct PackageFetch {
     board.enter(.verifying)
     let content = try staging.createDirectory(Self.contentName)
     let survey = try PackageSurvey(
-      of: index, name: name, staging: content, reusing: trees,
+      of: index, name: name, staging: content, reusing: trees, workers: workers,
       isStopped: { [board] in try board.checkStopped() })
     try requireSpace(survey.bytesToWrite, offer.productIdentifier)
     board.begin(
       fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
     board.enter(.downloading)
     let assembly = try PackageAssembly(
-      survey, name: name, promise: UnpackPromise(offer, index), in: content,
+      survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
+      comparingDigests: comparesDigests,
       // What was fetched is written also when the work is stopped; the fetch is what ends.
       progress: { [board] in try? board.write($0) })
     let pieces = survey.missing.map {
@@ -110,10 +115,14 @@ extension ContentLibrary {
   /// Installed versions of the offer's content, whose unchanged files need not be fetched.
   ///
   /// Each is held against removal as long as its tree is used. The newest come first; a few are
-  /// enough.
+  /// enough. Digests that were never compared with the files are taken on trust only from those who
+  /// sign the offer as well: so what a stolen key has signed does not outlive it.
   func reusableTrees(for offer: ContentOffer) throws -> [ReusableTree] {
     let installed = try journal.installed(offer.contentIdentifier)
-    return try installed.reversed().prefix(3).compactMap { try reusableTree(of: $0) }
+    return try installed.reversed().prefix(3).compactMap { content in
+      let signers = try journal.signers(of: content.contentIdentifier, content.version)
+      return try reusableTree(of: content, isTrusted: signers == nil || signers == offer.signers)
+    }
   }
 
   /// The files of one installed version; nil when it is not there, or being removed.

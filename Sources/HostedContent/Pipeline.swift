@@ -8,8 +8,10 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  let store: StoreAccess
+  let pieceSource: @Sendable () throws -> any PieceSource
   let clock: EngineClock
+  /// As `Surroundings.assemblyWorkers`.
+  let workers: Int?
 
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
   ///
@@ -21,17 +23,22 @@ struct Pipeline: Sendable {
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
     let switching = download.keepsCurrent != true
-    if try library.isInstalled(offer.contentIdentifier, offer.version) {
+    if try library.isInstalled(offer.contentIdentifier, offer.version)
+      || library.finishInterrupted(offer.contentIdentifier, offer.version)
+    {
       if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
       return try library.discardStaging(for: download.id)
     }
 
     // Transfer and package: the signed index says what each piece and each file must be. Verified
     // members become files in staging while later ones arrive; what is at hand is not fetched.
-    let source = try store.pieceSource()
+    let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
-    let fetch = PackageFetch(offer: offer, index: index, source: source, board: board)
+    // Whoever has no name cannot be asked later whether his digests are to be trusted.
+    let fetch = PackageFetch(
+      offer: offer, index: index, source: source, board: board, workers: workers,
+      comparesDigests: offer.signers == nil)
     let files =
       if index.payload == nil {
         try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
@@ -44,9 +51,9 @@ struct Pipeline: Sendable {
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
-      PackageFetch.contentName, of: staging,
+      PackageFetch.contentName, ofDownload: download.id,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
-      switching: switching)
+      signers: index.payload == nil ? nil : offer.signers, switching: switching)
     try library.discardStaging(for: download.id)
   }
 }

@@ -1,28 +1,38 @@
 import ContentModel
-import Synchronization
+import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
+///
+/// Purchases that wait together are asked for together where the service has a way for that.
 final class Seller: Sendable {
   private let service: any StoreService
-  private let orders: AsyncStream<Order>.Continuation
+  private let surroundings: Surroundings
+  /// Something was put into `orders`.
+  private let news: AsyncStream<Void>.Continuation
   private let state = Mutex(State())
 
   private struct State {
+    var orders: [Order] = []
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
     var tasks: [Task<Void, Never>] = []
   }
 
   private enum Order: Sendable {
-    case purchase(Payment, transaction: String)
+    case purchase(PurchaseOrder)
     case restore(request: String, account: String?)
   }
 
-  init(_ service: any StoreService) {
+  /// Purchases that are asked for together at most, so that the first answer does not wait long.
+  private static let groupLimit = 64
+
+  init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
     self.service = service
-    let (stream, continuation) = AsyncStream.makeStream(of: Order.self)
-    orders = continuation
-    let task = Task { [weak self] in
-      for await order in stream { await self?.carryOut(order) }
+    self.surroundings = surroundings
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    news = continuation
+    let task = Task(executorPreference: surroundings.execution.tasks) { [weak self] in
+      for await _ in stream { await self?.carryOutOrders() }
     }
     state.withLock { $0.tasks.append(task) }
   }
@@ -36,49 +46,78 @@ final class Seller: Sendable {
   }
 
   func purchase(_ payment: Payment, transaction: String) {
-    orders.yield(.purchase(payment, transaction: transaction))
+    take(.purchase(PurchaseOrder(payment: payment, transaction: transaction)))
   }
 
   func restore(request: String, account: String?) {
-    orders.yield(.restore(request: request, account: account))
+    take(.restore(request: request, account: account))
+  }
+
+  private func take(_ order: Order) {
+    state.withLock { $0.orders.append(order) }
+    news.yield()
   }
 
   /// Hands the service's events to `body` until the seller is closed.
   func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
     let events = service.events()
-    let task = Task { for await event in events { await body(event) } }
+    let task = Task(executorPreference: surroundings.execution.tasks) {
+      for await event in events { await body(event) }
+    }
     state.withLock { $0.tasks.append(task) }
   }
 
   /// Takes no more; a purchase that is under way is asked again at the next launch.
   func close() {
-    orders.finish()
+    news.finish()
     let tasks = state.withLock { state in
       state.onAnswer = nil
+      state.orders = []
       defer { state.tasks = [] }
       return state.tasks
     }
     tasks.forEach { $0.cancel() }
   }
 
-  private func carryOut(_ order: Order) async {
-    // A closed stream still hands out what was in it; nobody waits for the answers any more.
-    guard onAnswer != nil else { return }
-    switch order {
-    case .purchase(let payment, let transaction): await sell(payment, transaction)
-    case .restore(let request, let account): await restore(request, account)
+  private func carryOutOrders() async {
+    while true {
+      let purchases = takePurchases()
+      if !purchases.isEmpty {
+        await sell(purchases)
+      } else if let (request, account) = takeRestore() {
+        await restore(request, account)
+      } else {
+        return
+      }
     }
   }
 
-  private func sell(_ payment: Payment, _ transaction: String) async {
-    let outcome: PurchaseOutcome
-    do {
-      outcome = try await service.purchase(payment, transaction: transaction)
-    } catch {
-      let product = payment.productIdentifier.rawValue
-      outcome = .failed(ContentError(error, while: "buying \(product)").about(product))
+  /// The purchases that come before anything else, as many as are asked for together.
+  private func takePurchases() -> [PurchaseOrder] {
+    let limit = service is any GroupStoreService ? Self.groupLimit : 1
+    return state.withLock { state in
+      var purchases: [PurchaseOrder] = []
+      for order in state.orders.prefix(limit) {
+        guard case .purchase(let order) = order else { break }
+        purchases.append(order)
+      }
+      state.orders.removeFirst(purchases.count)
+      return purchases
     }
-    onAnswer?(.purchaseAnswered(transaction: transaction, outcome))
+  }
+
+  private func takeRestore() -> (request: String, account: String?)? {
+    state.withLock { state in
+      guard case .restore(let request, let account) = state.orders.first else { return nil }
+      state.orders.removeFirst()
+      return (request, account)
+    }
+  }
+
+  private func sell(_ orders: [PurchaseOrder]) async {
+    for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
+      onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
+    }
   }
 
   private func restore(_ request: String, _ account: String?) async {
@@ -86,7 +125,7 @@ final class Seller: Sendable {
       for try await purchase in service.restore(account: account) {
         onAnswer?(
           .restored(
-            transaction: PaymentQueue.newIdentifier(), original: purchase.original,
+            transaction: surroundings.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
       onAnswer?(.restoreEnded(request: request, nil))

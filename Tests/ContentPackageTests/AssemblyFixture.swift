@@ -22,6 +22,11 @@ struct BuiltContent {
     index = try PackageIndex(indexing: MemorySource(bytes), entries: examination.entries)
   }
 
+  private static let ofLibrary = Result { try BuiltContent(ContentPackageTests.library) }
+
+  /// The library, built once for all tests.
+  static var library: BuiltContent { get throws { try ofLibrary.get() } }
+
   func survey(_ folder: Directory?, reusing trees: [ReusableTree] = []) throws -> PackageSurvey {
     try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
   }
@@ -30,13 +35,13 @@ struct BuiltContent {
   @discardableResult
   func assemble(
     in folder: Directory, reusing trees: [ReusableTree] = [], limit: Int = .max,
-    index other: PackageIndex? = nil
+    index other: PackageIndex? = nil, comparingDigests: Bool = true
   ) throws -> (files: [InstalledFile], fetched: Int64) {
     let index = other ?? index
     let survey = try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
     let assembly = try PackageAssembly(
       survey, name: "out.pkg", promise: promise(entries: index.files), in: folder,
-      progress: { _ in })
+      comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)
       try bytes[start..<(start + member.length)].withUnsafeBytes {
@@ -69,11 +74,14 @@ func writeBytes(_ files: [String: [UInt8]], to directory: Directory) throws {
 /// Bytes that do not compress, the same for the same seed.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   var random = SplitMix(state: seed)
-  return (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+  return random.bytes(count)
 }
 
 /// Two large files, some texts, an empty file.
-func library(_ seed: UInt64 = 1) -> [String: [UInt8]] {
+let library = makeLibrary(1)
+
+/// The like of `library`; other seeds make other films.
+func makeLibrary(_ seed: UInt64) -> [String: [UInt8]] {
   var files: [String: [UInt8]] = [
     "Contents/film.bin": noise(1_500_000, seed: seed),
     "Contents/book.txt": Array(
