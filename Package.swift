@@ -117,7 +117,10 @@ let package = Package(
 
     .target(
       name: "FuzzTargets",
-      dependencies: ["ContentModel", "FileIO", "ContentPackage", "ContentTrust"],
+      dependencies: [
+        "ContentModel", "FileIO", "ContentTransfer", "ContentPackage", "ContentTrust", "AppUpdate",
+        "StoreServer",
+      ],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",

@@ -2,6 +2,7 @@
 
 #include "CLinux.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -18,6 +19,10 @@ int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const
 }
 
 int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
+
+int hc_punch_hole(int descriptor, int64_t offset, int64_t length) {
+  return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
+}
 
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
   return fsetxattr(descriptor, name, text, count, 0);

@@ -20,7 +20,9 @@ final class PackageReader {
   private var lastEntryEnd: Int64 = 0
 
   /// Opens the package; a refusal when it is none, or damaged at its beginning.
-  init(_ source: any ByteSource, limits: PackageLimits) throws {
+  ///
+  /// `isChecked` says that the container was checked before, as a whole.
+  init(_ source: any ByteSource, limits: PackageLimits, isChecked: Bool = false) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
         "limit-package",
@@ -53,6 +55,7 @@ final class PackageReader {
       }
     case .zip:
       form = .zip
+      if !isChecked { try ZipDirectory.check(source, limits: limits) }
       meter = nil
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
@@ -122,8 +125,14 @@ final class PackageReader {
     if isTar, reader.plainPosition < paddedEnd + 512 {
       throw Refusal.damaged("The tar archive breaks off: its end mark is missing")
     }
-    // What follows the last entry belongs to the compressed stream's own checks.
-    if let meter { while try !meter.next().isEmpty {} }
+    // What follows the last entry belongs to the compressed stream's own checks, and may be
+    // nothing but padding: another program could take it for another archive.
+    if let meter {
+      while try !meter.next().isEmpty {}
+      guard meter.lastMark <= reader.plainPosition else {
+        throw Refusal.damaged("The archive goes on behind its end")
+      }
+    }
     try payload?.finish()
   }
 }
@@ -147,12 +156,11 @@ enum Container {
   }
 
   init(_ source: any ByteSource) throws {
-    var block = [UInt8](repeating: 0, count: 512)
-    let count = try block.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
-    guard let container = Self(first: block[..<count]) else {
+    let block = try source.bytes(at: 0, count: 512)
+    guard let container = Self(first: block[...]) else {
       throw Refusal.form(
         "form-unknown",
-        count == 0 ? "The file is empty" : "The bytes are no xar, zip or tar archive",
+        block.isEmpty ? "The file is empty" : "The bytes are no xar, zip or tar archive",
         remedy: "Build a package from a folder with Contents and ContentInfo.plist")
     }
     self = container

@@ -1,3 +1,4 @@
+import CLinux
 import ContentModel
 import Glibc
 
@@ -102,6 +103,18 @@ package struct File: ~Copyable, Sendable {
   package func truncate(to length: Int64) throws {
     try fileSystem.check(.write, path)
     try fileSystem.retrying(.write, path) { ftruncate(descriptor, off_t(length)) }
+  }
+
+  /// Gives back the disk's room of these bytes, which read as zeros then; the length stays.
+  ///
+  /// False where the file system cannot do that.
+  package func punchHole(_ range: Range<Int64>) throws -> Bool {
+    try fileSystem.check(.write, path)
+    while hc_punch_hole(descriptor, range.lowerBound, Int64(range.count)) != 0 {
+      if errno == EOPNOTSUPP || errno == ENOSYS { return false }
+      if errno != EINTR { throw ContentError(errno: errno, .write, path) }
+    }
+    return true
   }
 
   /// Sets the permission bits.

@@ -1,6 +1,5 @@
 import ContentModel
 import FileIO
-import FoundationEssentials
 import Synchronization
 
 /// What accounts were granted: JSON lines in a file that several libraries and processes may share.
@@ -63,9 +62,7 @@ final class GrantsFile: Sendable {
   }
 
   private func append(_ grant: Grant, to file: borrowing File, _ known: inout Known) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    let line = try Array(encoder.encode(grant)) + [Self.newline]
+    let line = try grant.line
     try file.truncate(to: known.length)
     try line.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()
@@ -85,12 +82,10 @@ final class GrantsFile: Sendable {
     let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: known.length) }
     guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
     var fresh = known
-    for line in bytes[...end].split(separator: Self.newline) {
-      do {
-        fresh.append(try JSONDecoder().decode(Grant.self, from: Data(line)))
-      } catch {
-        throw unreadable("\(error)")
-      }
+    do {
+      for grant in try Grant.read(lines: bytes[...end]) { fresh.append(grant) }
+    } catch {
+      throw unreadable("\(error)")
     }
     fresh.length += Int64(end + 1)
     known = fresh

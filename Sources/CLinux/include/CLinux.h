@@ -6,6 +6,7 @@
 // are spelled otherwise, and two modules that import them in both spellings contradict each other.
 
 #include <stddef.h>
+#include <stdint.h>
 
 // renameat2(2) with RENAME_NOREPLACE: fails with EEXIST instead of replacing.
 int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to);
@@ -15,6 +16,9 @@ int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const
 
 // syncfs(2): writes everything of the file system that holds the descriptor.
 int hc_sync_file_system(int descriptor);
+
+// fallocate(2) with FALLOC_FL_PUNCH_HOLE: takes the room of these bytes away, and keeps the length.
+int hc_punch_hole(int descriptor, int64_t offset, int64_t length);
 
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
