@@ -60,6 +60,19 @@ final class EntryStream: ByteStream {
     return bytes
   }
 
+  /// Refuses a compressed `source` that goes on behind its stream; of bzip2, libarchive does not.
+  func checkRest(of source: any ByteSource) throws {
+    var offset = UInt64(max(0, reader.packedPosition))
+    while true {
+      let rest = try source.bytes(at: offset, count: 64 << 10)
+      if rest.isEmpty { return }
+      guard rest.allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      offset += UInt64(rest.count)
+    }
+  }
+
   /// Reads what is left and compares the checksum.
   func finish() throws {
     while try !next().isEmpty {}

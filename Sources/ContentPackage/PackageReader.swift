@@ -14,6 +14,8 @@ final class PackageReader {
   private let checksums: [String: FileChecksum.Expected]
   private let meter: MeteredStream?
   private let isTar: Bool
+  /// Looks at what lies behind a compressed stream.
+  private let checkRest: () throws -> Void
 
   private var checksum: FileChecksum?
   private var checksumPath = ""
@@ -36,6 +38,7 @@ final class PackageReader {
     var checksums: [String: FileChecksum.Expected] = [:]
     var findings: [Finding] = []
     isTar = container.isTar
+    var checkRest: () throws -> Void = {}
     switch container {
     case .xar:
       let table = try XarTable(source)
@@ -44,7 +47,7 @@ final class PackageReader {
         findings = product.findings
         let opened = try product.openPayload(stream, limit: limit)
         payload = opened.payload
-        let metered = MeteredStream(opened.plain, limit: limit)
+        let metered = MeteredStream(CpioNameCheck(opened.plain), limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {
@@ -60,11 +63,16 @@ final class PackageReader {
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar
-      let metered = MeteredStream(try Self.plain(stream, filter, limit), limit: limit)
+      let plain = try Self.plain(stream, filter, limit)
+      if filter == .bzip2, let entry = plain as? EntryStream {
+        checkRest = { try entry.checkRest(of: source) }
+      }
+      let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
     }
     self.payload = payload
+    self.checkRest = checkRest
     self.checksums = checksums
     containerFindings = findings
   }
@@ -134,6 +142,7 @@ final class PackageReader {
       }
     }
     try payload?.finish()
+    try checkRest()
   }
 }
 

@@ -76,6 +76,7 @@ struct ZipDirectory {
         packedLength: rest.littleEndian(20, 4), plainLength: rest.littleEndian(24, 4),
         offset: rest.littleEndian(42, 4))
       try entry.takeExtra(rest.part(Self.entryLength + lengths[0], lengths[1]), isLocal: false)
+      try Self.check(entry, host: rest.littleEndian(5, 1), attributes: rest.littleEndian(38, 4))
       entries.append(entry)
       rest = rest.dropFirst(total)
     }
@@ -83,6 +84,21 @@ struct ZipDirectory {
       throw Self.refused("has \(entries.count) entries and not the \(end.count) it says")
     }
     return entries
+  }
+
+  /// Refuses what libarchive would make a plain file or a plain name of.
+  private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
+    let name = PathRules.shown(Array(entry.name))
+    if entry.name.contains(UInt8(ascii: "\\")) {
+      throw Refusal(
+        PathRules.finding("path-backslash", "The path “\(name)” contains a back-slash", path: name))
+    }
+    // Unix, and macOS: then the upper half is st_mode.
+    guard host == 3 || host == 19 else { return }
+    guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
+      throw Refusal(
+        PathRules.finding("entry-type", "“\(name)” is neither file, folder nor link", path: name))
+    }
   }
 
   // MARK: Local headers
