@@ -1,6 +1,5 @@
 package import ContentModel
 import FileIO
-import Synchronization
 
 /// Removing, pinning and collecting; never what a lease holds.
 extension ContentLibrary {
@@ -9,7 +8,7 @@ extension ContentLibrary {
   /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
   /// process holds a lease on it, `notInstalled` when it is not there.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try folder.staging.removeTree(currentTurn.withLock { _ in try takeOut(content, version) })
+    try folder.staging.removeTree(currentTurn.take { try takeOut(content, version) })
   }
 
   /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
@@ -43,7 +42,7 @@ extension ContentLibrary {
 
   /// Makes an installed version the current one, newer or older than the one that was.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
-    try currentTurn.withLock { _ in
+    try currentTurn.take {
       guard try isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
       }

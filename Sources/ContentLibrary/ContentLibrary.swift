@@ -1,6 +1,6 @@
 package import ContentModel
 package import FileIO
-import Synchronization
+import Locks
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -13,22 +13,55 @@ package final class ContentLibrary: Sendable {
   /// Held while `current` is decided and changed, and while a version goes.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let currentTurn = Mutex(())
+  let currentTurn: any Turn
+
+  private let distrust = Mutex(Distrust())
 
   /// The name of the link to the version in use.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
-  package init(_ folder: LibraryFolder, journal: any InstallJournal) {
+  package init(
+    _ folder: LibraryFolder, journal: any InstallJournal, turn: any Turn = LockedTurn()
+  ) {
     self.folder = folder
     self.journal = journal
+    currentTurn = turn
   }
 
   // MARK: Staging
 
   /// The folder in which download `id` is filled; created when it is not there.
+  ///
+  /// Emptied when a sync has failed since it was filled: the system may take pages for clean that it
+  /// could not write, so that they can be read now and are not there after a power failure.
   package func staging(for id: String) throws -> Directory {
-    try folder.staging.createDirectory(id, mode: 0o700)
+    if distrust.withLock({ $0.concerns(id) }) {
+      try folder.staging.removeTree(id)
+      distrust.withLock { _ = $0.emptied.insert(id) }
+    }
+    return try folder.staging.createDirectory(id, mode: 0o700)
+  }
+
+  /// What is known of staging folders after a sync has failed.
+  private struct Distrust {
+    var hasFailed = false
+    /// Those that were emptied since.
+    var emptied: Set<String> = []
+
+    func concerns(_ id: String) -> Bool { hasFailed && !emptied.contains(id) }
+  }
+
+  /// Makes everything in `staging` durable, or has nothing of it used again.
+  private func sync(_ name: String, of staging: Directory) throws {
+    do {
+      try staging.syncFileSystem()
+    } catch {
+      distrust.withLock { $0 = Distrust(hasFailed: true) }
+      // For the next process; within this one `staging(for:)` sees to it.
+      try? staging.removeTree(name)
+      throw error
+    }
   }
 
   /// Removes what was fetched for download `id`.
@@ -59,8 +92,10 @@ package final class ContentLibrary: Sendable {
     _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
     switching: Bool = true
   ) throws {
-    try staging.syncFileSystem()
-    try journal.announce(content, files: files)
+    try sync(name, of: staging)
+    // One that is repaired stays in the journal as it is until the mended one is in its place.
+    let isRepair = try isInstalled(content.contentIdentifier, content.version)
+    if !isRepair { try journal.announce(content, files: files) }
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
     try folder.products.sync()
     let version = content.version.rawValue
@@ -71,17 +106,29 @@ package final class ContentLibrary: Sendable {
       try staging.exchange(name, with: home, version)
     }
     try home.sync()
-    try currentTurn.withLock { _ in
+    if isRepair { try journal.replace(content, files: files) }
+    try currentTurn.take {
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version)
       }
     }
-    try journal.confirm(content.contentIdentifier, content.version)
+    if !isRepair { try journal.confirm(content.contentIdentifier, content.version) }
+  }
+
+  /// Finishes an install of this version that failed after its folder was in its place; false when
+  /// there is none.
+  package func finishInterrupted(
+    _ content: ProductIdentifier, _ version: ContentVersion
+  ) throws -> Bool {
+    let announced = try journal.announced().first {
+      $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
+    }
+    return try announced.map(confirmIfMoved) ?? false
   }
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try currentTurn.withLock { _ in
+    try currentTurn.take {
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
@@ -174,14 +221,7 @@ package final class ContentLibrary: Sendable {
   /// waits for its download. Staging of downloads other than `downloads` is removed.
   package func recover(keeping downloads: Set<String>) throws {
     for content in try journal.announced() {
-      let files = try journal.files(of: content.contentIdentifier, content.version)
-      if try isMoved(content, files) {
-        let home = try folder.products.directory(content.contentIdentifier.rawValue)
-        try home.sync()
-        // Whether it replaces a current version is its download's to say, which goes on.
-        if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
-        try journal.confirm(content.contentIdentifier, content.version)
-      } else {
+      if try !confirmIfMoved(content) {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
@@ -190,6 +230,20 @@ package final class ContentLibrary: Sendable {
     where entry.kind == .directory && !downloads.contains(entry.name) {
       try folder.staging.removeTree(entry.name)
     }
+  }
+
+  /// Confirms an announced install whose folder is in its place; false when it is not.
+  private func confirmIfMoved(_ content: InstalledContent) throws -> Bool {
+    let files = try journal.files(of: content.contentIdentifier, content.version)
+    guard try isMoved(content, files) else { return false }
+    let home = try folder.products.directory(content.contentIdentifier.rawValue)
+    try home.sync()
+    // Whether it replaces a current version is its download's to say, which goes on.
+    try currentTurn.take {
+      if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
+    }
+    try journal.confirm(content.contentIdentifier, content.version)
+    return true
   }
 
   /// Whether the folder in place is the announced one: the same inodes, not an older folder.

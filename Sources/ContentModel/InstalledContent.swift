@@ -85,6 +85,8 @@ public struct ContentKey: Hashable, Codable, Sendable {
 public protocol InstallJournal: Sendable {
   /// Records that `content` is about to appear in its folder, with these files.
   func announce(_ content: InstalledContent, files: [InstalledFile]) throws
+  /// Records that `content` is in its folder with these files, where it was before with others.
+  func replace(_ content: InstalledContent, files: [InstalledFile]) throws
   /// Records that `content` is complete and `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Forgets an announced or installed version, and its pin.

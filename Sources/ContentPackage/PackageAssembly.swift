@@ -1,6 +1,6 @@
 package import ContentModel
 package import FileIO
-import Synchronization
+import Locks
 
 /// Makes the files of a package in a folder, from what is at hand and from members as they arrive.
 ///
@@ -17,14 +17,17 @@ package final class PackageAssembly {
   private let board: AssemblyBoard
   private let memberAt: [Int64: Int]
   private var workers: WorkerThreads?
+  /// Who unpacks when there are no other threads.
+  private var ownWorker: MemberWorker?
 
   /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
   ///
-  /// `progress` is told of bytes written, from any thread. Throws errors of the file system, and
+  /// Beside the caller's there are `workers` threads, one a processor unless given; with none `take`
+  /// unpacks itself. `progress` is told of bytes written, from any thread. Throws errors of the file system, and
   /// `indexMismatch` for a file at hand that changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
-    progress: @escaping @Sendable (Int64) -> Void
+    workers count: Int? = nil, progress: @escaping @Sendable (Int64) -> Void
   ) throws {
     self.survey = survey
     self.name = name
@@ -32,12 +35,16 @@ package final class PackageAssembly {
     self.folder = folder
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
-    let count = WorkerThreads.standardCount
+    let count = count ?? WorkerThreads.standardCount
     queue = MemberQueue(count: 2 * count + 2, length: survey.missing.map(\.length).max() ?? 0)
-    board = AssemblyBoard(survey, name: name, folder: folder, progress: progress)
+    board = AssemblyBoard(survey, name: name, folder: folder, workers: count, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     try board.takeWhatIsAtHand()
     guard !survey.missing.isEmpty else { return }
+    guard count > 0 else {
+      ownWorker = try MemberWorker(board)
+      return
+    }
     workers = try WorkerThreads(count: count) { [queue, board] _ in
       do {
         let worker = try MemberWorker(board)
@@ -65,6 +72,7 @@ package final class PackageAssembly {
         .inconsistent, "\(name) has no member of \(bytes.count) bytes at \(offset)",
         remedy: "Report it with these words", subject: name)
     }
+    if let ownWorker { return try ownWorker.unpack(member, bytes) }
     try queue.put(bytes, member: member)
   }
 

@@ -1,12 +1,17 @@
-import Synchronization
+import Locks
 
 /// Calls a body for each of `items` on several threads, each with a context of its own.
 ///
-/// Returns what the bodies returned, in no order. The first error ends the work and is thrown.
+/// Returns what the bodies returned, in no order. The first error ends the work and is thrown. With
+/// no `workers` the caller's thread does it all.
 func inParallel<Item: Sendable, Context, Value: Sendable>(
   _ items: [Item], workers: Int, context: @escaping @Sendable () throws -> Context,
   _ body: @escaping @Sendable (Item, Context) throws -> Value?
 ) throws -> [Value] {
+  guard workers > 0 else {
+    let context = try context()
+    return try items.compactMap { try body($0, context) }
+  }
   // Small portions, so that all end at about the same time.
   let portion = 16
   let board = ParallelBoard<Value>()

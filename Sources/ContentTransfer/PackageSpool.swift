@@ -2,7 +2,7 @@ package import ContentModel
 import Dispatch
 import Digests
 package import FileIO
-import Synchronization
+import Locks
 
 /// A package while it is fetched: a file in staging whose blocks are checked one by one.
 ///

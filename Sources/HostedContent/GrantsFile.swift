@@ -1,6 +1,6 @@
 import ContentModel
 import FileIO
-import Synchronization
+import Locks
 
 /// What accounts were granted: JSON lines in a file that several libraries and processes may share.
 ///

@@ -1,9 +1,10 @@
 import ContentModel
-import Synchronization
+import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
 final class Seller: Sendable {
   private let service: any StoreService
+  private let surroundings: Surroundings
   private let orders: AsyncStream<Order>.Continuation
   private let state = Mutex(State())
 
@@ -17,11 +18,12 @@ final class Seller: Sendable {
     case restore(request: String, account: String?)
   }
 
-  init(_ service: any StoreService) {
+  init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
     self.service = service
+    self.surroundings = surroundings
     let (stream, continuation) = AsyncStream.makeStream(of: Order.self)
     orders = continuation
-    let task = Task { [weak self] in
+    let task = Task(executorPreference: surroundings.execution.tasks) { [weak self] in
       for await order in stream { await self?.carryOut(order) }
     }
     state.withLock { $0.tasks.append(task) }
@@ -46,7 +48,9 @@ final class Seller: Sendable {
   /// Hands the service's events to `body` until the seller is closed.
   func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
     let events = service.events()
-    let task = Task { for await event in events { await body(event) } }
+    let task = Task(executorPreference: surroundings.execution.tasks) {
+      for await event in events { await body(event) }
+    }
     state.withLock { $0.tasks.append(task) }
   }
 
@@ -86,7 +90,7 @@ final class Seller: Sendable {
       for try await purchase in service.restore(account: account) {
         onAnswer?(
           .restored(
-            transaction: PaymentQueue.newIdentifier(), original: purchase.original,
+            transaction: surroundings.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
       onAnswer?(.restoreEnded(request: request, nil))

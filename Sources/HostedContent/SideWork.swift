@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locks
 
 /// Blocking work beside the caller's, on a thread of its own; its result is waited for.
 final class SideWork<Value: Sendable>: @unchecked Sendable {

@@ -2,7 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 import Foundation
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -3,8 +3,8 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
+import Locks
 import StoreServer
-import Synchronization
 import TestSupport
 import Testing
 
