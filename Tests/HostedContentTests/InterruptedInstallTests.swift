@@ -78,6 +78,17 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
+  @Test("A link that a removal has left half way is collected, also where no version is left")
+  func leftLink() throws {
+    let folder = try TemporaryFolder()
+    let files = try LibraryFolder(creating: folder.path("library"))
+    let library = ContentLibrary(files, journal: try SQLiteJournal(in: files.root))
+    let home = try files.products.createDirectory("a")
+    try home.createLink(".current.new", to: "1.0")
+    try library.recover(keeping: [])
+    #expect(try home.entries().isEmpty)
+  }
+
   @Test("A version that was removed is not made current by work that had seen it")
   func removed() async throws {
     let fixture = try StoreFixture()
