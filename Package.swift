@@ -50,7 +50,8 @@ let package = Package(
     module("ContentModel"),
     module("FileIO", ["Locks", "ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl"]),
+    module(
+      "ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
     module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),
     module(
       "ContentPackage",

@@ -139,8 +139,13 @@ package final class ContentLibrary: Sendable {
   }
 
   /// Makes an installed version current if it is newer than the one that is.
+  ///
+  /// Throws `notInstalled` when it was removed meanwhile, as what nobody waits for any more may be.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
     try turns.withTurn(of: content) {
+      guard try isInstalled(content, version) else {
+        throw ContentError.notInstalled(content, version)
+      }
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }

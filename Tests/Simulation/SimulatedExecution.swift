@@ -17,8 +17,13 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
 
   var tasks: (any TaskExecutor)? { executor }
 
+  /// The line that events are decided and carried out on.
+  private(set) weak var engine: SimulatedLine?
+
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
-    SimulatedLine(scheduler)
+    let line = SimulatedLine(scheduler)
+    if label == "hostedcontent.engine" { engine = line }
+    return line
   }
 
   func group(_ label: String) -> any WorkGroup { SimulatedGroup(scheduler) }

@@ -25,6 +25,10 @@ int hc_set_attribute(int descriptor, const char *name, const char *text, size_t 
 // accept4(2) with SOCK_NONBLOCK and SOCK_CLOEXEC, of which no child process inherits a connection.
 int hc_accept(int listening);
 
+// The shortest round trip of a TCP connection so far, in microseconds; negative when nobody knows.
+// glibc's own struct tcp_info ends before it.
+long hc_tcp_round_trip(int socket);
+
 // POLLRDHUP of poll(2): the other side has closed its connection or its half of it.
 short hc_poll_peer_closed(void);
 
