@@ -123,7 +123,10 @@ let package = Package(
 
     .target(
       name: "FuzzTargets",
-      dependencies: ["ContentModel", "FileIO", "ContentPackage", "ContentTrust"],
+      dependencies: [
+        "ContentModel", "FileIO", "ContentTransfer", "ContentPackage", "ContentTrust", "AppUpdate",
+        "StoreServer",
+      ],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO"],
@@ -161,7 +164,10 @@ let package = Package(
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
       "SimulationTests",
-      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
+      [
+        "Locks", "ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate",
+        "TestSupport",
+      ]),
     tests(
       "ContentTransferTests",
       ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
@@ -172,7 +178,8 @@ let package = Package(
         "ContentStore", "HostedContent", "FuzzTargets", "TestSupport",
       ]),
     tests(
-      "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
+      "ContentPackageTests",
+      ["Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
       [

@@ -16,6 +16,14 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case package
   /// The payload of a product archive: gzip, pbzx or cpio.
   case payload
+  /// A xar's table of contents, and a property list: the documents in XML.
+  case table
+  /// What servers and clients say in HTTP, and the script of a server's faults.
+  case web
+  /// What servers say of apps: feeds, look-ups, versions, catalogues.
+  case apps
+  /// JSON that a store or another process wrote: grants and products.
+  case records
 
   /// Feeds `bytes` in; a promise that is broken is returned as a sentence.
   package func feed(_ bytes: [UInt8]) -> String? {
@@ -25,6 +33,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .index: Self.index(bytes)
     case .package: Self.package(bytes)
     case .payload: Self.payload(bytes)
+    case .table: Self.table(bytes)
+    case .web: Self.web(bytes)
+    case .apps: Self.apps(bytes)
+    case .records: Self.records(bytes)
     }
   }
 

@@ -39,6 +39,16 @@ extension FuzzTarget {
   /// As `package`, for the payload of a product archive.
   static func payload(_ bytes: [UInt8]) -> String? { package(productArchive(payload: bytes)) }
 
+  /// The table of a xar with a few bytes in its heap, and what ContentInfo.plist may say.
+  static func table(_ bytes: [UInt8]) -> String? {
+    if let info = try? ContentInfo(propertyList: bytes), info.version.rawValue.isEmpty {
+      return "A property list without a version was taken"
+    }
+    // A stored block of deflate has no more bytes.
+    guard bytes.count < 1 << 16 else { return nil }
+    return package(xar(table: bytes, heap: Array("heap".utf8)))
+  }
+
   private static let limits: PackageLimits = {
     var limits = PackageLimits.standard
     limits.entryCount = 1000
@@ -77,6 +87,11 @@ extension FuzzTarget {
       <length>\(payload.count)</length><encoding style="application/octet-stream"/></data></file>
       </file></toc></xar>
       """.utf8)
+    return xar(table: table, heap: payload)
+  }
+
+  /// A xar whose table is stored and not sealed.
+  private static func xar(table: [UInt8], heap: [UInt8]) -> [UInt8] {
     func number(_ value: Int, _ width: Int) -> [UInt8] {
       (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * (width - 1 - $0))) }
     }
@@ -90,7 +105,7 @@ extension FuzzTarget {
     let packed =
       [0x78, 0x01, 1] + length + length.map { ~$0 } + table + number(high << 16 | low, 4)
     return Array("xar!".utf8) + number(28, 2) + number(1, 2) + number(packed.count, 8)
-      + number(table.count, 8) + number(0, 4) + packed + payload
+      + number(table.count, 8) + number(0, 4) + packed + heap
   }
 }
 

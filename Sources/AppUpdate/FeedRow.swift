@@ -35,20 +35,21 @@ public struct FeedRow {
 }
 
 /// Cuts a feed's bytes, as they come, into rows.
-struct FeedRows {
+package struct FeedRows {
   private let path: String
   private let limit: Int
   private var result = PartnerFeed.Summary()
   /// The beginning of a row whose end has not come yet.
   private var rest: [UInt8] = []
 
-  init(path: String, limit: Int) {
+  /// `path` is for messages; longer rows than `limit` bytes are refused.
+  package init(path: String, limit: Int) {
     self.path = path
     self.limit = limit
   }
 
   /// Takes the file's next bytes in; false once `body` has enough.
-  mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool) throws
+  package mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool) throws
     -> Bool
   {
     var start = 0
@@ -78,7 +79,7 @@ struct FeedRows {
   }
 
   /// Checks what can be known only at the file's end.
-  func finish() throws {
+  package func finish() throws {
     guard rest.isEmpty else { throw ContentError.feedDamaged(path, "breaks off in a row") }
     if let written = result.recordsWritten, written != result.rows {
       throw ContentError.feedDamaged(path, "has \(result.rows) rows instead of \(written)")
@@ -93,7 +94,8 @@ struct FeedRows {
   }
 
   private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-    try check(rest.count + bytes.count)
+    // The last byte may be the first half of the mark, which belongs to no row.
+    try check(rest.count + bytes.count - (bytes.last == 0x02 ? 1 : 0))
     rest.append(contentsOf: bytes)
     return true
   }

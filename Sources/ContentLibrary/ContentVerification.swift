@@ -64,10 +64,14 @@ extension ContentLibrary {
       let status = try place.folder.status(of: place.name)
     else { return .missing }
     switch entry.kind {
-    case .directory: return status.kind == .directory ? nil : .changed
+    case .directory:
+      // Nobody else may put files beside those that were verified.
+      return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
     case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
-      guard status.kind == .file, status.size == entry.size else { return .changed }
+      guard status.kind == .file, status.size == entry.size, status.isSealed else {
+        return .changed
+      }
       return try Self.digest(of: place.folder.file(place.name), pace) == entry.digest
         ? nil : .changed
     }

@@ -103,6 +103,9 @@ final class ArchiveReader {
   /// Bytes of the format that were consumed, after decompression.
   var plainPosition: Int64 { archive_filter_bytes(archive, 0) }
 
+  /// Bytes of the stream that were consumed, before decompression.
+  var packedPosition: Int64 { archive_filter_bytes(archive, -1) }
+
   // MARK: Calling libarchive
 
   @discardableResult

@@ -5,10 +5,30 @@ package protocol ByteSource: AnyObject {
   /// Bytes in all; does not change.
   var length: Int64 { get }
 
-  /// Reads up to `buffer.count` bytes at `offset`; fewer only at the end, 0 behind it.
+  /// Reads up to `buffer.count` bytes at `offset`, at least one; 0 at the end and behind it.
   ///
   /// What it throws reaches the caller of whatever reads the package, unchanged.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
+}
+
+extension ByteSource {
+  /// Up to `count` bytes at `offset`; fewer only at the end.
+  func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
+    guard offset < UInt64(length) else { return [] }
+    let start = Int64(offset)
+    var bytes = [UInt8](repeating: 0, count: Int(min(Int64(count), length - start)))
+    var filled = 0
+    while filled < bytes.count {
+      let found = try bytes.withUnsafeMutableBytes {
+        try read(
+          into: UnsafeMutableRawBufferPointer(rebasing: $0[filled...]), at: start + Int64(filled))
+      }
+      if found == 0 { break }
+      filled += found
+    }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
 }
 
 /// A package that lies in a file.

@@ -17,7 +17,11 @@ final class SourceStream: ByteStream {
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let count = try source.read(into: buffer, at: offset)
+    // To the next multiple only, so that a part of the package is read by the same steps wherever
+    // reading began.
+    let room = buffer.count - Int(offset % Int64(buffer.count))
+    let count = try source.read(
+      into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]), at: offset)
     offset += Int64(count)
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
@@ -56,6 +60,19 @@ final class EntryStream: ByteStream {
     return bytes
   }
 
+  /// Refuses a compressed `source` that goes on behind its stream; of bzip2, libarchive does not.
+  func checkRest(of source: any ByteSource) throws {
+    var offset = UInt64(max(0, reader.packedPosition))
+    while true {
+      let rest = try source.bytes(at: offset, count: 64 << 10)
+      if rest.isEmpty { return }
+      guard rest.allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      offset += UInt64(rest.count)
+    }
+  }
+
   /// Reads what is left and compares the checksum.
   func finish() throws {
     while try !next().isEmpty {}
@@ -78,6 +95,8 @@ final class MeteredStream: ByteStream {
   private let limit: Int64
   private var total: Int64 = 0
   private var headerStart: Int64?
+  /// Where the last byte that is not zero ends.
+  private(set) var lastMark: Int64 = 0
 
   /// Lets `limit` bytes through.
   init(_ inner: any ByteStream, limit: Int64) {
@@ -87,6 +106,7 @@ final class MeteredStream: ByteStream {
 
   func next() throws -> UnsafeRawBufferPointer {
     let bytes = try inner.next()
+    if let last = bytes.lastIndex(where: { $0 != 0 }) { lastMark = total + Int64(last) + 1 }
     total += Int64(bytes.count)
     if total > limit { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
     if let headerStart, total - headerStart > Self.headerLimit {

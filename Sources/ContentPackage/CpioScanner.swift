@@ -21,6 +21,9 @@ struct CpioScanner {
   /// Whether the end mark was read.
   private(set) var isAtEnd = false
 
+  /// Whether a name has a NUL in it before its end.
+  private(set) var hasSplitName = false
+
   private var position: Int64 = 0
   private var header: [UInt8] = []
   /// Bytes of data and padding to pass over before the next header.
@@ -64,6 +67,10 @@ struct CpioScanner {
     let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
     guard name.last == 0 else { return false }
     let path = Array(name.dropLast())
+    // Padding of the name with NULs is another matter.
+    if let end = path.firstIndex(of: 0), path[end...].contains(where: { $0 != 0 }) {
+      hasSplitName = true
+    }
     if path.elementsEqual("TRAILER!!!".utf8) {
       isAtEnd = true
     } else {

@@ -50,8 +50,8 @@ final class GzipStream: ByteStream {
       if let longMember { return try nextBytes(of: longMember) }
       if end - start < 2 { try refill() }
       guard isAtMember else {
-        // Padding behind the last member is no matter; without any member it is no gzip stream.
         if memberCount == 0 { throw Refusal.damaged("The compressed data is no gzip stream") }
+        try checkPadding()
         return plainBytes(0)
       }
       var result = inflateMember()
@@ -66,6 +66,17 @@ final class GzipStream: ByteStream {
       case nil: throw Refusal.damaged("Compressed data is damaged or breaks off")
       }
     }
+  }
+
+  /// Behind the last member there may be zeros, and nothing else.
+  private func checkPadding() throws {
+    repeat {
+      guard window[start..<end].allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      start = end
+      try refill()
+    } while start < end
   }
 
   private func plainBytes(_ count: Int) -> UnsafeRawBufferPointer {

@@ -126,8 +126,8 @@ final class MemberWorker {
   /// Gives an installed file a second name; false where that cannot be.
   private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> Bool {
     let source = try sources[tree].parent(of: path)
-    // A file that somebody made writable must not be shared.
-    guard let status = try source.folder.status(of: source.name), status.permissions & 0o222 == 0
+    // A file that somebody made writable, or executable, must not be shared.
+    guard let status = try source.folder.status(of: source.name), status.isSealed
     else { return false }
     let place = try chain.parent(of: entry.path)
     do {

@@ -14,13 +14,17 @@ final class PackageReader {
   private let checksums: [String: FileChecksum.Expected]
   private let meter: MeteredStream?
   private let isTar: Bool
+  /// Looks at what lies behind a compressed stream.
+  private let checkRest: () throws -> Void
 
   private var checksum: FileChecksum?
   private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
   /// Opens the package; a refusal when it is none, or damaged at its beginning.
-  init(_ source: any ByteSource, limits: PackageLimits) throws {
+  ///
+  /// `isChecked` says that the container was checked before, as a whole.
+  init(_ source: any ByteSource, limits: PackageLimits, isChecked: Bool = false) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
         "limit-package",
@@ -34,6 +38,7 @@ final class PackageReader {
     var checksums: [String: FileChecksum.Expected] = [:]
     var findings: [Finding] = []
     isTar = container.isTar
+    var checkRest: () throws -> Void = {}
     switch container {
     case .xar:
       let table = try XarTable(source)
@@ -44,7 +49,7 @@ final class PackageReader {
         payload = opened.payload
         // Without a thread to read ahead it is read as well.
         let plain = (try? ReadAheadStream(opened.plain)) ?? opened.plain
-        let metered = MeteredStream(plain, limit: limit)
+        let metered = MeteredStream(CpioNameCheck(plain), limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {
@@ -55,15 +60,21 @@ final class PackageReader {
       }
     case .zip:
       form = .zip
+      if !isChecked { try ZipDirectory.check(source, limits: limits) }
       meter = nil
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar
-      let metered = MeteredStream(try Self.plain(stream, filter, limit), limit: limit)
+      let plain = try Self.plain(stream, filter, limit)
+      if filter == .bzip2, let entry = plain as? EntryStream {
+        checkRest = { try entry.checkRest(of: source) }
+      }
+      let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
     }
     self.payload = payload
+    self.checkRest = checkRest
     self.checksums = checksums
     containerFindings = findings
   }
@@ -124,9 +135,16 @@ final class PackageReader {
     if isTar, reader.plainPosition < paddedEnd + 512 {
       throw Refusal.damaged("The tar archive breaks off: its end mark is missing")
     }
-    // What follows the last entry belongs to the compressed stream's own checks.
-    if let meter { while try !meter.next().isEmpty {} }
+    // What follows the last entry belongs to the compressed stream's own checks, and may be
+    // nothing but padding: another program could take it for another archive.
+    if let meter {
+      while try !meter.next().isEmpty {}
+      guard meter.lastMark <= reader.plainPosition else {
+        throw Refusal.damaged("The archive goes on behind its end")
+      }
+    }
     try payload?.finish()
+    try checkRest()
   }
 }
 
@@ -149,12 +167,11 @@ enum Container {
   }
 
   init(_ source: any ByteSource) throws {
-    var block = [UInt8](repeating: 0, count: 512)
-    let count = try block.withUnsafeMutableBytes { try source.read(into: $0, at: 0) }
-    guard let container = Self(first: block[..<count]) else {
+    let block = try source.bytes(at: 0, count: 512)
+    guard let container = Self(first: block[...]) else {
       throw Refusal.form(
         "form-unknown",
-        count == 0 ? "The file is empty" : "The bytes are no xar, zip or tar archive",
+        block.isEmpty ? "The file is empty" : "The bytes are no xar, zip or tar archive",
         remedy: "Build a package from a folder with Contents and ContentInfo.plist")
     }
     self = container

@@ -76,13 +76,7 @@ final class PieceFinder {
   }
 
   private func hash(_ file: borrowing File) throws -> Digest {
-    var offset: Int64 = 0
-    while true {
-      let count = try file.read(into: buffer, at: offset)
-      try digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      offset += Int64(count)
-      if count < buffer.count { return try digest.finish() }
-    }
+    try digest.finish(reading: file, through: buffer)
   }
 
   // MARK: Pieces

@@ -28,6 +28,18 @@ final class TreeWriter {
     try folder(at: components.dropLast()).createFile(components.last ?? "", mode: 0o444)
   }
 
+  /// Opens the file at `components` for writing; creates it when it is not there.
+  ///
+  /// It is writable until whoever completes it says otherwise.
+  func openFile(at components: [String]) throws -> File {
+    try folder(at: components.dropLast()).updatedFile(components.last ?? "", mode: 0o644)
+  }
+
+  /// Whether anything is at `components`, whose folders are made where missing.
+  func exists(_ components: [String]) throws -> Bool {
+    try folder(at: components.dropLast()).status(of: components.last ?? "") != nil
+  }
+
   /// Creates the symbolic link at `components`.
   func createLink(at components: [String], to target: String) throws {
     try folder(at: components.dropLast()).createLink(components.last ?? "", to: target)

@@ -1,5 +1,6 @@
 package import ContentModel
 package import FileIO
+import Glibc
 
 /// Unpacks a content package into `folder`, which should be empty; throws at the first refusal.
 ///
@@ -29,13 +30,36 @@ package func unpackArchive(
   try unpack(source, name, limits, isContent: false, folder, nil, progress)
 }
 
+/// Unpacks into a new folder `target` of `parent`, which appears only when all is well.
+///
+/// Until then its name is this process's own, since somebody else may unpack beside it; after a throw
+/// nothing is left. `isContent` is false for an archive of any content. Otherwise as `unpackPackage`.
+package func unpack(
+  _ source: any ByteSource, name: String, as target: String, in parent: Directory,
+  isContent: Bool = true, limits: PackageLimits = .standard,
+  progress: (_ plainBytesWritten: Int64) throws -> Void = { _ in }
+) throws -> [InstalledFile] {
+  let temporary = ".\(target.utf8.count < 200 ? target : "").unpacking-\(getpid())"
+  do {
+    let folder = try parent.createDirectory(temporary, exclusive: true)
+    let files = try unpack(source, name, limits, isContent: isContent, folder, nil, progress)
+    try parent.renameWithoutReplacing(temporary, to: parent, target)
+    return files
+  } catch {
+    // What cannot be removed now stands under a name that says what it is.
+    try? parent.removeTree(temporary)
+    throw error
+  }
+}
+
 private func unpack(
   _ source: any ByteSource, _ name: String, _ limits: PackageLimits, isContent: Bool,
   _ folder: Directory, _ promise: UnpackPromise?, _ progress: (Int64) throws -> Void
 ) throws -> [InstalledFile] {
   try withoutActuallyEscaping(progress) { progress in
     let unpacker = Unpacker(
-      name: name, folder: folder, isContent: isContent, promise: promise, progress: progress)
+      name: name, writer: PartWriter(folder), isContent: isContent, promise: promise,
+      progress: progress)
     do {
       var walk = try PackageWalk(source, limits: limits, isContent: isContent, visitor: unpacker)
       try walk.run()

@@ -26,7 +26,7 @@ struct XarTable {
   /// Reads the table; a refusal when it is damaged, too long, or sealed by a digest that libarchive cannot
   /// check.
   init(_ source: any ByteSource) throws {
-    let header = try Self.bytes(of: source, at: 0, count: Self.headerLength)
+    let header = try source.bytes(at: 0, count: Self.headerLength)
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
       throw Refusal.damaged("The xar header breaks off")
     }
@@ -41,7 +41,7 @@ struct XarTable {
       throw Refusal.limit(
         "limit-table", "The xar table of contents has \(plainLength) bytes, more than are read")
     }
-    let packed = try Self.bytes(of: source, at: Int64(headerLength), count: Int(packedLength))
+    let packed = try source.bytes(at: headerLength, count: Int(packedLength))
     guard headerLength >= Self.headerLength, packed.count == Int(packedLength),
       let plain = Self.inflated(packed, length: Int(plainLength))
     else { throw Refusal.damaged("The xar table of contents is damaged or breaks off") }
@@ -66,15 +66,6 @@ struct XarTable {
       "The xar table of contents is sealed with \(name ?? "digest \(number)"), which libarchive "
         + "3.6.2 cannot read",
       remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
-  }
-
-  private static func bytes(of source: any ByteSource, at offset: Int64, count: Int) throws
-    -> [UInt8]
-  {
-    var bytes = [UInt8](repeating: 0, count: Int(min(Int64(count), max(0, source.length - offset))))
-    let found = try bytes.withUnsafeMutableBytes { try source.read(into: $0, at: offset) }
-    bytes.removeLast(bytes.count - found)
-    return bytes
   }
 
   private static func inflated(_ packed: [UInt8], length: Int) -> [UInt8]? {

@@ -37,18 +37,19 @@ extension Int64 {
 /// Collects header lines as libcurl hands them over, one call a line; pure and bounded.
 ///
 /// A new status line starts over: what came before was an interim answer (1xx).
-struct HeadCollector {
-  private(set) var head = HTTPHead()
+package struct HeadCollector {
+  /// What was collected of the last answer.
+  package private(set) var head = HTTPHead()
   private var bytes = 0
   private var lines = 0
   private let limit: Int
   private static let maximumLines = 256
 
   /// `limit` is in bytes, over all heads of one request.
-  init(limit: Int) { self.limit = limit }
+  package init(limit: Int) { self.limit = limit }
 
   /// Takes one line with its line break; false when there are too many.
-  mutating func add(_ line: UnsafeRawBufferPointer) -> Bool {
+  package mutating func add(_ line: UnsafeRawBufferPointer) -> Bool {
     bytes += line.count
     lines += 1
     guard bytes <= limit, lines <= Self.maximumLines else { return false }

@@ -16,6 +16,16 @@ package struct HTTPPieceSource: PieceSource {
     self.mirrors = mirrors
   }
 
+  package func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64 {
+    guard let pieces = try? pieces.sorted(within: file) else { return file.length }
+    var plan = FetchPlan(pieces.filter { $0.length > 0 })
+    var bytes: Int64 = 0
+    while let numbers = plan.next(connections: max(1, session.limits.connectionsPerTransfer)) {
+      bytes += Int64(plan.span(of: numbers).count)
+    }
+    return bytes
+  }
+
   package func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
     deliver: (Piece, UnsafeRawBufferPointer) throws -> Void

@@ -13,6 +13,15 @@ package protocol PieceSource: Sendable {
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
     deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
   ) throws
+
+  /// Bytes that fetching `pieces` of `file` moves when nothing fails, gaps between them included.
+  func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64
+}
+
+extension PieceSource {
+  package func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64 {
+    pieces.reduce(0) { $0 + Int64($1.length) }
+  }
 }
 
 extension ContentError {

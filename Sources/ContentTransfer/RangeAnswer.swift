@@ -1,33 +1,44 @@
-import FoundationEssentials
+package import FoundationEssentials
 
 /// What was asked for, as far as an answer must fit it.
-struct RangeQuestion: Hashable, Sendable {
+package struct RangeQuestion: Hashable, Sendable {
   /// The bytes that are wanted.
-  var range: Range<Int64>
+  package var range: Range<Int64>
   /// Whether the whole file was asked for, without a `Range` header.
-  var isWhole: Bool
+  package var isWhole: Bool
   /// Bytes of the whole file, as signed.
-  var fileLength: Int64
+  package var fileLength: Int64
   /// The validator that was sent in `If-Range`; nil when none was.
-  var validator: String?
+  package var validator: String?
   /// Whether the file may be a web page.
-  var mayBePage = false
+  package var mayBePage: Bool
+
+  package init(
+    range: Range<Int64>, isWhole: Bool, fileLength: Int64, validator: String? = nil,
+    mayBePage: Bool = false
+  ) {
+    self.range = range
+    self.isWhole = isWhole
+    self.fileLength = fileLength
+    self.validator = validator
+    self.mayBePage = mayBePage
+  }
 }
 
 /// Where in the file an answer's body lies; pure.
 ///
 /// The digest decides about bytes in the end. What is checked here tells early, before a body is
 /// read, that an answer cannot be what was asked for, and where its bytes belong.
-struct RangeAnswer: Hashable, Sendable {
+package struct RangeAnswer: Hashable, Sendable {
   /// The offset of the body's first byte.
-  let start: Int64
+  package let start: Int64
   /// The offset after its last byte.
-  let end: Int64
+  package let end: Int64
   /// Whether the server has promised that end, so that the answer is over with that byte.
   var isEndPromised = false
 
   /// Judges `head` as the answer to `question`; see RFC 9110 §14 and §15.
-  static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
+  package static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
     RangeAnswer, TransferFault
   > {
     do {

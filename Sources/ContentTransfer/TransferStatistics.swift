@@ -14,6 +14,8 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   public var failures: [String: Int] = [:]
   /// Verified bytes by the origin that sent them.
   public var bytesByHost: [String: Int64] = [:]
+  /// Packages that could not be taken apart, so that they were fetched whole, by the reason.
+  public var wholePackages: [String: Int] = [:]
   /// The protocol of the last answer, such as `HTTP/2`.
   public var protocolName: String?
   /// Seconds from a request to the first byte of its answer, of the first answer.
@@ -41,6 +43,7 @@ extension TransferStatistics {
     requests += other.requests
     failures.merge(other.failures, uniquingKeysWith: +)
     bytesByHost.merge(other.bytesByHost, uniquingKeysWith: +)
+    wholePackages.merge(other.wholePackages, uniquingKeysWith: +)
     protocolName = other.protocolName ?? protocolName
     timeToFirstByte = timeToFirstByte ?? other.timeToFirstByte
     activeSeconds += other.activeSeconds

@@ -86,6 +86,11 @@ package final class TransferTicket: Sendable {
   /// Takes note of bytes that were there from before and need no transfer.
   package func reuse(_ bytes: Int64) { board.record { $0.bytesReused += bytes } }
 
+  /// Takes note of a package that is fetched whole, and why.
+  package func takeWhole(because reason: String) {
+    board.record { $0.wholePackages[reason, default: 0] += 1 }
+  }
+
   // MARK: For the loop
 
   func wait(_ request: Int, _ wait: TransferWait) {

@@ -35,6 +35,9 @@ package struct FileStatus: Hashable, Sendable {
   /// Last access, in nanoseconds since 1970; how exact it is depends on how it is mounted.
   package let accessed: Int64
 
+  /// Whether it may be read and nothing else, as installed files are.
+  package var isSealed: Bool { permissions & 0o400 != 0 && permissions & ~0o444 == 0 }
+
   /// Bytes.
   package var size: Int64 { identity.size }
 

@@ -13,8 +13,11 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   /// Bytes that the update would fetch at most; exact once it was measured.
   ///
   /// Measured by `LibraryReader.updates(of:from:network:)`: what installed files need not be
-  /// fetched for is left out.
+  /// fetched for is left out, and what one request for two pieces brings between them is in it.
   public internal(set) var bytesToMove: Int64
+  /// Why all of the package is fetched whatever is installed, one sentence; nil when it is taken
+  /// apart, or was not measured.
+  public internal(set) var wholePackageReason: String?
   /// Bytes that a download from nothing would fetch.
   public let bytesInFull: Int64
 

@@ -271,6 +271,11 @@ final class Engine: @unchecked Sendable {
           ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
       }
       self?.diagnostics.count { $0.take(result, board) }
+      for reason in board.ticket.statistics.wholePackages.keys {
+        self?.diagnostics.tell(.info, "whole package fetched") {
+          ["download": download.id, "reason": reason]
+        }
+      }
       self?.submit(.workEnded(download: download.id, result))
     }
   }

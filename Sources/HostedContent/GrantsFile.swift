@@ -66,7 +66,7 @@ final class GrantsFile: Sendable {
       var file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
       if known.isDocument {
-        try folder.replaceFile(name, with: Self.lines(known.grants), mode: 0o600)
+        try folder.replaceFile(name, with: Grant.lines(known.grants), mode: 0o600)
         file = try folder.updatedFile(name, mode: 0o600)
         try catchUp(&known, with: file)
       }
@@ -84,19 +84,13 @@ final class GrantsFile: Sendable {
 
   private func append(_ grants: [Grant], to file: borrowing File, _ known: inout Known) throws {
     guard !grants.isEmpty else { return }
-    let lines = try Self.lines(grants)
+    let lines = try Grant.lines(grants)
     try file.truncate(to: known.length)
     try lines.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()
     if known.length == 0 { try folder.sync() }
     known.length += Int64(lines.count)
     for grant in grants { known.append(grant) }
-  }
-
-  private static func lines(_ grants: [Grant]) throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    return try grants.flatMap { try Array(encoder.encode($0)) + [newline] }
   }
 
   /// Reads the lines that `known` does not have; all of them in another file than it was.
@@ -115,12 +109,10 @@ final class GrantsFile: Sendable {
     }
     guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
     var fresh = known
-    for line in bytes[...end].split(separator: Self.newline) {
-      do {
-        fresh.append(try JSONDecoder().decode(Grant.self, from: Data(line)))
-      } catch {
-        throw unreadable("\(error)")
-      }
+    do {
+      for grant in try Grant.read(lines: bytes[...end]) { fresh.append(grant) }
+    } catch {
+      throw unreadable("\(error)")
     }
     fresh.length += Int64(end + 1)
     known = fresh

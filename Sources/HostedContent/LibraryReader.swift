@@ -64,9 +64,13 @@ public struct LibraryReader: Sendable {
   package func verify(_ content: InstalledContent, bytesPerSecond: Int64? = nil) throws
     -> [ContentDamage]
   {
+    try verify(content, pace: bytesPerSecond.map { ReadPace(bytesPerSecond: $0) })
+  }
+
+  /// As above, with a pace whose clock a test may hold.
+  package func verify(_ content: InstalledContent, pace: ReadPace?) throws -> [ContentDamage] {
     try library.verify(
-      content, files: journal.files(of: content.contentIdentifier, content.version),
-      pace: bytesPerSecond.map { ReadPace(bytesPerSecond: $0) })
+      content, files: journal.files(of: content.contentIdentifier, content.version), pace: pace)
   }
 }
 

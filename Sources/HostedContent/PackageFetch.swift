@@ -8,6 +8,8 @@ import FileIO
 struct PackageFetch {
   /// The folder in staging that becomes the installed version.
   static let contentName = "content"
+  /// Why a package is fetched whole whose index does not say it.
+  static let noMembers = "Its index has no members"
 
   let offer: ContentOffer
   let index: PackageIndex
@@ -77,35 +79,48 @@ struct PackageFetch {
     return try assembly.finish()
   }
 
-  /// Fetches a package that cannot be taken apart, and then unpacks it.
+  /// Fetches a package that cannot be taken apart, block by block, and unpacks it meanwhile.
   ///
-  /// The archive stays in staging until it is unpacked, so that nothing verified is fetched again.
+  /// The verified blocks stay in staging until the files made of them are durable, so that nothing is
+  /// fetched twice; `PartwiseUnpacking` has how both together find room.
   private func byBlocks(
     into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void
   ) throws -> [InstalledFile] {
     board.enter(.verifying)
+    board.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
+    spool.refetch(from: source, ticket: board.ticket, progress: board.fetch)
+    let unpacking = PartwiseUnpacking(
+      spool, name: name, in: staging, Self.contentName, promise: UnpackPromise(offer, index))
+    try requireSpace(unpacking.bytesToWrite() - spool.verifiedBytes, offer.productIdentifier)
+    if let mark = try PartwiseUnpacking.mark(in: staging, Self.contentName) {
+      // All of it was there once; what is missing was given up for what is unpacked.
+      spool.giveUpMissing()
+      board.begin(fetch: 0, write: mark, reused: offer.package.length)
+      board.enter(.unpacking)
+      return try unpacking.run(progress: board.write)
+    }
     let missing = offer.package.length - spool.verifiedBytes
-    try staging.removeTree(Self.contentName)
-    try requireSpace(missing + index.installedSize, offer.productIdentifier)
     board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     board.enter(.downloading)
-    try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
-    board.enter(.unpacking)
-    let content = try staging.createDirectory(Self.contentName, exclusive: true)
-    var written: Int64 = 0
-    return try unpackPackage(
-      spool, name: name, into: content, promise: UnpackPromise(offer, index)
-    ) { total in
-      try board.write(total - written)
-      written = total
+    let work = SideWork("hostedcontent.unpacking") { [board] in
+      try unpacking.run(progress: board.write)
+    } onFailure: {
+      spool.stopFetching($0)
     }
+    let fetched = Result {
+      try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
+    }
+    board.enter(.unpacking)
+    let unpacked = work.result()
+    try fetched.get()
+    return try unpacked.get()
   }
 }
 
 // The spool hands out verified bytes only, so an archive may be read from it.
-extension PackageSpool: ByteSource {}
+extension PackageSpool: ShrinkingSource {}
 
 extension PackageIndex {
   /// Reads the index of `offer`'s package, after its length and digest were checked.

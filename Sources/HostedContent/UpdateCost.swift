@@ -21,22 +21,31 @@ extension LibraryReader {
         $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
       }
       guard let offer else { return update }
-      var measured = update
-      measured.bytesToMove = try library.bytesToFetch(offer, from: store.pieceSource())
-      return measured
+      return try library.measure(update, to: offer, from: store.pieceSource())
     }
   }
 }
 
 extension ContentLibrary {
-  /// Bytes that installing `offer` would fetch, its index included.
+  /// `update` with the bytes that installing `offer` would move, its index included.
   ///
   /// Never more than a full download: each member is fetched once or not at all.
-  func bytesToFetch(_ offer: ContentOffer, from source: any PieceSource) throws -> Int64 {
+  func measure(_ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource)
+    throws -> ContentUpdate
+  {
+    var measured = update
     let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
-    guard index.payload != nil else { return offer.package.length + offer.index.length }
+    guard index.payload != nil else {
+      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
+      return measured
+    }
     let survey = try PackageSurvey(
       of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
-    return survey.missingBytes + offer.index.length
+    let pieces = survey.missing.map {
+      Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
+    }
+    measured.bytesToMove =
+      source.bytesMoved(by: pieces, of: offer.package) + offer.index.length
+    return measured
   }
 }

@@ -111,10 +111,17 @@ final class ProgressLines: Sendable {
     let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
     let name = "\(download.contentIdentifier) \(download.contentVersion)"
     if last?.state != download.state {
-      return download.state == .waiting ? nil : "\(name): \(download.state)"
+      return download.state == .waiting ? nil : "\(name): \(download.state)\(detour(download))"
     }
     guard download.state == .active, last?.tenths != tenths else { return nil }
     return "\(name): \(amount(download))"
+  }
+
+  /// Why all of the package was fetched, once that is known.
+  private static func detour(_ download: Download) -> String {
+    guard download.state == .finished, let reason = download.statistics.wholePackages.keys.first
+    else { return "" }
+    return " (all of the package was fetched: \(reason))"
   }
 
   /// How far a download is, in words.

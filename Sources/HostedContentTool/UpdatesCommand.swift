@@ -22,6 +22,7 @@ enum UpdatesCommand {
       let offered: String
       let bytesToMove: Int64
       let bytesInFull: Int64
+      let wholePackageReason: String?
     }
   }
 
@@ -40,8 +41,8 @@ enum UpdatesCommand {
             Report.Update(
               productIdentifier: $0.productIdentifier.rawValue,
               contentIdentifier: $0.contentIdentifier.rawValue, installed: $0.installed.rawValue,
-              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove, bytesInFull: $0.bytesInFull
-            )
+              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove, bytesInFull: $0.bytesInFull,
+              wholePackageReason: $0.wholePackageReason)
           }))
     } else if updates.isEmpty {
       console.print("Everything that is installed is up to date.")
@@ -53,6 +54,10 @@ enum UpdatesCommand {
             $0.offered.rawValue, Console.bytes($0.bytesToMove),
           ]
         }, heading: ["product", "content", "installed", "offered", "to move"])
+      for update in updates {
+        guard let reason = update.wholePackageReason else { continue }
+        console.note("\(update.contentIdentifier): all of the package is fetched: \(reason)")
+      }
     }
     guard products.failures.isEmpty else { return .failed }
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done

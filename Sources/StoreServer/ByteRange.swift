@@ -1,12 +1,12 @@
 /// What a Range header asks for, of a representation whose size is known (RFC 9110, 14.1 and 14.2).
-enum ByteRange: Equatable {
+package enum ByteRange: Equatable {
   /// No range, several of them, another unit, or a malformed header, which must be ignored.
   case whole
   case part(Range<Int64>)
   case unsatisfiable
 
   /// Reads the value of a Range header.
-  init(_ header: String?, size: Int64) {
+  package init(_ header: String?, size: Int64) {
     guard let bounds = header.flatMap(Self.bounds) else {
       self = .whole
       return

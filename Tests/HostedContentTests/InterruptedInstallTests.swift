@@ -4,7 +4,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -54,6 +54,42 @@ struct WebStoreTests {
     #expect(queue.statistics.transfers.failures.isEmpty)
   }
 
+  @Test(
+    "What an update is said to move is what the server sends, and at most a full download",
+    arguments: ["a page", "many pages", "a film's middle", "everything"])
+  func updateCost(change: String) async throws {
+    var random = SplitMix(state: 9)
+    func noise(_ count: Int) -> [UInt8] {
+      (0..<(count / 8)).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
+    }
+    var files = ["Contents/film.bin": noise(2 << 20)]
+    for number in 0..<120 { files["Contents/page-\(number)"] = noise(6000) }
+    try fixture.publish("a", "1.0", files: files)
+    let queue = try queue()
+    try await deliver("a", queue)
+    switch change {
+    case "a page": files["Contents/page-7"] = noise(5000)
+    case "many pages": for number in 0..<12 { files["Contents/page-\(number * 10)"] = noise(6000) }
+    case "a film's middle": files["Contents/film.bin"]?.insert(contentsOf: [1, 2], at: 1 << 20)
+    default: for name in files.keys { files[name] = noise(files[name]?.count ?? 0) }
+    }
+    try fixture.publish("a", "1.1", files: files)
+    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let store = try StoreLocation(server.url)
+    let products = try store.products(nil, trustedRoot: Array(root)).products
+    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    server.clearRequests()
+    _ = try await queue.deliver(update)
+    queue.close()
+    try fixture.expectInstalled("a", "1.1", files: files)
+    let sent = server.requests
+      .filter { $0.path.hasSuffix(".pkg") || $0.path.hasSuffix(".index") }
+      .reduce(0) { $0 + $1.bytesSent }
+    #expect(sent == update.bytesToMove)
+    #expect(sent <= update.bytesInFull)
+    #expect(update.wholePackageReason == nil)
+  }
+
   @Test("Nobody takes its word for its root, unless the first use is trusted")
   func root() async throws {
     try fixture.publish("a", "1.0")

@@ -6,6 +6,7 @@
 // are spelled otherwise, and two modules that import them in both spellings contradict each other.
 
 #include <stddef.h>
+#include <stdint.h>
 
 // renameat2(2) with RENAME_NOREPLACE: fails with EEXIST instead of replacing.
 int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to);
@@ -18,6 +19,9 @@ int hc_sync_file_system(int descriptor);
 
 // sync_file_range(2) of the whole file with SYNC_FILE_RANGE_WRITE: begins to write what is in memory.
 int hc_begin_writing_back(int descriptor);
+
+// fallocate(2) with FALLOC_FL_PUNCH_HOLE: takes the room of these bytes away, and keeps the length.
+int hc_punch_hole(int descriptor, int64_t offset, int64_t length);
 
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);

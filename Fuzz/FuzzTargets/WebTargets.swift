@@ -1,0 +1,112 @@
+import AppUpdate
+import ContentModel
+import ContentTransfer
+import FoundationEssentials
+import StoreServer
+
+/// What comes over the network besides signed bytes, and text files that people write.
+extension FuzzTarget {
+  private static let now = Date(timeIntervalSince1970: 1_768_478_400)
+
+  /// The same bytes as an answer's head, as a request's target and ranges, and as a fault script.
+  static func web(_ bytes: [UInt8]) -> String? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    _ = try? FaultScript(text)
+    _ = try? WebURL(text)
+    _ = RetryPolicy.retryAfter(text, now: now)
+    return answer(bytes) ?? request(text)
+  }
+
+  /// A head that is taken for an answer must place its body inside the file, where it was asked for.
+  private static func answer(_ bytes: [UInt8]) -> String? {
+    var collector = HeadCollector(limit: 4096)
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      guard line.withUnsafeBytes({ collector.add($0) }) else { break }
+    }
+    for isWhole in [true, false] {
+      let question = RangeQuestion(
+        range: isWhole ? 0..<1000 : 200..<300, isWhole: isWhole, fileLength: 1000,
+        validator: isWhole ? nil : "\"a\"")
+      guard case .success(let place) = RangeAnswer.judge(collector.head, question, now: now)
+      else { continue }
+      let bytes = place.start..<max(place.start, place.end)
+      guard bytes.overlaps(question.range), bytes.clamped(to: 0..<1000) == bytes else {
+        return "An answer was taken for bytes \(place.start) to \(place.end) of 1000"
+      }
+    }
+    return nil
+  }
+
+  /// A target that is understood leads below the root, a range into the file.
+  private static func request(_ text: String) -> String? {
+    let request = ServerRequest("GET", text, headers: [("Range", text)])
+    let parts = request.location?.components ?? []
+    guard !parts.contains(where: { $0.utf8.contains(0) || $0.contains("/") }) else {
+      return "A component of a path has a slash or a NUL in it"
+    }
+    guard case .part(let range) = ByteRange(text, size: 1000) else { return nil }
+    return !range.isEmpty && range.clamped(to: 0..<1000) == range
+      ? nil : "A range of \(range) was taken of 1000 bytes"
+  }
+
+  /// The same bytes as a feed, a look-up's answer, a version's, a catalogue, and a version.
+  static func apps(_ bytes: [UInt8]) -> String? {
+    _ = (try? LookupAnswer(json: bytes))?.results.map { ($0.versionText, $0.trackViewURL) }
+    if let answer = try? AppVersionAnswer(json: bytes) {
+      _ = (answer.demand, answer.version, answer.downloadURL, answer.minimumOsVersion)
+    }
+    if let catalogue = try? AppCatalogue(json: bytes),
+      catalogue.apps.contains(where: { $0.listing.versionText == nil })
+    {
+      return "An app without a version was taken"
+    }
+    if let version = try? AppVersion(String(decoding: bytes, as: UTF8.self)),
+      (try? AppVersion(version.rawValue)) != version
+    {
+      return "A version is not what it says"
+    }
+    return feed(bytes)
+  }
+
+  /// However a feed is cut into chunks, its rows are the same.
+  private static func feed(_ bytes: [UInt8]) -> String? {
+    let whole = rows(of: bytes, chunk: max(1, bytes.count))
+    return [1, 3].allSatisfy { rows(of: bytes, chunk: $0) == whole }
+      ? nil : "Rows depend on how the feed was cut"
+  }
+
+  /// The fields of all rows, nil for a feed that is refused.
+  private static func rows(of bytes: [UInt8], chunk: Int) -> [[String]]? {
+    var rows = FeedRows(path: "fuzzed", limit: 64)
+    var found: [[String]] = []
+    do {
+      for start in stride(from: 0, to: bytes.count, by: chunk) {
+        let part = bytes[start..<min(start + chunk, bytes.count)]
+        _ = try part.withUnsafeBytes { buffer in
+          try rows.take(buffer) { row in
+            found.append((0..<3).map { String(decoding: row.field($0), as: UTF8.self) })
+            return true
+          }
+        }
+      }
+      try rows.finish()
+    } catch {
+      return nil
+    }
+    return found
+  }
+
+  /// What is read can be written, and read again.
+  static func records(_ bytes: [UInt8]) -> String? {
+    if let grants = try? Grant.read(lines: bytes),
+      (try? Grant.read(lines: Grant.lines(grants))) != grants
+    {
+      return "Grants that were written are not those that were read"
+    }
+    guard let product = try? ProductIdentifier("a"),
+      let record = try? ProductRecord(json: bytes, of: product)
+    else { return nil }
+    return (try? ProductRecord(json: record.json, of: product)) == record
+      ? nil : "What was written is not what was read"
+  }
+}

@@ -1,0 +1,18 @@
+import ContentModel
+import Digests
+import FileIO
+
+extension DigestStream {
+  /// The digest of all bytes of `file`, read through `buffer`; the stream must be fresh.
+  mutating func finish(
+    reading file: borrowing File, through buffer: UnsafeMutableRawBufferPointer
+  ) throws -> Digest {
+    var offset: Int64 = 0
+    while true {
+      let count = try file.read(into: buffer, at: offset)
+      try update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += Int64(count)
+      if count < buffer.count { return try finish() }
+    }
+  }
+}

@@ -1,0 +1,244 @@
+import ContentModel
+import ContentStore
+import FileIO
+import Foundation
+import HostedContent
+import Locks
+import StoreServer
+import TestSupport
+import Testing
+
+/// Packages that were built elsewhere: fetched by blocks, read through libarchive.
+@Suite("Packages built elsewhere", .timeLimit(.minutes(5)))
+struct ForeignPackageTests {
+  private let fixture: StoreFixture
+  private let server: StoreServer
+
+  init() throws {
+    fixture = try StoreFixture()
+    server = try StoreServer(folder: fixture.storePath)
+    try server.start()
+  }
+
+  private static func files(_ megabytes: Int) -> [String: [UInt8]] {
+    var random = SplitMix(state: 11)
+    func noise(_ count: Int) -> [UInt8] {
+      (0..<(count / 8)).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
+    }
+    let film = noise(megabytes << 19)
+    return [
+      "Contents/film.bin": film + film.reversed(),
+      "Contents/deep/er/page.txt": Array(String(repeating: "A page. ", count: 2000).utf8),
+      "Contents/small.bin": noise(3000),
+    ]
+  }
+
+  /// Publishes `files` as what bsdtar makes of them.
+  private func publish(
+    _ version: String, _ files: [String: [UInt8]], _ options: [String] = ["-z"]
+  ) throws {
+    let source = fixture.folder.path("foreign-\(version)")
+    var files = files
+    files["ContentInfo.plist"] = Array(
+      """
+      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
+      <key>ContentVersion</key><string>\(version)</string>
+      <key>IAPProductIdentifier</key><string>a</string></dict></plist>
+      """.utf8)
+    for (path, bytes) in files {
+      let url = URL(filePath: "\(source)/\(path)")
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: url)
+    }
+    let package = fixture.folder.path("a-\(version).pkg")
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/bsdtar")
+    process.arguments = options + ["-cf", package, "-C", source, "Contents", "ContentInfo.plist"]
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0)
+    try fixture.store.publish([package])
+  }
+
+  private func queue(_ fileSystem: FileSystem = .real) throws -> PaymentQueue {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: fixture.libraryPath), store: try StoreLocation(server.url))
+    configuration.trustedRoot = Array(
+      try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json")))
+    configuration.fileSystem = fileSystem
+    return try PaymentQueue(configuration)
+  }
+
+  private func deliver(_ queue: PaymentQueue) async throws {
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+  }
+
+  /// Body bytes of the package that the server has sent.
+  private var sentBytes: Int64 {
+    server.requests.filter { $0.path.hasSuffix(".pkg") }.reduce(0) { $0 + $1.bytesSent }
+  }
+
+  private var packageLength: Int64 {
+    get throws {
+      let path = fixture.folder.path("a-1.0.pkg")
+      return Int64(try Data(contentsOf: URL(filePath: path), options: .alwaysMapped).count)
+    }
+  }
+
+  @Test("Why a package is fetched whole is told in statistics and diagnostics")
+  func reason() async throws {
+    try publish("1.0", ["Contents/a": [1, 2, 3]])
+    let queue = try queue()
+    let events = queue.diagnostics
+    try await deliver(queue)
+    #expect(queue.statistics.transfers.wholePackages == ["It is no flat product archive": 1])
+    queue.close()
+    var told: [String] = []
+    for await event in events where event.name == "whole package fetched" {
+      told += [event.details["reason"] ?? ""]
+    }
+    #expect(told == ["It is no flat product archive"])
+  }
+
+  @Test(
+    "Staging and content together never take more than a tenth beyond the installed size",
+    .enabled(if: SlowTests.areOn), arguments: [["-z"], ["-J"], ["--format", "zip"]])
+  func disk(options: [String]) async throws {
+    let files = Self.files(60)
+    try publish("1.0", files, options)
+    let size = Int64(files.values.reduce(0) { $0 + $1.count })
+    let meter = DiskMeter("\(fixture.libraryPath)/staging")
+    let queue = try queue(meter.fileSystem)
+    try await deliver(queue)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0", files: files)
+    #expect(meter.peak > size, "nothing was measured")
+    #expect(
+      Double(meter.peak) <= 1.1 * Double(size),
+      "\(options): \(meter.peak) bytes for \(size), \(meter.samples) samples")
+    #expect(try sentBytes == packageLength)
+  }
+
+  @Test(
+    "Whatever step fails, the next start fetches nothing twice", .enabled(if: SlowTests.areOn),
+    arguments: [["-z"], ["--format", "zip"]])
+  func interrupted(options: [String]) async throws {
+    let files = Self.files(16)
+    try publish("1.0", files, options)
+    let count = FaultPlan(failing: 0)
+    var queue = try queue(count.fileSystem)
+    try await deliver(queue)
+    queue.close()
+    for part in 1...9 {
+      try FileManager.default.removeItem(atPath: fixture.libraryPath)
+      let before = sentBytes
+      queue = try self.queue(FaultPlan(failing: count.operations * part / 10).fileSystem)
+      _ = try? await deliver(queue)
+      queue.close()
+      queue = try self.queue()
+      try await deliver(queue)
+      queue.close()
+      try fixture.expectInstalled("a", "1.0", files: files)
+      // At most the blocks of three connections whose bytes had come without being written.
+      #expect(try sentBytes - before <= packageLength + 6 << 20, "fault at \(part) tenths")
+    }
+  }
+
+  @Test("An update of it moves all of it, which is said before, with the reason")
+  func updateCost() async throws {
+    try publish("1.0", ["Contents/a": [1, 2, 3]])
+    let queue = try queue()
+    try await deliver(queue)
+    try publish("1.1", ["Contents/a": [1, 2, 3], "Contents/b": [4]])
+    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let store = try StoreLocation(server.url)
+    let products = try store.products(nil, trustedRoot: Array(root)).products
+    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    #expect(update.wholePackageReason == "It is no flat product archive")
+    server.clearRequests()
+    _ = try await queue.deliver(update)
+    queue.close()
+    let sent = server.requests
+      .filter { $0.path.hasSuffix(".pkg") || $0.path.hasSuffix(".index") }
+      .reduce(0) { $0 + $1.bytesSent }
+    #expect(sent == update.bytesToMove && sent == update.bytesInFull)
+  }
+
+  // MARK: Mending
+
+  private func installedTree() async throws -> (InstalledContent, [String: [UInt8]]) {
+    let files = [
+      "Contents/a.txt": Array("alpha".utf8), "Contents/d/b.txt": Array("beta".utf8),
+      "Contents/c.bin": [UInt8](repeating: 7, count: 40_000),
+    ]
+    try publish("1.0", files)
+    let queue = try queue()
+    try await deliver(queue)
+    queue.close()
+    return (try #require(try fixture.reader().contents().first?.content), files)
+  }
+
+  @Test(
+    "Each kind of damage is found and mended",
+    arguments: ["changed", "missing", "folder", "stranger", "mode", "link", "file for a folder"])
+  func damage(kind: String) async throws {
+    let (content, files) = try await installedTree()
+    let root = "\(fixture.libraryPath)/products/a/1.0/Contents"
+    let manager = FileManager.default
+    let path = "\(root)/d/b.txt"
+    switch kind {
+    case "changed":
+      try manager.removeItem(atPath: path)
+      try Data("BETA".utf8).write(to: URL(filePath: path))
+    case "missing": try manager.removeItem(atPath: path)
+    case "folder": try manager.removeItem(atPath: "\(root)/d")
+    case "stranger": try Data([1]).write(to: URL(filePath: "\(root)/stranger"))
+    case "mode": #expect(chmod(path, 0o755) == 0)
+    case "link":
+      try manager.removeItem(atPath: path)
+      try manager.createSymbolicLink(atPath: path, withDestinationPath: "../a.txt")
+    default:
+      try manager.removeItem(atPath: "\(root)/d")
+      try Data([1]).write(to: URL(filePath: "\(root)/d"))
+    }
+    #expect(try !fixture.reader().verify(content).isEmpty)
+    let queue = try queue()
+    let report = try await queue.repair(content)
+    queue.close()
+    #expect(!report.damagedPaths.isEmpty)
+    try fixture.expectInstalled("a", "1.0", files: files)
+    #expect(try fixture.reader().verify(content).isEmpty)
+    #expect(try fixture.staged().isEmpty)
+    var status = stat()
+    #expect(lstat(path, &status) == 0 && status.st_mode & 0o7777 == 0o444)
+  }
+}
+
+/// Samples what a folder takes on disk whenever something is about to be written.
+private final class DiskMeter: Sendable {
+  private let folder: String
+  private let state = Mutex((peak: Int64(0), samples: 0))
+
+  init(_ folder: String) { self.folder = folder }
+
+  var peak: Int64 { state.withLock { $0.peak } }
+  var samples: Int { state.withLock { $0.samples } }
+
+  var fileSystem: FileSystem {
+    FileSystem { [self] operation, _ in
+      guard [.write, .sync, .rename].contains(operation) else { return }
+      let bytes = Self.used(folder)
+      state.withLock { $0 = (max($0.peak, bytes), $0.samples + 1) }
+    }
+  }
+
+  private static func used(_ folder: String) -> Int64 {
+    var bytes: Int64 = 0
+    for case let name as String in FileManager.default.enumerator(atPath: folder) ?? .init() {
+      var status = stat()
+      if lstat("\(folder)/\(name)", &status) == 0 { bytes += Int64(status.st_blocks) * 512 }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,127 @@
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// What verifying finds, and how fast it reads.
+@Suite("Verifying installed content", .timeLimit(.minutes(2)))
+struct VerifyTests {
+  /// A clock that a test moves, and that sleeping moves on.
+  private final class Clock {
+    var now = 100.0
+    var slept = 0.0
+    /// Seconds that pass between two looks, as reading takes them.
+    var step = 0.0
+
+    func pace(_ bytesPerSecond: Int64) -> ReadPace {
+      ReadPace(
+        bytesPerSecond: bytesPerSecond,
+        now: {
+          self.now += self.step
+          return self.now
+        },
+        sleep: {
+          self.slept += $0
+          self.now += $0
+        })
+    }
+  }
+
+  private func install(_ fixture: StoreFixture) async throws -> InstalledContent {
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.close()
+    return try #require(try fixture.reader().contents().first?.content)
+  }
+
+  @Test("A limited rate is kept: all bytes take just as long as they may")
+  func limited() async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let clock = Clock()
+    #expect(try fixture.reader().verify(content, pace: clock.pace(10_000)).isEmpty)
+    #expect(abs(clock.slept - Double(content.size) / 10_000) < 0.001)
+    #expect(content.size > 60_000)
+  }
+
+  @Test("A disk that is slower than the limit is not held back")
+  func slowDisk() async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let clock = Clock()
+    clock.step = 60
+    #expect(try fixture.reader().verify(content, pace: clock.pace(10_000)).isEmpty)
+    #expect(clock.slept == 0)
+  }
+
+  @Test("What a slow moment has saved may be read at once, and no more than that")
+  func catchingUp() {
+    let clock = Clock()
+    let pace = clock.pace(1000)
+    pace.pass(500)
+    #expect(clock.slept == 0.5)
+    clock.now += 2
+    pace.pass(2000)
+    #expect(clock.slept == 0.5)
+    pace.pass(1000)
+    #expect(clock.slept == 1.5)
+  }
+
+  @Test(
+    "Every kind of damage is found, at its place",
+    arguments: [
+      ("changed", "Contents/same.txt", ContentDamage.Problem.changed),
+      ("longer", "Contents/same.txt", .changed), ("missing", "Contents/same.txt", .missing),
+      ("writable", "Contents/same.txt", .changed), ("executable", "Contents/same.txt", .changed),
+      ("setuid", "Contents/same.txt", .changed), ("link", "Contents/same.txt", .changed),
+      ("pipe", "Contents/same.txt", .changed), ("folder", "Contents/same.txt", .changed),
+      ("open folder", "Contents/deep", .changed), ("stranger", "Contents/stranger", .unexpected),
+      ("stranger's folder", "Contents/stranger", .unexpected),
+    ])
+  func damage(kind: String, path: String, problem: ContentDamage.Problem) async throws {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    let place = "\(fixture.libraryPath)/products/a/1.0/\(path)"
+    func replace(_ body: () throws -> Void) throws {
+      if !kind.hasPrefix("stranger") { try FileManager.default.removeItem(atPath: place) }
+      try body()
+    }
+    let text = Array("The same in every version of a\n".utf8)
+    switch kind {
+    case "changed", "longer":
+      let other = kind == "longer" ? text + [1] : text.reversed()
+      try replace { try Data(other).write(to: URL(filePath: place)) }
+      #expect(chmod(place, 0o444) == 0)
+    case "missing": try replace {}
+    case "writable": #expect(chmod(place, 0o644) == 0)
+    case "executable": #expect(chmod(place, 0o555) == 0)
+    case "setuid": #expect(chmod(place, 0o4444) == 0)
+    case "open folder": #expect(chmod(place, 0o777) == 0)
+    case "link":
+      // A link to a file of the right bytes is no file of theirs.
+      let elsewhere = fixture.folder.path("elsewhere")
+      try Data(text).write(to: URL(filePath: elsewhere))
+      try replace {
+        try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: elsewhere)
+      }
+    case "pipe": try replace { #expect(mkfifo(place, 0o444) == 0) }
+    case "stranger": try replace { try Data([1]).write(to: URL(filePath: place)) }
+    default:
+      try replace {
+        try FileManager.default.createDirectory(
+          atPath: place, withIntermediateDirectories: false)
+      }
+    }
+    let found = try fixture.reader().verify(content)
+    #expect(found.map(\.path) == [path])
+    #expect(found.map(\.problem) == [problem])
+    let queue = try fixture.queue()
+    #expect(try await queue.repair(content).damagedPaths == [path])
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+}
