@@ -46,34 +46,39 @@ let package = Package(
       name: "CMicroHTTPD",
       linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
+    module("Locks"),
     module("ContentModel"),
     module("FileIO", ["ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["ContentModel", "FileIO", "Digests", "CCurl"]),
-    module("ContentTrust", ["ContentModel", "FileIO", "Digests", "CCrypto"]),
-    module("ContentPackage", ["ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
-    module("ContentJournal", ["ContentModel", "FileIO", "CSQLite"]),
-    module("ContentLibrary", ["ContentModel", "FileIO", "Digests"]),
+    module("ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl"]),
+    module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),
+    module(
+      "ContentPackage",
+      ["Locks", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
+    module("ContentJournal", ["Locks", "ContentModel", "FileIO", "CSQLite"]),
+    module("ContentLibrary", ["Locks", "ContentModel", "FileIO", "Digests"]),
     module(
       "HostedContent",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
-        "ContentJournal", "ContentLibrary",
+        "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
+        "ContentPackage", "ContentJournal", "ContentLibrary",
       ]),
     module(
       "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("AppUpdate", ["ContentModel", "FileIO", "ContentTransfer"]),
-    module("StoreKit", ["HostedContent", "AppUpdate"]),
-    module("StoreServer", ["ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
+    module("AppUpdate", ["Locks", "ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreKit", ["Locks", "HostedContent", "AppUpdate"]),
+    module(
+      "StoreServer", ["Locks", "ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
     module(
       "HostedContentTesting",
       [
-        "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent", "StoreServer",
+        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
+        "StoreServer",
       ]),
     .executableTarget(
       name: "HostedContentTool",
       dependencies: [
-        "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
+        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
         "HostedContent", "AppUpdate", "StoreServer",
       ],
       swiftSettings: settings),
@@ -94,18 +99,18 @@ let package = Package(
     .executableTarget(
       name: "queue-benchmark",
       dependencies: [
-        "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
+        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
         "HostedContent", "StoreServer", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "trust-benchmark",
-      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTrust"],
+      dependencies: ["Locks", "ContentModel", "FileIO", "Digests", "ContentTrust"],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
     .executableTarget(
       name: "transfer-benchmark",
-      dependencies: ["ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      dependencies: ["Locks", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
       path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "fault-matrix",
@@ -120,37 +125,52 @@ let package = Package(
       dependencies: ["ContentModel", "FileIO", "ContentPackage", "ContentTrust"],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(
-      name: "TestSupport", dependencies: ["ContentModel", "FileIO"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO"],
+      path: "Tests/TestSupport", swiftSettings: settings),
+    .target(
+      name: "Simulation",
+      dependencies: [
+        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentLibrary",
+        "HostedContent", "TestSupport",
+      ],
+      path: "Tests/Simulation", swiftSettings: settings),
+    .executableTarget(
+      name: "simulate", dependencies: ["Simulation"], path: "Tests/SimulationTool",
       swiftSettings: settings),
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests("FileIOTests", ["Locks", "ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests(
+      "SimulationTests",
+      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
     tests(
       "ContentTransferTests",
-      ["ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
+      ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
       "ContentTrustTests",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage", "ContentStore",
-        "HostedContent", "FuzzTargets", "TestSupport",
+        "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
+        "ContentStore", "HostedContent", "FuzzTargets", "TestSupport",
       ]),
     tests(
       "ContentPackageTests", ["ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
     tests(
       "HostedContentTests",
       [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust", "ContentPackage",
-        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "StoreServer",
-        "TestSupport",
+        "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
+        "ContentPackage", "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent",
+        "StoreServer", "TestSupport",
       ]),
     tests(
-      "AppUpdateTests", ["ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
+      "AppUpdateTests",
+      ["Locks", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
-      "StoreServerTests", ["ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
+      "StoreServerTests",
+      ["Locks", "ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
     tests(
       "StoreKitTests",
-      ["StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
+      ["Locks", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
     tests("HostedContentTestingTests", ["HostedContentTesting"]),
     tests(
       "DocumentationTests",
@@ -161,9 +181,9 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool", "TUFClient",
-        "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course", "fault-matrix",
-        "TestSupport",
+        "Locks", "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
+        "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course",
+        "fault-matrix", "TestSupport",
       ]),
   ]
 )

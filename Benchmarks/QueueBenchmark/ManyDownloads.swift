@@ -3,7 +3,7 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// Many downloads at once, watched by three observers.
 enum ManyDownloads {

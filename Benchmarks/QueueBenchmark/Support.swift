@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// What this process is, as the kernel says.
 enum Process {

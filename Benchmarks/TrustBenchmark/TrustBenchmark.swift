@@ -4,7 +4,7 @@ import Digests
 import FileIO
 import FoundationEssentials
 import Glibc
-import Synchronization
+import Locks
 
 /// Measures a client's refreshes of a catalogue with many products: trust-benchmark FOLDER PRODUCTS.
 @main

@@ -1,5 +1,5 @@
 package import FileIO
-import Synchronization
+import Locks
 
 /// The file `apps.json` of a store, read anew whenever it was changed.
 package final class AppCatalogueFile: Sendable {

@@ -1,6 +1,7 @@
 import ContentTransfer
 import Dispatch
 import FoundationEssentials
+import Locks
 
 /// Sends look-ups over HTTP and HTTPS; certificates are checked, redirects followed.
 ///

@@ -1,6 +1,6 @@
 public import Dispatch
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// A store's page of one item, without a screen: it loads what is to be shown, and whoever shows it
 /// says when the user is done.

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locks
 
 /// Tells observers and streams what happened, in order, on a queue of the caller's choice.
 final class UpdateDelivery: Sendable {

@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// Stands in front of core operations: refuses the next one once an update is forced.
 ///

@@ -31,6 +31,9 @@ static inline CURLcode hc_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t 
 static inline CURLcode hc_easy_get_string(CURL *easy, CURLINFO info, char **value) {
   return (curl_easy_getinfo)(easy, info, value);
 }
+static inline CURLcode hc_easy_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
+  return (curl_easy_getinfo)(easy, info, value);
+}
 static inline CURLcode hc_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
   return (curl_easy_getinfo)(easy, info, value);
 }

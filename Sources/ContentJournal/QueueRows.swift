@@ -1,6 +1,6 @@
 package import ContentModel
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// The queue's records as rows: columns for what every record has, JSON for what few have.
 extension SQLiteJournal: QueueJournal {

@@ -1,7 +1,7 @@
 package import ContentModel
 package import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// The durable record of a library's queue and contents, in one SQLite database.
 ///
@@ -108,18 +108,30 @@ extension SQLiteJournal: InstallJournal {
   package func announce(
     _ content: InstalledContent, files: [InstalledFile], signers: Digest?
   ) throws {
+    try write(content, files, signers, isConfirmed: false)
+  }
+
+  package func replace(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: true)
+  }
+
+  private func write(
+    _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
+  ) throws {
     try write { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
       var id: Int64 = 0
       try connection.query(
         "INSERT INTO content "
           + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
-          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7) RETURNING id",
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
         [
           .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
           .text(content.productIdentifier.rawValue), .integer(content.size),
           .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-          signers.map { .blob($0.bytes) } ?? .null,
+          .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
         ]
       ) { id = $0.integer(0) }
       try connection.runEach(

@@ -1,5 +1,6 @@
 package import ContentModel
 import FileIO
+import Locks
 
 /// Removing, pinning and collecting; never what a lease holds.
 extension ContentLibrary {
@@ -8,7 +9,7 @@ extension ContentLibrary {
   /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
   /// process holds a lease on it, `notInstalled` when it is not there.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try folder.staging.removeTree(turns.withTurn(of: content) { try takeOut(content, version) })
+    try folder.staging.removeTree(currentTurn.take { try takeOut(content, version) })
   }
 
   /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
@@ -30,6 +31,9 @@ extension ContentLibrary {
         try $0.version != version && hasFolder($0)
       }
       try pointCurrent(of: home, to: others.map(\.version).max())
+    } else {
+      // An install may have switched `current` and wait for its sync: it must not name what is gone.
+      try home.sync()
     }
     // Content and version may together be too long for a name.
     let name = "removed-\(try doomed.status().identity.inode)"
@@ -42,7 +46,7 @@ extension ContentLibrary {
 
   /// Makes an installed version the current one, newer or older than the one that was.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
-    try turns.withTurn(of: content) {
+    try currentTurn.take {
       guard try isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
       }

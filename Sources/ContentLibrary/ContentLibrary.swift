@@ -1,5 +1,6 @@
 package import ContentModel
 package import FileIO
+package import Locks
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -12,27 +13,60 @@ package final class ContentLibrary: Sendable {
   /// Whose turn it is to decide and change `current`, or to take a version away.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let turns = ContentTurns()
-  private let durability = LibrarySync()
+  let currentTurn: any Turn
+
+  private let durability: LibrarySync
+  /// How many syncs had failed when each staging folder was taken into use, by its path.
+  private let failuresBefore = Mutex<[String: Int]>([:])
 
   /// The name of the link to the version in use.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
-  package init(_ folder: LibraryFolder, journal: any InstallJournal) {
+  package init(
+    _ folder: LibraryFolder, journal: any InstallJournal, turn: any Turn = LockedTurn(),
+    syncTurn: any Turn = LockedTurn()
+  ) {
+    durability = LibrarySync(folder.staging, turn: syncTurn)
     self.folder = folder
     self.journal = journal
+    currentTurn = turn
   }
 
   // MARK: Staging
 
   /// The folder in which download `id` is filled; created when it is not there.
+  ///
+  /// Emptied when a sync has failed since it was filled: the system may take pages for clean that it
+  /// could not write, so that they can be read now and are not there after a power failure.
   package func staging(for id: String) throws -> Directory {
-    try folder.staging.createDirectory(id, mode: 0o700)
+    let failures = durability.failures
+    let path = folder.staging.path(of: id)
+    if failuresBefore.withLock({ $0[path] ?? 0 }) < failures { try folder.staging.removeTree(id) }
+    failuresBefore.withLock { $0[path] = failures }
+    return try folder.staging.createDirectory(id, mode: 0o700)
+  }
+
+  /// Makes everything in `staging` durable, or has nothing of it used again.
+  private func sync(_ name: String, of staging: Directory) throws {
+    do {
+      try durability.everything()
+      // A sync that failed while the folder was filled was another one's, and so was the news of it.
+      guard failuresBefore.withLock({ $0[staging.path] ?? 0 }) == durability.failures else {
+        throw ContentError(
+          .fileFailed, "What was written to \(staging.path) may not have reached the disk",
+          remedy: "Check the disk, and start again", subject: staging.path)
+      }
+    } catch {
+      // For the next process; within this one `staging(for:)` sees to it.
+      try? staging.removeTree(name)
+      throw error
+    }
   }
 
   /// Removes what was fetched for download `id`.
   package func discardStaging(for id: String) throws {
+    failuresBefore.withLock { $0[folder.staging.path(of: id)] = nil }
     try folder.staging.removeTree(id)
   }
 
@@ -63,8 +97,10 @@ package final class ContentLibrary: Sendable {
   ) throws {
     // Made before the sync, which makes the home's name durable together with what moves into it.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
-    try durability.everything(around: staging)
-    try journal.announce(content, files: files, signers: signers)
+    try sync(name, of: staging)
+    // One that is repaired stays in the journal as it is until the mended one is in its place.
+    let isRepair = try isInstalled(content.contentIdentifier, content.version)
+    if !isRepair { try journal.announce(content, files: files, signers: signers) }
     let version = content.version.rawValue
     if try home.status(of: version) == nil {
       try staging.renameWithoutReplacing(name, to: home, version)
@@ -73,24 +109,43 @@ package final class ContentLibrary: Sendable {
       try staging.exchange(name, with: home, version)
     }
     try durability.names(in: home)
-    try turns.withTurn(of: content.contentIdentifier) {
-      if try switching || Self.current(in: home) == nil {
-        try switchCurrent(of: home, to: content.version)
-      }
+    if isRepair { try journal.replace(content, files: files, signers: signers) }
+    let isSwitched = try currentTurn.take {
+      try switching || Self.current(in: home) == nil
+        ? nameAsCurrent(content.version, in: home) : false
     }
-    try journal.confirm(content.contentIdentifier, content.version)
+    // Not within the turn, so that others' switches share the sync.
+    if isSwitched { try durability.names(in: home) }
+    if !isRepair { try journal.confirm(content.contentIdentifier, content.version) }
+  }
+
+  /// Finishes an install of this version that failed after its folder was in its place; false when
+  /// there is none.
+  package func finishInterrupted(
+    _ content: ProductIdentifier, _ version: ContentVersion
+  ) throws -> Bool {
+    let announced = try journal.announced().first {
+      $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
+    }
+    return try announced.map(confirmIfMoved) ?? false
   }
 
   /// Makes an installed version current if it is newer than the one that is.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try turns.withTurn(of: content) {
+    try currentTurn.take {
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
 
   private func switchCurrent(of home: Directory, to version: ContentVersion) throws {
-    if let current = try Self.current(in: home), current >= version { return }
-    try pointCurrent(of: home, to: version)
+    if try nameAsCurrent(version, in: home) { try durability.names(in: home) }
+  }
+
+  /// Switches `current` to `version` if that is newer, and says whether; not durable by itself.
+  private func nameAsCurrent(_ version: ContentVersion, in home: Directory) throws -> Bool {
+    if let current = try Self.current(in: home), current >= version { return false }
+    try link(to: version, in: home)
+    return true
   }
 
   /// Makes `current` name `version`, or nothing for nil; one rename, durable when it returns.
@@ -99,10 +154,14 @@ package final class ContentLibrary: Sendable {
       try home.removeFile(Self.currentName)
       return try durability.names(in: home)
     }
+    try link(to: version, in: home)
+    try durability.names(in: home)
+  }
+
+  private func link(to version: ContentVersion, in home: Directory) throws {
     try home.removeFile(Self.newCurrentName)
     try home.createLink(Self.newCurrentName, to: version.rawValue)
     try home.rename(Self.newCurrentName, to: home, Self.currentName)
-    try durability.names(in: home)
   }
 
   // MARK: Looking
@@ -176,14 +235,7 @@ package final class ContentLibrary: Sendable {
   /// waits for its download. Staging of downloads other than `downloads` is removed.
   package func recover(keeping downloads: Set<String>) throws {
     for content in try journal.announced() {
-      let files = try journal.files(of: content.contentIdentifier, content.version)
-      if try isMoved(content, files) {
-        let home = try folder.products.directory(content.contentIdentifier.rawValue)
-        try home.sync()
-        // Whether it replaces a current version is its download's to say, which goes on.
-        if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
-        try journal.confirm(content.contentIdentifier, content.version)
-      } else {
+      if try !confirmIfMoved(content) {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
@@ -192,6 +244,20 @@ package final class ContentLibrary: Sendable {
     where entry.kind == .directory && !downloads.contains(entry.name) {
       try folder.staging.removeTree(entry.name)
     }
+  }
+
+  /// Confirms an announced install whose folder is in its place; false when it is not.
+  private func confirmIfMoved(_ content: InstalledContent) throws -> Bool {
+    let files = try journal.files(of: content.contentIdentifier, content.version)
+    guard try isMoved(content, files) else { return false }
+    let home = try folder.products.directory(content.contentIdentifier.rawValue)
+    try home.sync()
+    // Whether it replaces a current version is its download's to say, which goes on.
+    try currentTurn.take {
+      if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
+    }
+    try journal.confirm(content.contentIdentifier, content.version)
+    return true
   }
 
   /// Whether the folder in place is the announced one: the same inodes, not an older folder.

@@ -1,7 +1,7 @@
 package import FileIO
 import ContentModel
 import Glibc
-import Synchronization
+import Locks
 
 /// The folders of a library and the lock that keeps a second engine out.
 package struct LibraryFolder: Sendable {

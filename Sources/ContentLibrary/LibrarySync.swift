@@ -1,36 +1,53 @@
 import FileIO
+import Locks
 
 /// Makes what installs have written durable; those that wait at the same time share one sync.
 ///
 /// One folder alone is synced by itself. As soon as there are more, the whole file system is, which
 /// costs about as much as one folder. From any thread.
-struct LibrarySync: Sendable {
-  private let step = SharedStep<Request>()
+final class LibrarySync: Sendable {
+  private let root: Directory
+  private let step: SharedStep<Request>
+  private let failureCount = Mutex(0)
 
-  private struct Request: Sendable {
-    let folder: Directory
-    let isWholeFileSystem: Bool
+  /// What is to be durable: the names in a folder, or everything.
+  private enum Request: Sendable {
+    case names(in: Directory)
+    case everything
   }
 
+  /// `root` is any folder of the file system, open since before anything was written there.
+  ///
+  /// The system tells of a page that it could not write once to each descriptor that was open then,
+  /// so the same one is used for all; `failures` counts for those whom it did not tell.
+  init(_ root: Directory, turn: any Turn) {
+    self.root = root
+    step = SharedStep(turn: turn)
+  }
+
+  /// How often everything could not be made durable so far.
+  var failures: Int { failureCount.withLock { $0 } }
+
   /// Returns once the names in `folder` are durable.
-  func names(in folder: Directory) throws { try join(folder, isWholeFileSystem: false) }
+  func names(in folder: Directory) throws { try join(.names(in: folder)) }
 
-  /// Returns once everything on the file system of `folder` is durable, bytes and names.
-  func everything(around folder: Directory) throws { try join(folder, isWholeFileSystem: true) }
+  /// Returns once everything on the file system is durable, bytes and names.
+  func everything() throws { try join(.everything) }
 
-  private func join(_ folder: Directory, isWholeFileSystem: Bool) throws {
-    try step.join(Request(folder: folder, isWholeFileSystem: isWholeFileSystem)) { requests in
-      let outcome = Result { try Self.sync(requests) }
+  private func join(_ request: Request) throws {
+    try step.join(request) { requests in
+      let outcome = Result { try sync(requests) }
       return requests.map { _ in outcome }
     }
   }
 
-  private static func sync(_ requests: [Request]) throws {
-    guard let first = requests.first else { return }
-    if requests.count > 1 || first.isWholeFileSystem {
-      try first.folder.syncFileSystem()
-    } else {
-      try first.folder.sync()
+  private func sync(_ requests: [Request]) throws {
+    if requests.count == 1, case .names(let folder)? = requests.first { return try folder.sync() }
+    do {
+      try root.syncFileSystem()
+    } catch {
+      failureCount.withLock { $0 += 1 }
+      throw error
     }
   }
 }

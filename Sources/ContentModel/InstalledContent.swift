@@ -87,6 +87,8 @@ public protocol InstallJournal: Sendable {
   ///
   /// `signers` is who vouches for the files' digests; nil when the files were compared with them.
   func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
+  /// Records that `content` is in its folder with these files, where it was before with others.
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
   /// Records that `content` is complete and `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Forgets an announced or installed version, and its pin.

@@ -1,13 +1,14 @@
 import ContentModel
 import Digests
 import FileIO
-import Synchronization
+import Locks
 
 /// What the threads of an assembly share: files that are being written, and those that are whole.
 final class AssemblyBoard: Sendable {
   let survey: PackageSurvey
   let name: String
   let folder: Directory
+  let workers: Int
   /// Whether each file's bytes are hashed and compared with its digest.
   let comparesDigests: Bool
   /// Whether the disk begins while more arrives: not for little, which the sync at the end writes.
@@ -25,12 +26,14 @@ final class AssemblyBoard: Sendable {
   }
 
   init(
-    _ survey: PackageSurvey, name: String, folder: Directory, comparingDigests: Bool,
+    _ survey: PackageSurvey, name: String, folder: Directory, workers: Int,
+    comparingDigests: Bool,
     progress: @escaping @Sendable (Int64) -> Void
   ) {
     self.survey = survey
     self.name = name
     self.folder = folder
+    self.workers = workers
     comparesDigests = comparingDigests
     writesBackEarly = survey.bytesToWrite >= Self.muchToWrite
     self.progress = progress
@@ -85,11 +88,11 @@ final class AssemblyBoard: Sendable {
       }
     }
     let linked = try inParallel(
-      ready, workers: WorkerThreads.standardCount, context: { try MemberWorker(self) }
+      ready, workers: workers, context: { try MemberWorker(self) }
     ) { number, worker in try worker.takeAtHand(number) ? number : nil }
     // Only now, because another name of the same file changes its identity.
     _ = try inParallel(
-      linked, workers: WorkerThreads.standardCount, context: { FolderChain(self.folder) }
+      linked, workers: workers, context: { FolderChain(self.folder) }
     ) { number, chain -> Int? in
       let place = try chain.parent(of: files[number].path)
       if let status = try place.folder.status(of: place.name) {

@@ -1,7 +1,7 @@
 import ContentModel
 import Digests
 import FileIO
-import Synchronization
+import Locks
 
 /// A file of several members while its parts arrive in any order, from any thread.
 ///

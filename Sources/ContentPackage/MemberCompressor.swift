@@ -1,7 +1,7 @@
 import CDeflate
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// Packs members on several threads and hands them over in the order in which they were given.
 ///

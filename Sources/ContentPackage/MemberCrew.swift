@@ -19,11 +19,11 @@ final class MemberCrew {
     let survey = board.survey
     let members = survey.plan.payload.members
     let plainLength = survey.missing.reduce(0) { $0 + members[$1.member].plainLength }
-    if plainLength < Self.leastForThreads {
+    if board.workers == 0 || plainLength < Self.leastForThreads {
       way = .caller(try MemberWorker(board))
       return
     }
-    let count = WorkerThreads.standardCount
+    let count = board.workers
     let queue = MemberQueue(
       count: 2 * count + 2, length: survey.missing.map(\.length).max() ?? 0)
     let threads = try WorkerThreads(count: count) { _ in

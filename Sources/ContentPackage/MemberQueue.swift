@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// Packed members on their way from the thread that fetches to the threads that unpack.
 ///

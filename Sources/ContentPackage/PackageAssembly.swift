@@ -18,15 +18,17 @@ package final class PackageAssembly {
 
   /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
   ///
-  /// Members were authenticated and the index signed, so each file is what the index's author made
-  /// it; `comparingDigests` finds out besides whether he says the truth about it: each file is hashed
-  /// then, and `finish` or an earlier call throws `indexMismatch` for another digest. What is copied
-  /// from installed files is compared in any case.
-  /// `progress` is told of bytes written, from any thread. Throws errors of the file system, and
-  /// `indexMismatch` for a file at hand that changed meanwhile.
+  /// Beside the caller's there are `workers` threads, one a processor unless given; with none `take`
+  /// unpacks itself. Members were authenticated and the index signed, so each file is what the index's
+  /// author made it; `comparingDigests` finds out besides whether he says the truth about it: each
+  /// file is hashed then, and `finish` or an earlier call throws `indexMismatch` for another digest.
+  /// What is copied from installed files is compared in any case. `progress` is told of bytes
+  /// written, from any thread. Throws errors of the file system, and `indexMismatch` for a file at
+  /// hand that changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
-    comparingDigests: Bool = true, progress: @escaping @Sendable (Int64) -> Void
+    workers: Int? = nil, comparingDigests: Bool = true,
+    progress: @escaping @Sendable (Int64) -> Void
   ) throws {
     self.survey = survey
     self.name = name
@@ -35,8 +37,8 @@ package final class PackageAssembly {
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
     board = AssemblyBoard(
-      survey, name: name, folder: folder, comparingDigests: comparingDigests,
-      progress: progress)
+      survey, name: name, folder: folder, workers: workers ?? WorkerThreads.standardCount,
+      comparingDigests: comparingDigests, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     try board.takeWhatIsAtHand()
     crew = try survey.missing.isEmpty ? nil : MemberCrew(board)

@@ -58,12 +58,13 @@ package struct PackageSurvey: Sendable {
 
   /// Looks what `staging` and `trees` have of the package that `index` describes.
   ///
-  /// Blocks; reads what must be hashed, on several threads. Throws the first rule that the index
+  /// Blocks; reads what must be hashed, on `workers` threads, one a processor unless given. Throws the first rule that the index
   /// breaks, `indexMismatch` when it has no members, and what `isStopped` throws. `name` is what
   /// messages call the package.
   package init(
     of index: PackageIndex, name: String, staging: Directory?, reusing trees: [ReusableTree],
-    limits: PackageLimits = .standard, isStopped: @escaping @Sendable () throws -> Void = {}
+    limits: PackageLimits = .standard, workers: Int? = nil,
+    isStopped: @escaping @Sendable () throws -> Void = {}
   ) throws {
     guard let payload = index.payload, index.isConsistent else {
       throw ContentError(
@@ -75,7 +76,8 @@ package struct PackageSurvey: Sendable {
     let catalog = ReuseCatalog(trees, for: index)
     let listing = try staging.map { try StagingListing($0, index) }
     let present = listing?.present ?? []
-    let states = try Self.states(plan, catalog, staging, present, isStopped)
+    let states = try Self.states(
+      plan, catalog, staging, present, workers ?? WorkerThreads.standardCount, isStopped)
     self.plan = plan
     self.catalog = catalog
     self.states = states
@@ -87,14 +89,14 @@ package struct PackageSurvey: Sendable {
 
   private static func states(
     _ plan: AssemblyPlan, _ catalog: ReuseCatalog, _ staging: Directory?, _ present: Set<String>,
-    _ isStopped: @escaping @Sendable () throws -> Void
+    _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
   ) throws -> [AtHand] {
     let files = plan.index.files
     var states = [AtHand](repeating: .nothing, count: files.count)
     guard !catalog.trees.isEmpty || !present.isEmpty else { return states }
     let wanted = files.indices.filter { files[$0].size > 0 }
     let found = try inParallel(
-      wanted, workers: WorkerThreads.standardCount,
+      wanted, workers: workers,
       context: { PieceFinder(plan, staging: staging, catalog) }
     ) { number, finder -> (Int, AtHand)? in
       try isStopped()

@@ -1,9 +1,10 @@
-import Synchronization
+import Locks
 
 /// Calls a body for each of `items` on several threads, each with a context of its own.
 ///
 /// Returns what the bodies returned, in no order. The first error ends the work and is thrown. Each
-/// thread takes `portion` items at a time: few, so that all end at about the same time.
+/// thread takes `portion` items at a time: few, so that all end at about the same time. With no
+/// `workers`, or for a single portion, the caller's thread does it all.
 package func inParallel<Item: Sendable, Context, Value: Sendable>(
   _ items: [Item], workers: Int, portion: Int = 16,
   context: @escaping @Sendable () throws -> Context,
@@ -12,7 +13,7 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
   let board = ParallelBoard<Value>()
   let counter = SharedCounter()
   let count = min(workers, (items.count + portion - 1) / portion)
-  guard count > 0 else { return [] }
+  guard !items.isEmpty else { return [] }
   guard count > 1 else {
     let context = try context()
     return try items.compactMap { try body($0, context) }

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locks
 
 /// A stream that a thread of its own reads, a few pieces ahead of whoever takes them.
 ///

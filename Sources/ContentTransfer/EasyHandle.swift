@@ -73,6 +73,13 @@ final class EasyHandle {
     return number
   }
 
+  /// The socket of the connection that it uses; nil when it uses none.
+  var socket: Int32? {
+    var socket: curl_socket_t = -1
+    hc_easy_get_socket(pointer, CURLINFO_ACTIVESOCKET, &socket)
+    return socket >= 0 ? socket : nil
+  }
+
   func text(_ info: CURLINFO) -> String? {
     var text: UnsafeMutablePointer<CChar>?
     hc_easy_get_string(pointer, info, &text)

@@ -38,6 +38,10 @@ extension Exchange {
   func settleHead() {
     guard head == nil, fault == nil, !collector.head.isRedirect else { return }
     head = collector.head
+    // Each connection once: now its round trip is known, and its buffer has not grown yet.
+    if let easy, easy.number(CURLINFO_NUM_CONNECTS) > 0, let socket = easy.socket {
+      ReceiveWindow.bound(socket)
+    }
     fault = handler.receive(collector.head)
     // A short error page is read away; a long one costs more than a new connection.
     let length = collector.head.contentLength ?? .max

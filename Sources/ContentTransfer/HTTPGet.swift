@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// A small answer that is wanted whole, in memory.
 package struct HTTPRequest: Sendable {

@@ -52,13 +52,14 @@ struct HeadCollector {
     bytes += line.count
     lines += 1
     guard bytes <= limit, lines <= Self.maximumLines else { return false }
-    let text = String(decoding: line, as: UTF8.self).trimmed
-    if text.hasPrefix("HTTP/") {
-      let words = text.split(separator: " ", maxSplits: 2)
-      head = HTTPHead(status: words.count > 1 ? Int(words[1]) ?? 0 : 0, version: String(words[0]))
-    } else if let colon = text.firstIndex(of: ":") {
-      let name = text[..<colon].lowercased()
-      let value = String(text[text.index(after: colon)...]).trimmed
+    let text = line[...].trimmed
+    if text.starts(with: "HTTP/".utf8) {
+      let words = text.split(separator: UInt8(ascii: " "), maxSplits: 2)
+      let status = words.count > 1 ? Int64(digits: words[1].text) : nil
+      head = HTTPHead(status: Int(status ?? 0), version: words[0].text)
+    } else if let colon = text.firstIndex(of: UInt8(ascii: ":")) {
+      let name = text[..<colon].lowercasedText
+      let value = text[(colon + 1)...].trimmed.text
       head.headers[name] = head.headers[name].map { "\($0), \(value)" } ?? value
     }
     return true
@@ -66,6 +67,30 @@ struct HeadCollector {
 
   /// Starts over after a redirect; what was counted stays counted.
   mutating func restart() { head = HTTPHead() }
+}
+
+/// Bytes of a header line: as text they would cost ten times as much.
+extension Slice<UnsafeRawBufferPointer> {
+  /// The bytes without spaces, tabs and line breaks at both ends.
+  fileprivate var trimmed: Self {
+    let isText: (UInt8) -> Bool = { $0 != 0x20 && !(0x09...0x0d).contains($0) }
+    guard let first = firstIndex(where: isText), let last = lastIndex(where: isText) else {
+      return self[..<startIndex]
+    }
+    return self[first...last]
+  }
+
+  fileprivate var text: String { String(decoding: self, as: UTF8.self) }
+
+  /// The text with the letters of ASCII in lower case; names of headers have no others.
+  fileprivate var lowercasedText: String {
+    String(unsafeUninitializedCapacity: count) { target in
+      for (index, byte) in enumerated() {
+        target[index] = (0x41...0x5a).contains(byte) ? byte | 0x20 : byte
+      }
+      return count
+    }
+  }
 }
 
 extension StringProtocol {

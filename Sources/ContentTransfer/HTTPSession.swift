@@ -1,5 +1,5 @@
 import ContentModel
-import Synchronization
+import Locks
 
 /// Speaks HTTP for everything in a process: connections, limits and statistics are shared.
 ///

@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locks
 
 /// What the loop has for a worker, in order; the worker sleeps while there is nothing.
 ///
@@ -22,9 +22,9 @@ final class Handover: Sendable {
     var isAwaited = false
   }
 
-  func push(_ event: Event) {
+  func push(_ events: Event...) {
     let mustWake = state.withLock { state in
-      state.events.append(event)
+      state.events += events
       defer { state.isAwaited = false }
       return state.isAwaited
     }

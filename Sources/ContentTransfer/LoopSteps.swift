@@ -9,7 +9,8 @@ extension TransferLoop {
   /// Starts what the schedule lets start.
   func startDue(_ now: Double) {
     let started = schedule.start(at: now)
-    guard !started.isEmpty else { return }
+    guard !started.isEmpty || hasArrivals else { return }
+    hasArrivals = false
     for id in started {
       guard let exchange = waiting.removeValue(forKey: id) else { continue }
       running[id] = exchange
@@ -89,12 +90,13 @@ extension TransferLoop {
 
   /// Gives up what is past its deadline or stalled.
   func giveUpDue(_ now: Double) {
-    for exchange in Array(running.values) + waiting.values {
-      if let deadline = exchange.request.deadline, deadline <= now {
-        finish(exchange.id, TransferFault(.deadline))
-      }
+    for exchange in running.values where exchange.isLate(at: now) {
+      finish(exchange.id, TransferFault(.deadline))
     }
-    for exchange in Array(running.values) where exchange.stallGuard.deadline <= now {
+    for exchange in waiting.values where exchange.isLate(at: now) {
+      finish(exchange.id, TransferFault(.deadline))
+    }
+    for exchange in running.values where exchange.stallGuard.deadline <= now {
       // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
       if exchange.isPaused || exchange.easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 {
         exchange.stallGuard.restart(bytes: exchange.progress, at: now)
@@ -170,6 +172,8 @@ extension TransferLoop {
 }
 
 extension Exchange {
+  fileprivate func isLate(at now: Double) -> Bool { (request.deadline ?? .infinity) <= now }
+
   /// How it ends with `fault`, as far as it came.
   func ending(_ fault: TransferFault?) -> ExchangeEnd {
     let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0

@@ -13,7 +13,14 @@ struct MirrorBook {
     var validator: String?
     /// Whether `If-Range` is sent at all; not where servers of one name disagree.
     var usesValidator = true
+    /// How often in a row it said that it has not got the file, or gives it to nobody.
+    var refusals = 0
+    var lastRefusal = -Double.infinity
   }
+
+  /// A mirror that refuses so often is asked no more: once may be a slip, or a file that is on its
+  /// way there.
+  private static let refusalLimit = 2
 
   init(_ addresses: [WebURL], _ session: HTTPSession) {
     self.addresses = addresses
@@ -25,14 +32,29 @@ struct MirrorBook {
 
   /// Where the next request goes.
   func choose(at now: Double) -> MirrorChoice {
-    let candidates = addresses.indices.map { index in
+    let open = addresses.indices.filter { !isOut($0) }
+    let candidates = open.map { index in
       let (name, origin) = (addresses[index].text, addresses[index].origin)
       let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
       return MirrorChoice.Candidate(
         file: file.delay(of: name), host: host, failures: file.failures(of: name) + hostFailures,
         ranges: marks[index].ranges)
     }
-    return MirrorChoice(among: candidates, at: now)
+    var choice = MirrorChoice(among: candidates, at: now)
+    choice.mirror = open[choice.mirror]
+    return choice
+  }
+
+  private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
+
+  /// Whether no mirror is left to ask.
+  var allRefuse: Bool { marks.indices.allSatisfy(isOut) }
+
+  /// Takes note that a mirror has not got the file; requests that ran side by side count once.
+  mutating func refuse(at mirror: Int, startedAt: Double) {
+    guard startedAt >= marks[mirror].lastRefusal else { return }
+    marks[mirror].refusals += 1
+    marks[mirror].lastRefusal = clock.uptime()
   }
 
   func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
@@ -51,6 +73,7 @@ struct MirrorBook {
   mutating func giveUpValidator(at mirror: Int) { marks[mirror].usesValidator = false }
 
   mutating func succeed(at mirror: Int) {
+    marks[mirror].refusals = 0
     file.succeed(addresses[mirror].text)
     let origin = addresses[mirror].origin
     hosts.withTable { $0.succeed(origin) }

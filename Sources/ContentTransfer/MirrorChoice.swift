@@ -1,7 +1,7 @@
 /// Which of a file's addresses is asked next, and from when on; pure.
 struct MirrorChoice: Hashable {
   /// The address's place in the list.
-  let mirror: Int
+  var mirror: Int
   /// The instant before which it must not be asked.
   let notBefore: Double
   /// Why not before; nil when it may be asked now.

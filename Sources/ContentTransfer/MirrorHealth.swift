@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// Which hosts failed lately and when each may be asked again; shared by all transfers of a session.
 final class MirrorHealth: Sendable {

@@ -7,8 +7,9 @@ struct PieceAssembler {
   let pieces: [Piece]
   /// The offset of the body's next byte.
   private var cursor: Int64 = 0
-  /// The offset at which the body ends, as the server promises.
+  /// The offset at which the body ends, and whether the server promises that.
   private var end: Int64 = 0
+  private var isEndPromised = false
   /// The piece that is filled or comes next.
   private var next = 0
   /// Bytes of that piece that are in the slab, behind its whole pieces.
@@ -23,6 +24,7 @@ struct PieceAssembler {
   mutating func begin(_ answer: RangeAnswer) {
     cursor = answer.start
     end = answer.end
+    isEndPromised = answer.isEndPromised
     next = pieces.firstIndex { $0.offset >= answer.start } ?? pieces.count
   }
 
@@ -66,8 +68,9 @@ struct PieceAssembler {
     filled += count
     advance(&rest, count)
     if filled == piece.length {
-      // Every other one, so that this thread and the worker's have as much to do.
-      let isMine = next.isMultiple(of: 2)
+      // Every other one, so that this thread and the worker's have as much to do; of small files,
+      // which are one piece, all are left to their workers, since this thread serves them all.
+      let isMine = !next.isMultiple(of: 2)
       slab.isRight.append(
         isMine ? piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]) : nil)
       slab.used += filled
@@ -105,13 +108,16 @@ struct PieceAssembler {
   /// reading, since the connection lives on then.
   private mutating func finish(_ full: (Slab) -> Void) -> BodyAnswer {
     guard next == pieces.count else { return .taken }
+    // The answer's end, which follows at once, hands the slab over: one wake-up instead of two.
+    if isEndPromised, cursor == end { return .taken }
     handOver(full)
     return end - cursor <= 64 << 10 && cursor <= end ? .taken : .complete
   }
 
-  /// The body is over: hands out the whole pieces that are left.
-  mutating func endBody(_ full: (Slab) -> Void) {
+  /// The body is over: the slab with the whole pieces that are left; nil when there are none.
+  mutating func endBody() -> Slab? {
     filled = 0
-    handOver(full)
+    defer { slab = nil }
+    return slab.flatMap { $0.pieces.isEmpty ? nil : $0 }
   }
 }

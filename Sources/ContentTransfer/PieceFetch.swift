@@ -193,6 +193,11 @@ final class PieceFetch {
       return mirrors.giveUpRanges(at: request.mirror)
     case .plainRange where mirrors.validator(at: request.mirror) != nil:
       return mirrors.giveUpValidator(at: request.mirror)
+    case .elsewhere:
+      mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
+      mirrors.refuse(at: request.mirror, startedAt: end.startedAt)
+      guard mirrors.allRefuse else { return }
+      throw ContentError(fault, from: end.url, subject: file.path)
     case .otherMirror, .later, .wholeFile, .plainRange: break
     }
     // Damage was counted when it was seen.

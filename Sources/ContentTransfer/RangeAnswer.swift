@@ -23,6 +23,8 @@ struct RangeAnswer: Hashable, Sendable {
   let start: Int64
   /// The offset after its last byte.
   let end: Int64
+  /// Whether the server has promised that end, so that the answer is over with that byte.
+  var isEndPromised = false
 
   /// Judges `head` as the answer to `question`; see RFC 9110 §14 and §15.
   static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
@@ -75,7 +77,8 @@ struct RangeAnswer: Hashable, Sendable {
       throw TransferFault(.wrongLength(length))
     }
     if !question.isWhole { throw TransferFault(.rangeIgnored) }
-    return RangeAnswer(start: 0, end: question.fileLength)
+    return RangeAnswer(
+      start: 0, end: question.fileLength, isEndPromised: head.contentLength != nil)
   }
 
   private static func part(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault)
@@ -92,7 +95,8 @@ struct RangeAnswer: Hashable, Sendable {
     guard bytes.overlaps(question.range), bytes.upperBound <= question.fileLength else {
       throw TransferFault(.rangeElsewhere, text)
     }
-    return RangeAnswer(start: bytes.lowerBound, end: bytes.upperBound)
+    return RangeAnswer(
+      start: bytes.lowerBound, end: bytes.upperBound, isEndPromised: head.contentLength != nil)
   }
 
   /// A range that the signed length allows was refused: another file, or a server without ranges.

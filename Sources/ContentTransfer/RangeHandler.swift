@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// Takes the answer to one range on the loop's thread and hands its pieces to the worker.
 ///
@@ -53,8 +53,12 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 
   func end(_ end: ExchangeEnd) {
-    assembler.endBody(handOver)
-    handover.push(.ended(request: number, end))
+    let ended = Handover.Event.ended(request: number, end)
+    if let slab = assembler.endBody() {
+      handover.push(.pieces(request: number, slab), ended)
+    } else {
+      handover.push(ended)
+    }
   }
 
   private func takeSlab(_ capacity: Int) -> Slab? {
@@ -66,12 +70,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     return mayTake ? slabs.take(capacity: max(capacity, slabLength)) : nil
   }
 
-  private func handOver(_ slab: Slab) {
-    if slab.pieces.isEmpty { return discard(slab) }
-    handover.push(.pieces(request: number, slab))
-  }
-
-  private func discard(_ slab: Slab) { _ = giveBack(slab) }
+  private func handOver(_ slab: Slab) { handover.push(.pieces(request: number, slab)) }
 
   // MARK: On the worker's thread
 

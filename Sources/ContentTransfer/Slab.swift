@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// A buffer with whole pieces in it, one behind the other, on its way from the loop to a worker.
 ///

@@ -36,6 +36,8 @@ package struct TransferFault: Error, Hashable, Sendable {
     case none
     /// Another mirror at once; the same one only later.
     case otherMirror
+    /// Another mirror at once; this one once more, since the signed catalogue promises the file.
+    case elsewhere
     /// The same again after a while.
     case later
     /// The same mirror at once, asked for the whole file instead of a range.
@@ -52,7 +54,7 @@ package struct TransferFault: Error, Hashable, Sendable {
       .redirectRefused, .tooManyRedirects, .damaged, .wrongLength, .unexpectedType,
       .encoded:
       .otherMirror
-    case .status(let status): Self.isTemporary(status) ? .later : .otherMirror
+    case .status(let status): Self.cure(ofStatus: status)
     case .network, .garbled, .stalled, .cutShort, .headersTooLong: .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
     case .otherValidator: .plainRange
@@ -65,6 +67,14 @@ package struct TransferFault: Error, Hashable, Sendable {
     case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy: true
     case .status(let status): status == 429 || status == 503
     default: false
+    }
+  }
+
+  private static func cure(ofStatus status: Int) -> Cure {
+    switch status {
+    case _ where isTemporary(status): .later
+    case 401, 403, 404, 407, 410, 451: .elsewhere
+    default: .otherMirror
     }
   }
 

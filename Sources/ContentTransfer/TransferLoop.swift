@@ -1,6 +1,6 @@
 import CCurl
 import Glibc
-import Synchronization
+import Locks
 
 /// One multi handle of libcurl on a thread of its own, which starts with the first request.
 ///
@@ -21,6 +21,8 @@ final class TransferLoop: @unchecked Sendable {
     /// Until somebody waits for its end.
     var thread: LoopThread?
     var isClosed = false
+    /// Whether the thread sleeps, or is about to, and must be woken for a command.
+    var isAsleep = false
     /// For curl_multi_wakeup, which may be called by any thread while the handle lives.
     nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
   }
@@ -39,6 +41,8 @@ final class TransferLoop: @unchecked Sendable {
   var limiter: RateLimiter
   var waiting: [Int: Exchange] = [:]
   var running: [Int: Exchange] = [:]
+  /// Whether requests came whose tickets have not been told what they wait for.
+  var hasArrivals = false
   var multi: UnsafeMutableRawPointer?
   /// Handles for further requests, since each owns a large buffer.
   var idleHandles: [EasyHandle] = []
@@ -99,8 +103,10 @@ final class TransferLoop: @unchecked Sendable {
         // A thread that never was need not end.
         if inbox.thread == nil { return (true, true) }
       }
-      // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte.
-      if let multi = inbox.multi { curl_multi_wakeup(multi) }
+      // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte,
+      // and only for a thread that sleeps.
+      if let multi = inbox.multi, inbox.isAsleep { curl_multi_wakeup(multi) }
+      inbox.isAsleep = false
       if inbox.thread == nil { inbox.thread = LoopThread { self.run() } }
       if inbox.thread == nil { inbox.isClosed = true }
       return (true, inbox.thread != nil)
@@ -135,11 +141,7 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   private func turn(_ multi: UnsafeMutableRawPointer) {
-    let commands = inbox.withLock { inbox in
-      defer { inbox.commands.removeAll(keepingCapacity: true) }
-      return inbox.commands
-    }
-    for command in commands { carryOut(command) }
+    for command in takeCommands() { carryOut(command) }
     // What is given up makes room for what starts.
     let now = clock.uptime()
     giveUpDue(now)
@@ -148,8 +150,24 @@ final class TransferLoop: @unchecked Sendable {
     var count: Int32 = 0
     curl_multi_perform(multi, &count)
     // Ends make room for starts, so they are looked at before anything waits.
-    guard !readEnds(multi), !isClosing else { return }
+    guard !readEnds(multi), !isClosing, mayFallAsleep() else { return }
     curl_multi_poll(multi, nil, 0, patience(since: now), nil)
+    inbox.withLock { $0.isAsleep = false }
+  }
+
+  private func takeCommands() -> [Command] {
+    inbox.withLock { inbox in
+      defer { inbox.commands = [] }
+      return inbox.commands
+    }
+  }
+
+  /// Whether there is no command; from here on who brings one wakes the thread.
+  private func mayFallAsleep() -> Bool {
+    inbox.withLock { inbox in
+      inbox.isAsleep = inbox.commands.isEmpty
+      return inbox.isAsleep
+    }
   }
 
   private func carryOut(_ command: Command) {
@@ -157,7 +175,7 @@ final class TransferLoop: @unchecked Sendable {
     case .add(let exchange):
       waiting[exchange.id] = exchange
       schedule.add(exchange.entry)
-      showObstacles()
+      hasArrivals = true
     case .cancel(let id): finish(id, TransferFault(.cancelled))
     case .resume(let id): if let exchange = running[id] { unpause(exchange) }
     case .priority(let priority, let owner): schedule.setPriority(priority, of: owner)
@@ -185,11 +203,7 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   private func endAll(_ fault: TransferFault) {
-    let commands = inbox.withLock { inbox in
-      defer { inbox.commands = [] }
-      return inbox.commands
-    }
-    for case .add(let exchange) in commands { waiting[exchange.id] = exchange }
+    for case .add(let exchange) in takeCommands() { waiting[exchange.id] = exchange }
     for id in waiting.keys.sorted() + running.keys.sorted() { finish(id, fault) }
   }
 }

@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// What transfers did, in bytes, counts and seconds; of one ticket, or of a whole session.
 public struct TransferStatistics: Hashable, Codable, Sendable {

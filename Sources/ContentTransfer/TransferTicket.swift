@@ -1,6 +1,6 @@
 public import ContentModel
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// One download's handle on its transfers: stops them, changes their priority, says how they go.
 ///

@@ -2,7 +2,7 @@ import ContentModel
 import Digests
 package import FileIO
 package import FoundationEssentials
-import Synchronization
+import Locks
 
 /// Fetches a store's metadata and keeps what is trusted of it: the client of The Update Framework.
 ///

@@ -1,4 +1,3 @@
-import CLinux
 import ContentModel
 import Glibc
 
@@ -12,13 +11,15 @@ package final class Directory: Sendable {
   package let fileSystem: FileSystem
   let descriptor: Int32
 
+  private var calls: any SystemCalls { fileSystem.calls }
+
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
     self.descriptor = descriptor
     self.path = path
     self.fileSystem = fileSystem
   }
 
-  deinit { close(descriptor) }
+  deinit { calls.close(descriptor) }
 
   /// The path of `name` in here, for messages and URLs.
   package func path(of name: String) -> String {
@@ -31,7 +32,7 @@ package final class Directory: Sendable {
   package func directory(_ name: String) throws -> Directory {
     try prepare(.open, name)
     let opened = try fileSystem.retrying(.open, path(of: name)) {
-      openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+      calls.openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     }
     return Directory(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
   }
@@ -42,7 +43,7 @@ package final class Directory: Sendable {
     -> Directory
   {
     try prepare(.createDirectory, name)
-    if mkdirat(descriptor, name, mode) != 0, exclusive || errno != EEXIST {
+    if calls.mkdirat(descriptor, name, mode) != 0, exclusive || errno != EEXIST {
       throw ContentError(errno: errno, .createDirectory, path(of: name))
     }
     return try directory(name)
@@ -56,30 +57,15 @@ package final class Directory: Sendable {
   /// The names in here with their kinds, without `.` and `..`, in no order.
   package func entries() throws -> [(name: String, kind: FileKind)] {
     try fileSystem.check(.list, path)
-    let duplicate = try fileSystem.retrying(.list, path) {
-      openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    var listed: [(name: String, type: UInt8)] = []
+    try fileSystem.retrying(.list, path) {
+      listed = []
+      return calls.readdir(descriptor) { listed.append(($0, $1)) }
     }
-    guard let stream = fdopendir(duplicate) else {
-      let number = errno
-      close(duplicate)
-      throw ContentError(errno: number, .list, path)
+    return try listed.filter { $0.name != "." && $0.name != ".." }.map { name, type in
+      // Some file systems do not say what an entry is.
+      (name, try FileKind(entryType: type) ?? status(of: name)?.kind ?? .other)
     }
-    defer { closedir(stream) }
-    var found: [(name: String, kind: FileKind)] = []
-    errno = 0
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name != ".", name != ".." {
-        // Some file systems do not say what an entry is.
-        let kind = try FileKind(entryType: entry.pointee.d_type) ?? status(of: name)?.kind ?? .other
-        found.append((name, kind))
-      }
-      errno = 0
-    }
-    if errno != 0 { throw ContentError(errno: errno, .list, path) }
-    return found
   }
 
   // MARK: Files
@@ -103,7 +89,7 @@ package final class Directory: Sendable {
     try prepare(operation, name)
     // O_NONBLOCK: opening a FIFO that somebody put there must not hang; regular files ignore it.
     let opened = try fileSystem.retrying(operation, path(of: name)) {
-      openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
+      calls.openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
     }
     return File(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
   }
@@ -117,7 +103,7 @@ package final class Directory: Sendable {
   package func status(of name: String) throws -> FileStatus? {
     try prepare(.status, name)
     var status = stat()
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+    guard calls.fstatat(descriptor, name, &status) == 0 else {
       if errno == ENOENT { return nil }
       throw ContentError(errno: errno, .status, path(of: name))
     }
@@ -129,7 +115,7 @@ package final class Directory: Sendable {
   /// Creates a symbolic link `name` whose text is `target`.
   package func createLink(_ name: String, to target: String) throws {
     try prepare(.link, name)
-    try fileSystem.retrying(.link, path(of: name)) { symlinkat(target, descriptor, name) }
+    try fileSystem.retrying(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }
   }
 
   /// The text of the symbolic link `name`; nil when there is none.
@@ -138,7 +124,7 @@ package final class Directory: Sendable {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = buffer.withUnsafeMutableBytes { buffer in
       buffer.withMemoryRebound(to: CChar.self) { text in
-        text.baseAddress.map { readlinkat(descriptor, name, $0, text.count) } ?? 0
+        calls.readlinkat(descriptor, name, text)
       }
     }
     if count < 0 {
@@ -152,7 +138,7 @@ package final class Directory: Sendable {
   package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
     try prepare(.link, newName)
     try fileSystem.retrying(.link, folder.path(of: newName)) {
-      linkat(descriptor, name, folder.descriptor, newName, 0)
+      calls.linkat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -162,7 +148,7 @@ package final class Directory: Sendable {
   package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
     try prepare(.rename, name)
     try fileSystem.retrying(.rename, folder.path(of: newName)) {
-      renameat(descriptor, name, folder.descriptor, newName)
+      calls.renameat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -172,15 +158,16 @@ package final class Directory: Sendable {
   {
     try prepare(.rename, name)
     try fileSystem.retrying(.rename, folder.path(of: newName)) {
-      let result = hc_rename_without_replacing(descriptor, name, folder.descriptor, newName)
+      let result = calls.renameWithoutReplacing(
+        descriptor, name, folder.descriptor, newName)
       guard result != 0, errno == EINVAL else { return result }
       // A file system without the flag, such as NFS: looked at first, which does where one process
       // works, as the library's lock ensures.
-      guard faccessat(folder.descriptor, newName, F_OK, AT_SYMLINK_NOFOLLOW) != 0 else {
+      guard calls.faccessat(folder.descriptor, newName) != 0 else {
         errno = EEXIST
         return -1
       }
-      return renameat(descriptor, name, folder.descriptor, newName)
+      return calls.renameat(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -188,14 +175,14 @@ package final class Directory: Sendable {
   package func exchange(_ name: String, with folder: Directory, _ newName: String) throws {
     try prepare(.rename, name)
     try fileSystem.retrying(.rename, folder.path(of: newName)) {
-      hc_rename_exchanging(descriptor, name, folder.descriptor, newName)
+      calls.renameExchanging(descriptor, name, folder.descriptor, newName)
     }
   }
 
   /// Removes the file or link `name`; one that is not there is no error.
   package func removeFile(_ name: String) throws {
     try prepare(.remove, name)
-    if unlinkat(descriptor, name, 0) != 0, errno != ENOENT {
+    if calls.unlinkat(descriptor, name, 0) != 0, errno != ENOENT {
       throw ContentError(errno: errno, .remove, path(of: name))
     }
   }
@@ -207,7 +194,7 @@ package final class Directory: Sendable {
     let folder = try directory(name)
     for entry in try folder.entries() { try folder.removeTree(entry.name) }
     try prepare(.remove, name)
-    if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT {
+    if calls.unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT {
       throw ContentError(errno: errno, .remove, path(of: name))
     }
   }
@@ -217,13 +204,13 @@ package final class Directory: Sendable {
   /// Makes the names in here durable.
   package func sync() throws {
     try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { fsync(descriptor) }
+    try fileSystem.retrying(.sync, path) { calls.fsync(descriptor) }
   }
 
   /// Makes everything on this folder's file system durable, bytes and names.
   package func syncFileSystem() throws {
     try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { hc_sync_file_system(descriptor) }
+    try fileSystem.retrying(.sync, path) { calls.syncfs(descriptor) }
   }
 
   /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
@@ -244,7 +231,7 @@ package final class Directory: Sendable {
   /// Any number may share it, or one holds it alone. False when others' locks are in the way.
   package func tryLock(alone: Bool) throws -> Bool {
     try fileSystem.check(.lock, path)
-    while flock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
+    while calls.lock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
       if errno == EWOULDBLOCK { return false }
       if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
     }
@@ -252,30 +239,25 @@ package final class Directory: Sendable {
   }
 
   /// Notes that the folder is used now, as its time of access; without a right to it nothing happens.
-  package func touch() {
-    var times = [timespec(), timespec()]
-    times[0].tv_nsec = hc_utime_now()
-    times[1].tv_nsec = hc_utime_omit()
-    futimens(descriptor, times)
-  }
+  package func touch() { calls.touch(descriptor) }
 
   /// What this folder is now, also if its name is another one meanwhile.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.retrying(.status, path) { fstat(descriptor, &status) }
+    try fileSystem.retrying(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
   /// Sets the extended attribute `name`; false where the file system has none.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
-    hc_set_attribute(descriptor, name, text, text.utf8.count) == 0
+    calls.fsetxattr(descriptor, name, text) == 0
   }
 
   /// Bytes that this user may still write on this folder's file system.
   package func availableBytes() throws -> Int64 {
     var status = statvfs()
-    try fileSystem.retrying(.status, path) { fstatvfs(descriptor, &status) }
+    try fileSystem.retrying(.status, path) { calls.fstatvfs(descriptor, &status) }
     return Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize)
   }
 

@@ -1,4 +1,3 @@
-import CLinux
 import ContentModel
 import Glibc
 
@@ -11,25 +10,27 @@ package struct File: ~Copyable, Sendable {
   private let descriptor: Int32
   private let fileSystem: FileSystem
 
+  private var calls: any SystemCalls { fileSystem.calls }
+
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
     self.descriptor = descriptor
     self.path = path
     self.fileSystem = fileSystem
   }
 
-  deinit { close(descriptor) }
+  deinit { calls.close(descriptor) }
 
   /// What the file is now.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.retrying(.status, path) { fstat(descriptor, &status) }
+    try fileSystem.retrying(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
   /// A second descriptor of the open file, for a C library that takes one and closes it.
   package func duplicatedDescriptor() throws -> Int32 {
     try fileSystem.check(.open, path)
-    return try fileSystem.retrying(.open, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+    return try fileSystem.retrying(.open, path) { calls.dup(descriptor) }
   }
 
   // MARK: Reading
@@ -40,8 +41,8 @@ package struct File: ~Copyable, Sendable {
     var filled = 0
     while filled < buffer.count {
       let count = try fileSystem.retrying(.read, path) {
-        pread(
-          descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+        calls.pread(
+          descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
           off_t(offset) + off_t(filled))
       }
       if count == 0 { break }
@@ -81,7 +82,7 @@ package struct File: ~Copyable, Sendable {
     var written = 0
     while written < buffer.count {
       written += try fileSystem.retrying(.write, path) {
-        Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written)
+        calls.write(descriptor, UnsafeRawBufferPointer(rebasing: buffer[written...]))
       }
     }
   }
@@ -92,8 +93,8 @@ package struct File: ~Copyable, Sendable {
     var written = 0
     while written < buffer.count {
       written += try fileSystem.retrying(.write, path) {
-        pwrite(
-          descriptor, buffer.baseAddress.map { $0 + written }, buffer.count - written,
+        calls.pwrite(
+          descriptor, UnsafeRawBufferPointer(rebasing: buffer[written...]),
           off_t(offset) + off_t(written))
       }
     }
@@ -102,23 +103,23 @@ package struct File: ~Copyable, Sendable {
   /// Cuts or extends the file to `length` bytes.
   package func truncate(to length: Int64) throws {
     try fileSystem.check(.write, path)
-    try fileSystem.retrying(.write, path) { ftruncate(descriptor, off_t(length)) }
+    try fileSystem.retrying(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
   /// Sets the permission bits.
   package func setPermissions(_ mode: UInt32) throws {
-    try fileSystem.retrying(.write, path) { fchmod(descriptor, mode) }
+    try fileSystem.retrying(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
   /// Lets the disk begin with what was written, so that a later sync has less to wait for.
   ///
   /// Promises nothing, and does not wait unless the disk is behind.
-  package func beginWritingBack() { _ = hc_begin_writing_back(descriptor) }
+  package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.
   package func sync() throws {
     try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { fdatasync(descriptor) }
+    try fileSystem.retrying(.sync, path) { calls.fdatasync(descriptor) }
   }
 
   // MARK: Locking
@@ -126,7 +127,7 @@ package struct File: ~Copyable, Sendable {
   /// Takes an exclusive lock for as long as the file is open; false when another holds one.
   package func tryLock() throws -> Bool {
     try fileSystem.check(.lock, path)
-    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+    while calls.lock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       if errno == EWOULDBLOCK { return false }
       if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
     }
@@ -136,6 +137,6 @@ package struct File: ~Copyable, Sendable {
   /// Waits for an exclusive lock, held for as long as the file is open.
   package func lock() throws {
     try fileSystem.check(.lock, path)
-    try fileSystem.retrying(.lock, path) { flock(descriptor, LOCK_EX) }
+    try fileSystem.retrying(.lock, path) { calls.lock(descriptor, LOCK_EX) }
   }
 }

@@ -1,7 +1,8 @@
 package import ContentModel
 import Glibc
 
-/// The file system as everything here reaches it, and the seam where a test makes a step fail.
+/// The file system as everything here reaches it, and the seams where a test makes a step fail or
+/// puts a simulated disk in the kernel's place.
 package struct FileSystem: Sendable {
   /// The file system as it is.
   package static let real = FileSystem()
@@ -9,8 +10,15 @@ package struct FileSystem: Sendable {
   /// Called before each step with its kind and the path; what it throws is the step's failure.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
 
-  /// Creates a seam; nil for none.
-  package init(willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil) {
+  /// What carries out the steps.
+  let calls: any SystemCalls
+
+  /// Creates seams; nil for none, which leaves the kernel's calls.
+  package init(
+    calls: (any SystemCalls)? = nil,
+    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil
+  ) {
+    self.calls = calls ?? Kernel.shared
     self.willPerform = willPerform
   }
 
@@ -19,7 +27,7 @@ package struct FileSystem: Sendable {
     if creating { try createDirectories(path) }
     try check(.open, path)
     let descriptor = try retrying(.open, path) {
-      Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     }
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
@@ -27,7 +35,9 @@ package struct FileSystem: Sendable {
   /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
     try check(.open, path)
-    let descriptor = try retrying(.open, path) { Glibc.open(path, O_RDONLY | O_CLOEXEC) }
+    let descriptor = try retrying(.open, path) {
+      calls.open(path, O_RDONLY | O_CLOEXEC)
+    }
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
@@ -51,7 +61,7 @@ package struct FileSystem: Sendable {
     for component in path.split(separator: "/") {
       prefix += component
       try check(.createDirectory, prefix)
-      if mkdir(prefix, 0o755) == 0 {
+      if calls.mkdir(prefix, 0o755) == 0 {
         try syncParent(prefix.dropLast(component.count))
       } else if errno != EEXIST, errno != EISDIR {
         throw ContentError(errno: errno, .createDirectory, prefix)

@@ -3,7 +3,7 @@ import ContentPackage
 package import ContentTrust
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// What a store offers, as its verified metadata says; may be used from any thread, blocks.
 package final class Catalogue: Sendable {

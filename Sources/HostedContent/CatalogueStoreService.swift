@@ -3,7 +3,7 @@ import ContentTrust
 import Dispatch
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
 final class CatalogueStoreService: GroupStoreService {

@@ -1,13 +1,14 @@
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// Keeps the handles of a queue, and tells its observers, on the delivery queue only.
 ///
 /// Reports are values that the engine hands over in order; a handle changes just before the
 /// observers hear of it. Observers are held weakly and called without a lock.
 final class Delivery: Sendable {
-  private let target: DispatchQueue
+  private let target: any SerialLine
+  private let now: @Sendable () -> DispatchTime
   private let library: ReportLibrary
   private let state: Mutex<State>
 
@@ -48,8 +49,13 @@ final class Delivery: Sendable {
     weak var observer: (any PaymentTransactionObserver)?
   }
 
-  init(on target: DispatchQueue, library: ReportLibrary, transactions: [TransactionRecord]) {
+  /// `now` is the time that `target` goes by.
+  init(
+    on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime, library: ReportLibrary,
+    transactions: [TransactionRecord]
+  ) {
     self.target = target
+    self.now = now
     self.library = library
     var reports: [String: TransactionReport] = [:]
     reports.reserveCapacity(transactions.count)
@@ -241,7 +247,7 @@ final class Delivery: Sendable {
     after pause: DispatchTimeInterval? = nil
   ) {
     let time: DispatchTime? = state.withLock { state in
-      let now = DispatchTime.now()
+      let now = now()
       state.outbox.put(letter, of: ids, due: pause.map { max(now, state.lastTold + $0) } ?? now)
       return state.expect()
     }
@@ -250,17 +256,17 @@ final class Delivery: Sendable {
 
   private func look(at time: DispatchTime?) {
     guard let time else { return }
-    if time <= .now() {
-      target.async { self.empty() }
+    if time <= now() {
+      target.enqueue { self.empty() }
     } else {
-      target.asyncAfter(deadline: time) { self.empty() }
+      target.enqueue(at: time) { self.empty() }
     }
   }
 
   /// Tells what is due; on the delivery queue.
   private func empty() {
     let (letters, time) = state.withLock { state in
-      let now = DispatchTime.now()
+      let now = now()
       let letters = state.outbox.take(at: now)
       if letters.contains(where: \.isChanges) { state.lastTold = now }
       state.expected = nil

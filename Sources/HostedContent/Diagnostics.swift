@@ -1,7 +1,7 @@
 import ContentModel
 public import ContentTransfer
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// Something that happened in a queue, for whoever runs it.
 ///

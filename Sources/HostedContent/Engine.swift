@@ -1,7 +1,7 @@
 import ContentLibrary
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// The shell around the state machine: journals what it decides, then carries it out.
 ///
@@ -10,8 +10,9 @@ import Synchronization
 /// through `Delivery` and can never make the engine wait.
 // Sendable because every stored variable is touched on `serial` only.
 final class Engine: @unchecked Sendable {
-  private let serial = DispatchQueue(label: "hostedcontent.engine")
-  private let runningWork = DispatchGroup()
+  let surroundings: Surroundings
+  private let serial: any SerialLine
+  private let runningWork: any WorkGroup
 
   private let library: ContentLibrary
   private let journal: any QueueJournal
@@ -25,7 +26,8 @@ final class Engine: @unchecked Sendable {
   private var state: QueueState
   private var boards: [String: WorkBoard] = [:]
   private var progress: ProgressReports
-  private var ticker: (any DispatchSourceTimer)?
+  /// Whether `tick` will be called.
+  private var isTicking = false
   private var isClosed = false
   private let closing = Atomic(false)
 
@@ -46,14 +48,17 @@ final class Engine: @unchecked Sendable {
 
   init(
     state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
-    delivery: Delivery, service: any StoreService
+    delivery: Delivery, service: any StoreService, surroundings: Surroundings
   ) {
+    self.surroundings = surroundings
+    serial = surroundings.execution.line("hostedcontent.engine", on: nil)
+    runningWork = surroundings.execution.group("hostedcontent.work")
     self.state = state
     self.library = library
     self.journal = journal
     self.pipeline = pipeline
     self.delivery = delivery
-    seller = Seller(service)
+    seller = Seller(service, surroundings)
     diagnostics = Diagnostics(now: pipeline.clock.now)
     progress = ProgressReports(clock: pipeline.clock)
     seller.onAnswer = { [weak self] in self?.submit($0) }
@@ -69,7 +74,7 @@ final class Engine: @unchecked Sendable {
       defer { inbox.isExpected = true }
       return inbox.isExpected
     }
-    if !isExpected { serial.async { self.handleWaiting() } }
+    if !isExpected { serial.enqueue { self.handleWaiting() } }
   }
 
   /// Whether the queue is being closed, or is.
@@ -83,7 +88,6 @@ final class Engine: @unchecked Sendable {
       boards.values.forEach { $0.stop() }
     }
     runningWork.wait()
-    serial.sync { stopTicking() }
     seller.close()
     diagnostics.close()
   }
@@ -117,7 +121,7 @@ final class Engine: @unchecked Sendable {
     if !isClosed {
       if wishes.count == 1 || !handleTogether(wishes) { wishes.forEach(handle) }
     }
-    if isMore { serial.async { self.handleWaiting() } }
+    if isMore { serial.enqueue { self.handleWaiting() } }
   }
 
   /// An event and what it led to; its reports tell of transactions as they stood right after it.
@@ -255,9 +259,7 @@ final class Engine: @unchecked Sendable {
     boards[download.id] = board
     progress.begin(download.id)
     startTicking()
-    // A queue of its own, since work blocks: on a shared one it would take the threads that
-    // everybody's tasks and timers run on.
-    DispatchQueue(label: "hostedcontent.work").async(group: runningWork) { [pipeline, weak self] in
+    runningWork.start { [pipeline, weak self] in
       let result: WorkResult
       do {
         try pipeline.run(download, board: board)
@@ -278,7 +280,6 @@ final class Engine: @unchecked Sendable {
     reportProgress(of: boards.filter { $0.key == id })
     boards[id] = nil
     progress.end(id)
-    if boards.isEmpty { stopTicking() }
   }
 
   private func discardStaging(for id: String) {
@@ -293,20 +294,19 @@ final class Engine: @unchecked Sendable {
   // MARK: Progress
 
   private func startTicking() {
-    guard ticker == nil else { return }
-    let timer = DispatchSource.makeTimerSource(queue: serial)
-    timer.setEventHandler { [weak self] in
-      guard let self else { return }
-      reportProgress(of: boards)
+    guard !isTicking else { return }
+    isTicking = true
+    serial.enqueue(at: surroundings.execution.now + .milliseconds(100)) { [weak self] in
+      self?.tick()
     }
-    timer.schedule(deadline: .now() + 0.1, repeating: 0.1, leeway: .milliseconds(20))
-    timer.resume()
-    ticker = timer
   }
 
-  private func stopTicking() {
-    ticker?.cancel()
-    ticker = nil
+  /// Goes on for as long as there is work.
+  private func tick() {
+    isTicking = false
+    guard !isClosed, !boards.isEmpty else { return }
+    reportProgress(of: boards)
+    startTicking()
   }
 
   private func reportProgress(of boards: [String: WorkBoard]) {

@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 
 /// What accounts were granted: JSON lines in a file that several libraries and processes may share.
 ///

@@ -13,8 +13,10 @@ struct PackageFetch {
   let index: PackageIndex
   let source: any PieceSource
   let board: WorkBoard
+  /// As `Surroundings.assemblyWorkers`.
+  let workers: Int?
   /// Whether each file is hashed and compared with what the index says of it.
-  var comparesDigests = false
+  let comparesDigests: Bool
 
   private var name: String { offer.package.path }
 
@@ -30,14 +32,14 @@ struct PackageFetch {
     board.enter(.verifying)
     let content = try staging.createDirectory(Self.contentName)
     let survey = try PackageSurvey(
-      of: index, name: name, staging: content, reusing: trees,
+      of: index, name: name, staging: content, reusing: trees, workers: workers,
       isStopped: { [board] in try board.checkStopped() })
     try requireSpace(survey.bytesToWrite, offer.productIdentifier)
     board.begin(
       fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
     board.enter(.downloading)
     let assembly = try PackageAssembly(
-      survey, name: name, promise: UnpackPromise(offer, index), in: content,
+      survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
       comparingDigests: comparesDigests,
       // What was fetched is written also when the work is stopped; the fetch is what ends.
       progress: { [board] in try? board.write($0) })

@@ -1,8 +1,6 @@
-import ContentJournal
 import ContentLibrary
 public import ContentModel
 public import ContentTransfer
-import Dispatch
 import FileIO
 import FoundationEssentials
 
@@ -17,6 +15,7 @@ public final class PaymentQueue: Sendable {
   let library: ContentLibrary
   let service: any StoreService
   let store: StoreAccess
+  let pieceSource: @Sendable () throws -> any PieceSource
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock
@@ -31,22 +30,27 @@ public final class PaymentQueue: Sendable {
       creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)
     lock = try LibraryLock(folder.root)
     try folder.markAsCaches()
-    let journal = try SQLiteJournal(in: folder.root)
-    library = ContentLibrary(folder, journal: journal)
+    let execution = configuration.surroundings.execution
+    let journal = try configuration.surroundings.openJournal(folder.root)
+    library = ContentLibrary(
+      folder, journal: journal, turn: execution.turn(), syncTurn: execution.turn())
     let transactions = try journal.transactions()
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     try library.recover(keeping: Set(kept.map(\.id)))
 
-    store = try StoreAccess(
+    let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
       trustsOnFirstUse: configuration.trustsOnFirstUse)
+    self.store = store
+    pieceSource = configuration.surroundings.pieceSource ?? { try store.pieceSource() }
     let builtIn =
       try configuration.service
       ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
     let seller = configuration.seller?(builtIn) ?? builtIn
     delivery = Delivery(
-      on: configuration.deliveryQueue ?? DispatchQueue(label: "hostedcontent.delivery"),
+      on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
+      now: { execution.now },
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
     service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0)
@@ -55,8 +59,10 @@ public final class PaymentQueue: Sendable {
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
       library: library, journal: journal,
-      pipeline: Pipeline(library: library, store: store, clock: configuration.clock),
-      delivery: delivery, service: service)
+      pipeline: Pipeline(
+        library: library, pieceSource: pieceSource, clock: configuration.clock,
+        workers: configuration.surroundings.assemblyWorkers),
+      delivery: delivery, service: service, surroundings: configuration.surroundings)
     delivery.attach(to: self)
     engine.listen(to: service)
   }
@@ -121,7 +127,7 @@ public final class PaymentQueue: Sendable {
   /// Returns the transaction's identifier. The same payment may be added many times.
   @discardableResult
   public func add(_ payment: Payment) -> String {
-    let id = Self.newIdentifier()
+    let id = newIdentifier()
     engine.submit(.paymentAdded(transaction: id, payment))
     return id
   }
@@ -168,12 +174,12 @@ public final class PaymentQueue: Sendable {
   public func restoreCompletedTransactions(
     withApplicationUsername account: String? = nil
   ) -> String {
-    let id = Self.newIdentifier()
+    let id = newIdentifier()
     engine.submit(.restoreRequested(request: id, account: account))
     return id
   }
 
-  static func newIdentifier() -> String { UUID().uuidString.lowercased() }
+  func newIdentifier() -> String { configuration.surroundings.newIdentifier() }
 
   // MARK: Downloads
 
@@ -272,7 +278,7 @@ public final class PaymentQueue: Sendable {
       $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
     }
     guard !contents.isEmpty else { throw ContentError.notOffered(update) }
-    let id = Self.newIdentifier()
+    let id = newIdentifier()
     engine.submit(
       .restored(
         transaction: id, original: original, contents: contents,

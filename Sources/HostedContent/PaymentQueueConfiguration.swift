@@ -37,6 +37,7 @@ extension PaymentQueue {
     /// Puts a seller in front of the one that would sell otherwise.
     package var seller: (@Sendable (any StoreService) -> any StoreService)?
     package var fileSystem = FileSystem.real
+    package var surroundings = Surroundings()
 
     /// Creates a configuration for a library and a store.
     public init(library: URL, store: StoreLocation) {

@@ -1,6 +1,6 @@
 public import ContentModel
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// A purchase on its way: a handle that shows what the queue reported last.
 ///

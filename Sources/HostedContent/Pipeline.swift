@@ -8,8 +8,10 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  let store: StoreAccess
+  let pieceSource: @Sendable () throws -> any PieceSource
   let clock: EngineClock
+  /// As `Surroundings.assemblyWorkers`.
+  let workers: Int?
 
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
   ///
@@ -21,19 +23,21 @@ struct Pipeline: Sendable {
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
     let switching = download.keepsCurrent != true
-    if try library.isInstalled(offer.contentIdentifier, offer.version) {
+    if try library.isInstalled(offer.contentIdentifier, offer.version)
+      || library.finishInterrupted(offer.contentIdentifier, offer.version)
+    {
       if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
       return try library.discardStaging(for: download.id)
     }
 
     // Transfer and package: the signed index says what each piece and each file must be. Verified
     // members become files in staging while later ones arrive; what is at hand is not fetched.
-    let source = try store.pieceSource()
+    let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
     // Whoever has no name cannot be asked later whether his digests are to be trusted.
     let fetch = PackageFetch(
-      offer: offer, index: index, source: source, board: board,
+      offer: offer, index: index, source: source, board: board, workers: workers,
       comparesDigests: offer.signers == nil)
     let files =
       if index.payload == nil {

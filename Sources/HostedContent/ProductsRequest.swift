@@ -1,5 +1,5 @@
 public import ContentModel
-import Synchronization
+import Locks
 
 /// Looks up products by identifier and tells a delegate.
 ///

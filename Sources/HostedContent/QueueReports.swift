@@ -1,6 +1,6 @@
 public import ContentModel
 public import FoundationEssentials
-import Synchronization
+import Locks
 
 /// What observers are told, as a value.
 public enum QueueReport: Sendable {

@@ -1,9 +1,9 @@
 import ContentLibrary
 public import ContentModel
 import ContentPackage
-import Dispatch
 import FileIO
 import FoundationEssentials
+import Locks
 
 /// What was wrong with an installed version, and what mending it took.
 public struct RepairReport: Hashable, Codable, Sendable {
@@ -56,15 +56,16 @@ extension PaymentQueue {
   }
 
   private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
-    let source = try store.pieceSource()
+    let source = try pieceSource()
     let board = WorkBoard()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
-    let id = Self.newIdentifier()
+    let id = newIdentifier()
     let staging = try library.staging(for: id)
     do {
       // An index that contradicts the files it makes would never be mended by fetching again.
       let fetch = PackageFetch(
-        offer: offer, index: index, source: source, board: board, comparesDigests: true)
+        offer: offer, index: index, source: source, board: board,
+        workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
       let requireSpace = { try self.library.requireSpace($0, for: $1) }
       let files =
         if index.payload == nil {
@@ -96,7 +97,7 @@ extension PaymentQueue {
     _ body: @escaping @Sendable () throws -> Value
   ) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue(label: "hostedcontent.repair").async {
+      configuration.surroundings.execution.group("hostedcontent.repair").start {
         continuation.resume(with: Result(catching: body))
       }
     }

@@ -1,11 +1,12 @@
 import ContentModel
-import Synchronization
+import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
 ///
 /// Purchases that wait together are asked for together where the service has a way for that.
 final class Seller: Sendable {
   private let service: any StoreService
+  private let surroundings: Surroundings
   /// Something was put into `orders`.
   private let news: AsyncStream<Void>.Continuation
   private let state = Mutex(State())
@@ -24,12 +25,13 @@ final class Seller: Sendable {
   /// Purchases that are asked for together at most, so that the first answer does not wait long.
   private static let groupLimit = 64
 
-  init(_ service: any StoreService) {
+  init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
     self.service = service
+    self.surroundings = surroundings
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     news = continuation
-    let task = Task { [weak self] in
+    let task = Task(executorPreference: surroundings.execution.tasks) { [weak self] in
       for await _ in stream { await self?.carryOutOrders() }
     }
     state.withLock { $0.tasks.append(task) }
@@ -59,7 +61,9 @@ final class Seller: Sendable {
   /// Hands the service's events to `body` until the seller is closed.
   func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
     let events = service.events()
-    let task = Task { for await event in events { await body(event) } }
+    let task = Task(executorPreference: surroundings.execution.tasks) {
+      for await event in events { await body(event) }
+    }
     state.withLock { $0.tasks.append(task) }
   }
 
@@ -121,7 +125,7 @@ final class Seller: Sendable {
       for try await purchase in service.restore(account: account) {
         onAnswer?(
           .restored(
-            transaction: PaymentQueue.newIdentifier(), original: purchase.original,
+            transaction: surroundings.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
       onAnswer?(.restoreEnded(request: request, nil))

@@ -11,14 +11,14 @@ extension Engine {
         self.submit(.purchaseAnswered(transaction: transaction, outcome))
       case .granted(let grant, let contents):
         self.submit(
-          .granted(transaction: PaymentQueue.newIdentifier(), grant, contents: contents))
+          .granted(transaction: self.surroundings.newIdentifier(), grant, contents: contents))
       case .revoked(let products): delivery.report(revoked: products)
       case .storefrontChanged(let storefront): self.report(storefront, isNew: true)
       case .promoted(let payment): await self.ask(payment, service)
       case .contentPublished: delivery.reportContentPublished()
       }
     }
-    Task { [weak self] in
+    Task(executorPreference: surroundings.execution.tasks) { [weak self] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
     }
   }
@@ -38,8 +38,8 @@ extension Engine {
     guard let product else {
       return delivery.report(error: .notOffered(payment.productIdentifier.rawValue))
     }
-    delivery.ask(payment, for: product) { [weak self] in
-      self?.submit(.paymentAdded(transaction: PaymentQueue.newIdentifier(), payment))
+    delivery.ask(payment, for: product) { [weak self, surroundings] in
+      self?.submit(.paymentAdded(transaction: surroundings.newIdentifier(), payment))
     }
   }
 }

@@ -1,5 +1,5 @@
 public import ContentModel
-import Synchronization
+import Locks
 
 /// Looks for newer versions of what is installed: on demand, on a schedule, and when told to.
 ///

@@ -1,6 +1,6 @@
 import ContentModel
 import ContentTransfer
-import Synchronization
+import Locks
 
 /// One download's work as seen from outside its thread: how far it is, and whether it must stop.
 ///

@@ -1,7 +1,7 @@
 import ContentModel
 import FoundationEssentials
 import HostedContent
-import Synchronization
+import Locks
 
 /// The seller of one engine: the store's own, with the session's script in front of it.
 final class ScriptedSeller: StoreService {

@@ -3,8 +3,8 @@ import ContentStore
 import FileIO
 public import FoundationEssentials
 public import HostedContent
+import Locks
 import StoreServer
-import Synchronization
 
 /// A store, its seller and a library for one test: made in it, reset at will, gone with it.
 ///

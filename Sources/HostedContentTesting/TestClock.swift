@@ -1,6 +1,6 @@
 public import FoundationEssentials
 package import HostedContent
-import Synchronization
+import Locks
 
 /// A date that only the test moves; may be used from any thread.
 ///

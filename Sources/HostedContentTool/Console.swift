@@ -1,7 +1,7 @@
 import ContentModel
 import FoundationEssentials
 import Glibc
-import Synchronization
+import Locks
 
 /// Results go to standard output, messages and progress to standard error.
 struct Console: Sendable {

@@ -3,7 +3,7 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import HostedContent
-import Synchronization
+import Locks
 
 /// One run of `get` or `update`: brings products to the offered version and finishes what it started.
 ///

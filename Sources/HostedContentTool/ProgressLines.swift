@@ -1,7 +1,7 @@
 import ContentModel
 import Glibc
 import HostedContent
-import Synchronization
+import Locks
 
 /// Progress on standard error: bars on a terminal; elsewhere a line for each change of state and each
 /// tenth of the way.

@@ -1,5 +1,6 @@
 import ContentModel
 import ContentStore
+import Locks
 import StoreServer
 
 /// `serve`: a store over HTTP, for trying it out and for tests.

@@ -1,7 +1,7 @@
 import ContentModel
 import Dispatch
 import Glibc
-import Synchronization
+import Locks
 
 /// SIGINT and SIGTERM as a wish to stop cleanly; a second one changes nothing, since `timeout` and
 /// some shells send each signal twice.

@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Synchronization
+import Locks
 
 /// Calls when nothing happened for a while, so that no command waits for ever.
 // Sendable because a dispatch source may be scheduled and cancelled from any thread.

@@ -1,5 +1,5 @@
 import HostedContent
-import Synchronization
+import Locks
 
 /// One object for each handle: the same transaction is the same object for as long as anybody holds it.
 final class ObjectRegistry: Sendable {

@@ -1,6 +1,6 @@
 public import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// A purchase on its way; the queue has one object for each.
 ///

@@ -1,6 +1,6 @@
 public import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// Something that is asked of the store; keep it until its delegate was called.
 // Sendable because all that changes is behind a lock.

@@ -1,7 +1,7 @@
 import AppUpdate
 public import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// A store's page of one item, without a screen: it loads what is to be shown.
 ///

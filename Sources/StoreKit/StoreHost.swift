@@ -1,7 +1,7 @@
 import AppUpdate
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 
 /// What stands behind a queue: its configuration, the engine once it is needed, and the observers.
 ///

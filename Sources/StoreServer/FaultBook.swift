@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// The rules in force and how often each has met each path; used by all connections at once.
 final class FaultBook: Sendable {

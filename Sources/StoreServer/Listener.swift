@@ -3,7 +3,7 @@ import ContentModel
 import Dispatch
 import FileIO
 import Glibc
-import Synchronization
+import Locks
 
 /// A listening socket and the thread that gives each new connection to whom it belongs.
 final class Listener: Sendable {

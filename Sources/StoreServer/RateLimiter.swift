@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// A line of a fixed rate: whoever sends is told how long the line is busy with it.
 ///

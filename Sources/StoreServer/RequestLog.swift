@@ -1,4 +1,4 @@
-import Synchronization
+import Locks
 
 /// A request as it was answered.
 package struct ServedRequest: Sendable {

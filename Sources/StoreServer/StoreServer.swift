@@ -1,7 +1,7 @@
 import ContentModel
 package import FileIO
 import Glibc
-import Synchronization
+import Locks
 
 /// A folder's files over HTTP or HTTPS, with what is to go wrong by script.
 ///

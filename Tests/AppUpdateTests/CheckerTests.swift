@@ -2,7 +2,7 @@ import ContentModel
 import Dispatch
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

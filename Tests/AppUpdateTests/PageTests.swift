@@ -1,7 +1,7 @@
 import ContentModel
 import Dispatch
 import FoundationEssentials
-import Synchronization
+import Locks
 import Testing
 
 @testable import AppUpdate

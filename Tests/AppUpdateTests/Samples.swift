@@ -1,6 +1,6 @@
 import ContentModel
 import FoundationEssentials
-import Synchronization
+import Locks
 import Testing
 
 @testable import AppUpdate

@@ -22,6 +22,11 @@ struct BuiltContent {
     index = try PackageIndex(indexing: MemorySource(bytes), entries: examination.entries)
   }
 
+  private static let ofLibrary = Result { try BuiltContent(ContentPackageTests.library) }
+
+  /// The library, built once for all tests.
+  static var library: BuiltContent { get throws { try ofLibrary.get() } }
+
   func survey(_ folder: Directory?, reusing trees: [ReusableTree] = []) throws -> PackageSurvey {
     try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
   }
@@ -69,11 +74,14 @@ func writeBytes(_ files: [String: [UInt8]], to directory: Directory) throws {
 /// Bytes that do not compress, the same for the same seed.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   var random = SplitMix(state: seed)
-  return (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+  return random.bytes(count)
 }
 
 /// Two large files, some texts, an empty file.
-func library(_ seed: UInt64 = 1) -> [String: [UInt8]] {
+let library = makeLibrary(1)
+
+/// The like of `library`; other seeds make other films.
+func makeLibrary(_ seed: UInt64) -> [String: [UInt8]] {
   var files: [String: [UInt8]] = [
     "Contents/film.bin": noise(1_500_000, seed: seed),
     "Contents/book.txt": Array(

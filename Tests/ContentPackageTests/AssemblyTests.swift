@@ -12,11 +12,11 @@ struct AssemblyTests {
   init() throws { folder = try TemporaryFolder() }
 
   @Test func `every file is made, sealed, and known by its digest and identity`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let (files, fetched) = try content.assemble(in: folder.directory)
     #expect(files.map(\.entry) == content.index.files)
     #expect(fetched < content.index.packageLength)
-    for (path, bytes) in library() {
+    for (path, bytes) in library {
       #expect(try read(path) == bytes, "\(path)")
       #expect(try status(path)?.permissions == 0o444, "\(path)")
       let identity = files.first { $0.entry.path == path }?.identity
@@ -25,7 +25,7 @@ struct AssemblyTests {
   }
 
   @Test func `it is what the unpacker makes of the same archive`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let (files, _) = try content.assemble(in: folder.directory)
     let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
     #expect(try tree(folder.directory) == unpacked.made)
@@ -33,7 +33,7 @@ struct AssemblyTests {
   }
 
   @Test func `members may arrive in any order`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
       survey, name: "out.pkg", promise: promise(entries: content.index.files),
@@ -45,25 +45,25 @@ struct AssemblyTests {
       }
     }
     #expect(try assembly.finish().map(\.entry) == content.index.files)
-    #expect(try read("Contents/film.bin") == library()["Contents/film.bin"])
+    #expect(try read("Contents/film.bin") == library["Contents/film.bin"])
   }
 
   // MARK: Going on
 
   @Test(arguments: [0, 1, 3, 7, 12])
   func `what an interrupted attempt has written is not fetched again`(count: Int) throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let all = try content.survey(nil).missing
     try content.assemble(in: folder.directory, limit: count)
     let rest = try content.survey(folder.directory).missing
     #expect(rest == Array(all.dropFirst(count)))
     let (files, _) = try content.assemble(in: folder.directory)
     #expect(files.map(\.entry) == content.index.files)
-    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
+    for (path, bytes) in library { #expect(try read(path) == bytes, "\(path)") }
   }
 
   @Test func `what a crash has torn is made again, and what does not belong is removed`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     try content.assemble(in: folder.directory)
     let pages = try folder.directory.directory(at: ["Contents", "pages"])
     try pages.removeFile("page-3.txt")
@@ -72,20 +72,20 @@ struct AssemblyTests {
     let contents = try folder.directory.directory("Contents")
     try contents.removeFile("film.bin")
     let torn = try contents.createFile("film.bin")
-    try torn.write(Array((library()["Contents/film.bin"] ?? []).prefix(700_000)))
+    try torn.write(Array((library["Contents/film.bin"] ?? []).prefix(700_000)))
     try contents.removeFile("empty")
     try contents.createDirectory("empty")
     let missing = try content.survey(folder.directory).missing
     #expect(try (2..<content.survey(nil).missing.count).contains(missing.count))
     try content.assemble(in: folder.directory)
-    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
+    for (path, bytes) in library { #expect(try read(path) == bytes, "\(path)") }
     #expect(try pages.status(of: "stranger") == nil)
   }
 
   @Test func `a large file that was whole but not sealed needs no member`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     try content.assemble(in: folder.directory)
-    let bytes = library()["Contents/film.bin"] ?? []
+    let bytes = library["Contents/film.bin"] ?? []
     let contents = try folder.directory.directory("Contents")
     try contents.removeFile("film.bin")
     try contents.createFile("film.bin").write(bytes)
@@ -97,7 +97,7 @@ struct AssemblyTests {
   // MARK: Refusals
 
   @Test func `a member that is not what the index says of it is refused`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
       survey, name: "out.pkg", promise: promise(entries: content.index.files),
@@ -114,7 +114,7 @@ struct AssemblyTests {
 
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt", "Contents/empty"])
   func `a file whose digest the index gets wrong refuses the package`(path: String) throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let index = try content.index { files in
       for number in files.indices where files[number].path == path {
         files[number] = IndexedFile(

@@ -1,10 +1,11 @@
 import ContentModel
 import ContentPackage
+import Digests
 import FileIO
 import Foundation
 import TestSupport
 
-/// Path and content of everything in a folder: bytes of files, `-> target` of links, `/` of folders.
+/// Path and content of everything in a folder: digests of files, `-> target` of links, `/` of folders.
 func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: String] {
   var found: [String: String] = [:]
   for (name, kind) in try directory.entries() {
@@ -14,8 +15,7 @@ func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: Stri
       try found.merge(tree(directory.directory(name), prefix + name + "/")) { first, _ in first }
     case .link: found[prefix + name] = try "-> " + (directory.link(name) ?? "")
     case .file:
-      let bytes = try directory.contents(of: name, limit: 64 << 20)
-      found[prefix + name] = bytes.map { String($0, radix: 16) }.joined(separator: " ")
+      found[prefix + name] = try Digest(of: directory.contents(of: name, limit: 64 << 20)).hex
     case .other: found[prefix + name] = "?"
     }
   }
@@ -53,8 +53,10 @@ func chapterFolder() throws -> TemporaryFolder {
   return folder
 }
 
-/// The chapter as the builder packs it.
-func builtChapter() throws -> [UInt8] {
+/// The chapter as the builder packs it, made once for all tests.
+func builtChapter() throws -> [UInt8] { try packedChapter.get() }
+
+private let packedChapter = Result {
   let folder = try chapterFolder()
   let output = try TemporaryFolder()
   _ = try buildPackage(

@@ -8,7 +8,7 @@ import Testing
 @Suite("The index of a package")
 struct IndexTests {
   @Test func `members follow each other, and each is what its digest says`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     let payload = try #require(content.index.payload)
     var offset = Int(payload.offset)
     for member in payload.members {
@@ -23,14 +23,14 @@ struct IndexTests {
   }
 
   @Test func `the package does not depend on how many workers made it`() throws {
-    let one = try BuiltContent(library(), workers: 1)
+    let one = try BuiltContent(library, workers: 1)
     for workers in [2, 3, 7] {
-      #expect(try BuiltContent(library(), workers: workers).bytes == one.bytes)
+      #expect(try BuiltContent(library, workers: workers).bytes == one.bytes)
     }
   }
 
   @Test func `what is written is read back`() throws {
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     #expect(try PackageIndex(encoded: content.index.encoded) == content.index)
     let folder = try chapterFolder()
     let blocks = try PackageIndex(

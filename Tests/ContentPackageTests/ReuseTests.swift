@@ -16,14 +16,14 @@ struct ReuseTests {
 
   /// The library's files as they are installed, and a tree of them.
   private func installed(isTrusted: Bool = true) throws -> ReusableTree {
-    let (files, _) = try BuiltContent(library()).assemble(in: old.directory)
+    let (files, _) = try BuiltContent.library.assemble(in: old.directory)
     return ReusableTree(root: old.directory, files: files, isTrusted: isTrusted)
   }
 
   private func update(_ change: (inout [String: [UInt8]]) -> Void, from tree: ReusableTree) throws
     -> (moved: Int64, full: Int64, files: [InstalledFile])
   {
-    var files = library()
+    var files = library
     change(&files)
     let content = try BuiltContent(files)
     let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
@@ -70,7 +70,7 @@ struct ReuseTests {
     throws
   {
     let tree = try installed()
-    var files = library()
+    var files = library
     for place in [200_000, 700_000, 1_200_000] { files["Contents/film.bin"]?[place] ^= 0x55 }
     let content = try BuiltContent(files)
     let missing = try content.survey(nil, reusing: [tree]).missing
@@ -90,7 +90,7 @@ struct ReuseTests {
 
   @Test func `when everything changed an update moves what a download from nothing does`() throws {
     let tree = try installed()
-    var files = library(77)
+    var files = makeLibrary(77)
     for path in files.keys { files[path]?.append(contentsOf: noise(16, seed: 3)) }
     let content = try BuiltContent(files)
     let full = try content.survey(nil).missingBytes
@@ -101,14 +101,14 @@ struct ReuseTests {
   @Test func `an installed file that was changed is not taken for what it was`() throws {
     for isTrusted in [true, false] {
       let folder = try TemporaryFolder()
-      let (files, _) = try BuiltContent(library()).assemble(in: folder.directory)
+      let (files, _) = try BuiltContent.library.assemble(in: folder.directory)
       let pages = try folder.directory.directory(at: ["Contents", "pages"])
       let good = try pages.contents(of: "page-3.txt", limit: 1 << 20)
       try pages.removeFile("page-3.txt")
       try pages.createFile("page-3.txt", mode: 0o444).write(good.reversed())
       try pages.removeFile("page-4.txt")
       let tree = ReusableTree(root: folder.directory, files: files, isTrusted: isTrusted)
-      let content = try BuiltContent(library())
+      let content = try BuiltContent.library
       #expect(try (1...2).contains(content.survey(nil, reusing: [tree]).missing.count))
       let target = try TemporaryFolder()
       try content.assemble(in: target.directory, reusing: [tree])
@@ -140,10 +140,10 @@ struct ReuseTests {
     let folder = try old.directory.directory(at: parts.dropLast())
     try folder.removeFile(parts.last ?? "")
     try folder.createFile(parts.last ?? "", mode: 0o444).write(bytes)
-    let content = try BuiltContent(library())
+    let content = try BuiltContent.library
     #expect(try content.survey(nil, reusing: [tree]).missing.count == 1)
     try content.assemble(in: new.directory, reusing: [tree])
-    #expect(try read(path, new) == library()[path])
+    #expect(try read(path, new) == library[path])
     #expect(try read(path, old) == bytes)
   }
 

@@ -131,7 +131,7 @@ struct FetchPlanTests {
     let start = Int64.random(in: 0...3000, using: &random)
     let end = Int64.random(in: 15_000...20_000, using: &random)
     var assembler = PieceAssembler(wanted)
-    assembler.begin(RangeAnswer(start: start, end: end))
+    assembler.begin(RangeAnswer(start: start, end: end, isEndPromised: .random(using: &random)))
     var found: [Piece] = []
     let full: (Slab) -> Void = { slab in
       var place = 0
@@ -158,8 +158,33 @@ struct FetchPlanTests {
       if case .complete = answer { isComplete = true }
       position += count
     }
-    assembler.endBody(full)
+    if let rest = assembler.endBody() { full(rest) }
     #expect(found == wanted.filter { $0.offset >= start && $0.end <= end })
+  }
+
+  @Test("The last pieces come with a promised end, and before an end that nobody has promised")
+  func lastPieces() throws {
+    let file = try SampleFile(length: 5000, pieces: [3000])
+    for isEndPromised in [true, false] {
+      var assembler = PieceAssembler(file.pieces)
+      assembler.begin(RangeAnswer(start: 0, end: 5000, isEndPromised: isEndPromised))
+      var early: Slab?
+      file.bytes.withUnsafeBytes { bytes in
+        _ = assembler.take(bytes, room: { Slab(capacity: max($0, 8000)) }, full: { early = $0 })
+      }
+      #expect(early?.pieces == (isEndPromised ? nil : 0..<2))
+      #expect(assembler.endBody()?.pieces == (isEndPromised ? 0..<2 : nil))
+    }
+  }
+
+  @Test("What a socket may hold follows the way's length, and is the system's choice on long ways")
+  func receiveWindows() {
+    let cases: [(milliseconds: Double, bytes: Int?)] = [
+      (0.02, 128 << 10), (0.1, 128 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
+    ]
+    for (milliseconds, bytes) in cases {
+      #expect(ReceiveWindow.bytes(roundTrip: milliseconds / 1000) == bytes, "\(milliseconds) ms")
+    }
   }
 
   @Test("Memory follows the pieces: little for little, never less than the longest")

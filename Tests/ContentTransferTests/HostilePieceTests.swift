@@ -1,7 +1,7 @@
 import ContentModel
 import ContentTransfer
 import Foundation
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 
@@ -172,6 +172,31 @@ struct HostilePieceTests {
       $0.retry.longestDelay = 30
     }
     #expect(try source.fetch(file).bytes == file.bytes)
+  }
+
+  @Test("Mirrors that lack a file, or give it to nobody, are asked twice each, and that is all")
+  func lackingMirrors() throws {
+    let file = try sample()
+    let servers = try ["404 No", "403 No", "410 Gone"].map { status in
+      try ScriptedServer { _ in .http(status) }
+    }
+    let source = try HTTPPieceSource(at: servers[0].url(), servers[1].url(), servers[2].url())
+    let found = code { _ = try source.fetch(file) }
+    #expect(found == .storeMissing || found == .accessDenied)
+    #expect(servers.map(\.requests.count) == [2, 2, 2])
+  }
+
+  @Test("A mirror that lacks a file is out, and one that is only busy is asked on")
+  func busyMirror() throws {
+    let file = try sample()
+    let lacking = try ScriptedServer { _ in .http("404 No") }
+    let busy = try ScriptedServer { request in
+      request.number < 4 ? .http("500 Oh") : .file(file.bytes, request)
+    }
+    let source = try HTTPPieceSource(at: lacking.url(), busy.url())
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(lacking.requests.count <= 2)
+    #expect(busy.requests.count == 4)
   }
 
   @Test("Only the wrong piece of a range is fetched again")

@@ -1,7 +1,7 @@
 import ContentModel
 import ContentTransfer
 import Foundation
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -98,6 +98,21 @@ struct RangeAnswerTests {
     }
   }
 
+  @Test("An answer whose length is told ends with its last byte, another one perhaps later")
+  func promisedEnds() throws {
+    let part = ["content-range": "bytes 100-199/1000"]
+    let answers: [(RangeQuestion, Int, [String: String], isPromised: Bool)] = [
+      (Self.whole, 200, [:], false), (Self.whole, 200, ["content-length": "1000"], true),
+      (Self.ranged, 206, part, false),
+      (Self.ranged, 206, part.merging(["content-length": "100"]) { $1 }, true),
+    ]
+    for (question, status, headers, isPromised) in answers {
+      let head = HTTPHead(status: status, headers: headers)
+      let answer = try RangeAnswer.judge(head, question, now: Date()).get()
+      #expect(answer.isEndPromised == isPromised)
+    }
+  }
+
   @Test("Only what is strong serves as a validator")
   func validators() {
     let cases: [([String: String], String?)] = [
@@ -128,10 +143,17 @@ struct RangeAnswerTests {
       #expect(add(line))
     }
     #expect(collector.head == HTTPHead(status: 206, version: "HTTP/2"))
-    for line in ["Content-LENGTH:  12 \r\n", "no colon\r\n", "\u{fffd}: x\r\n", "\r\n"] {
+    for line in [
+      "Content-LENGTH:  12 \r\n", "no colon\r\n", "\u{fffd}: x\r\n", "\r\n", "Via:a\r\n",
+      "vIA: \t b: c\n", "Empty:\r\n",
+    ] {
       #expect(add(line))
     }
     #expect(collector.head.contentLength == 12)
+    #expect(
+      collector.head.headers == [
+        "content-length": "12", "\u{fffd}": "x", "via": "a, b: c", "empty": "",
+      ])
     #expect(!add(String(repeating: "x", count: 200)))
     for (text, length) in [("12, 12", nil), ("+1", nil), ("", nil), ("7", 7)] as [(String, Int64?)]
     {

@@ -2,7 +2,7 @@ import ContentModel
 import ContentTransfer
 import Digests
 import Foundation
-import Synchronization
+import Locks
 import TestSupport
 
 /// A file of a store with the pieces that a signed index would name.

@@ -3,7 +3,7 @@ import ContentTrust
 import Digests
 import FileIO
 import FoundationEssentials
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -1,9 +1,8 @@
 import Dispatch
 import Foundation
-import Synchronization
 import Testing
 
-@testable import FileIO
+@testable import Locks
 
 @Suite("A step that several threads share", .timeLimit(.minutes(1)))
 struct SharedStepTests {

@@ -6,7 +6,7 @@ import Digests
 import FileIO
 import FoundationEssentials
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -2,15 +2,15 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 
 /// From the n-th operation on nothing reaches the disk or the journal, as after a kill.
 @Suite("A process may end at any operation", .timeLimit(.minutes(5)))
 struct CrashTests {
-  /// Every n would take three times as long; FaultTests has every n, for a failure that passes.
-  private static let step = 3
+  /// Not every n, which would take long; FaultTests has every n, for a failure that passes.
+  private static let step = SlowTests.areOn ? 3 : 9
 
   @Test(
     "An install or an update that ends anywhere is whole after the next start",
@@ -18,12 +18,10 @@ struct CrashTests {
   func ended(isUpdate: Bool) async throws {
     let template = try StoreFixture()
     try template.publish("a", "1.0")
-    try await Self.bring(in: template, .real)
+    if isUpdate { try await Self.bring(in: template, .real) }
     try template.publish("a", "1.1")
     for n in stride(from: 1, to: .max, by: Self.step) {
-      let fixture = try StoreFixture()
-      try Self.copy("store", from: template, to: fixture)
-      if isUpdate { try Self.copy("library", from: template, to: fixture) }
+      let fixture = try StoreFixture(copying: template)
       let crash = Crash(after: n)
       await Self.attempt(in: fixture, crash)
       try Self.expectWhole(fixture, "operation \(n)")
@@ -34,13 +32,6 @@ struct CrashTests {
       #expect(try fixture.reader().transactions().isEmpty, "operation \(n)")
       if !crash.hasHappened { return }
     }
-  }
-
-  private static func copy(_ name: String, from: StoreFixture, to: StoreFixture) throws {
-    // The fixture has made a store of its own.
-    try? FileManager.default.removeItem(atPath: to.folder.path(name))
-    try FileManager.default.copyItem(
-      atPath: from.folder.path(name), toPath: to.folder.path(name))
   }
 
   /// Works until the crash, and lets go of everything.

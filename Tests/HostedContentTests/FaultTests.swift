@@ -10,8 +10,10 @@ import Testing
 struct FaultTests {
   @Test("An install that fails at any operation leaves nothing half, and succeeds once it may")
   func install() async throws {
-    try await eachFault { fixture in
-      try fixture.publish("a", "1.0")
+    let published = try StoreFixture()
+    try published.publish("a", "1.0")
+    try await eachFault {
+      try StoreFixture(copying: published)
     } check: { fixture in
       try fixture.expectInstalled("a", "1.0")
     }
@@ -19,10 +21,15 @@ struct FaultTests {
 
   @Test("An update that fails at any operation leaves the old version whole and current")
   func update() async throws {
-    try await eachFault { fixture in
-      try fixture.publish("a", "1.0")
+    let old = try StoreFixture()
+    try old.publish("a", "1.0")
+    let new = try StoreFixture(copying: old)
+    try new.publish("a", "1.1")
+    try await eachFault {
+      let fixture = try StoreFixture(copying: old)
       try await Self.bring("a", in: fixture, .real)
-      try fixture.publish("a", "1.1")
+      try fixture.takeStore(of: new)
+      return fixture
     } check: { fixture in
       try fixture.expectInstalled("a", "1.1")
       try fixture.expectInstalled("a", "1.0", isCurrent: false)
@@ -30,13 +37,12 @@ struct FaultTests {
   }
 
   private func eachFault(
-    _ prepare: (StoreFixture) async throws -> Void, check: (StoreFixture) throws -> Void
+    _ prepare: () async throws -> StoreFixture, check: (StoreFixture) throws -> Void
   ) async throws {
     let errors: [ContentError.Code] = [.diskFull, .fileFailed, .tooManyFiles]
     // All of them where there is time; else every fifth, which still meets every kind.
     for n in stride(from: 1, to: .max, by: SlowTests.areOn ? 1 : 5) {
-      let fixture = try StoreFixture()
-      try await prepare(fixture)
+      let fixture = try await prepare()
       let error = ContentError(errors[n % 3], "Operation \(n) failed", remedy: "Try again")
       let plan = FaultPlan(failing: n, with: error)
       do {

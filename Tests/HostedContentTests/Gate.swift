@@ -1,5 +1,6 @@
 import FileIO
 import Foundation
+import Locks
 
 /// Holds the thread that comes to a path until a test lets it go on.
 final class Gate: Sendable {

@@ -2,7 +2,7 @@ import ContentModel
 import ContentStore
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 
@@ -11,12 +11,8 @@ import Testing
 struct ProgressTests {
   /// Bytes that no compression makes shorter, so that a package of them has many blocks.
   private static func noise(_ count: Int) -> [String: [UInt8]] {
-    var state: UInt64 = 7
-    let bytes = (0..<count).map { _ in
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return UInt8(truncatingIfNeeded: state >> 33)
-    }
-    return ["Contents/noise.bin": bytes]
+    var random = SplitMix(state: 7)
+    return ["Contents/noise.bin": random.bytes(count)]
   }
 
   @Test("Within an attempt progress never goes back, also after one that failed")

@@ -1,6 +1,6 @@
 import ContentModel
 import HostedContent
-import Synchronization
+import Locks
 
 /// Remembers what it was told, acts when it is told to, and can be waited for.
 final class RecordingObserver: PaymentTransactionObserver {

@@ -10,9 +10,7 @@ import Testing
 struct RepairTests {
   private static func files(_ seed: UInt64 = 1) -> [String: [UInt8]] {
     var random = SplitMix(state: seed)
-    var files: [String: [UInt8]] = [
-      "Contents/film.bin": (0..<900_000).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-    ]
+    var files: [String: [UInt8]] = ["Contents/film.bin": random.bytes(900_000)]
     for number in 0..<30 {
       files["Contents/page-\(number).txt"] = Array(
         String(repeating: "Page \(number). ", count: 500).utf8)

@@ -2,7 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

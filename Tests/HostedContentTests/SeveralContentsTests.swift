@@ -1,7 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 

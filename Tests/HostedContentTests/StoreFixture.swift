@@ -20,15 +20,30 @@ final class StoreFixture: Sendable {
     store = try StoreFolder.create(at: folder.path("store"))
   }
 
+  /// A copy of the store and library of `other`, which costs less than to publish anew.
+  init(copying other: StoreFixture) throws {
+    folder = try TemporaryFolder()
+    for name in ["store", "store.keys", "library"] { try folder.copy(name, of: other.folder) }
+    store = try StoreFolder.open(at: folder.path("store"))
+  }
+
+  /// Goes on with a copy of the store of `other`, a later one of the same publisher.
+  func takeStore(of other: StoreFixture) throws {
+    try FileManager.default.removeItem(atPath: storePath)
+    try folder.copy("store", of: other.folder)
+  }
+
   /// The files of product `name` in `version`: some that change with the version, some that do not.
   static func files(_ name: String, _ version: String) -> [String: [UInt8]] {
     [
       "Contents/text.txt": Array("The text of \(name) \(version)\n".utf8),
       "Contents/same.txt": Array("The same in every version of \(name)\n".utf8),
-      "Contents/deep/er/data.bin": (0..<70_000).map {
-        UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7)
-      },
+      "Contents/deep/er/data.bin": data,
     ]
+  }
+
+  private static let data: [UInt8] = (0..<70_000).map {
+    UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 7)
   }
 
   /// Builds a package of `files` and returns its path.
@@ -99,5 +114,13 @@ final class StoreFixture: Sendable {
   func staged() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: "\(libraryPath)/staging")
       .filter { $0 != "CACHEDIR.TAG" }
+  }
+}
+
+extension TemporaryFolder {
+  /// Copies `name` of `other` hither, if it is there.
+  fileprivate func copy(_ name: String, of other: TemporaryFolder) throws {
+    guard FileManager.default.fileExists(atPath: other.path(name)) else { return }
+    try FileManager.default.copyItem(atPath: other.path(name), toPath: path(name))
   }
 }

@@ -1,8 +1,8 @@
 import ContentModel
 import Foundation
 import HostedContent
+import Locks
 import StoreServer
-import Synchronization
 import TestSupport
 import Testing
 
@@ -37,9 +37,7 @@ struct WebStoreTests {
   /// Noise of 6 MiB, so that its package has several pieces.
   private static let noise: [String: [UInt8]] = {
     var random = SplitMix(state: 4)
-    var bytes: [UInt8] = []
-    for _ in 0..<(6 << 17) { withUnsafeBytes(of: random.next()) { bytes += $0 } }
-    return ["Contents/noise.bin": bytes]
+    return ["Contents/noise.bin": random.bytes(6 << 20)]
   }()
 
   @Test("What is bought is fetched, verified and installed, and an update after it")

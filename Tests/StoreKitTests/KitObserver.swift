@@ -1,5 +1,5 @@
+import Locks
 import StoreKit
-import Synchronization
 
 /// An observer of StoreKit's kind that remembers what it was told, and can be waited for.
 final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {

@@ -1,6 +1,6 @@
 import HostedContentTesting
+import Locks
 import StoreKit
-import Synchronization
 import Testing
 
 /// A queue of StoreKit's kind over a session of its own.

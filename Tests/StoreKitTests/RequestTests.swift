@@ -1,8 +1,8 @@
 import AppUpdate
 import HostedContentTesting
+import Locks
 import StoreKit
 import StoreServer
-import Synchronization
 import Testing
 
 @Suite("Requests answer as Apple's", .timeLimit(.minutes(5)))

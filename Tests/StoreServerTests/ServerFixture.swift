@@ -1,6 +1,6 @@
 import FileIO
+import Locks
 import StoreServer
-import Synchronization
 import TestSupport
 import Testing
 

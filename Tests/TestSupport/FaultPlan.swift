@@ -1,6 +1,6 @@
 package import FileIO
 package import ContentModel
-import Synchronization
+import Locks
 
 /// Makes the n-th operation fail, and counts operations; for loops until none fires.
 package final class FaultPlan: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Synchronization
+import Locks
 
 /// A web server on a free port of the loopback that answers each request as a test says.
 ///

@@ -11,4 +11,11 @@ package struct SplitMix: RandomNumberGenerator {
     mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
     return mixed ^ (mixed >> 31)
   }
+
+  /// `count` bytes that do not compress; eight a step, since tests are not optimised.
+  package mutating func bytes(_ count: Int) -> [UInt8] {
+    var words = [UInt64](repeating: 0, count: (count + 7) / 8)
+    for place in words.indices { words[place] = next() }
+    return words.withUnsafeBytes { Array($0.prefix(count)) }
+  }
 }

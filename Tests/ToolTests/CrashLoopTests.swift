@@ -61,7 +61,7 @@ struct CrashLoopTests {
   private static let largeFiles = Dictionary(
     uniqueKeysWithValues: products.enumerated().map { number, product in
       var random = SplitMix(state: UInt64(number))
-      return (product, Data((0..<300_000).map { _ in UInt8.random(in: 0...255, using: &random) }))
+      return (product, Data(random.bytes(300_000)))
     })
 
   private static func files(_ product: String, _ version: String) -> [String: Data] {

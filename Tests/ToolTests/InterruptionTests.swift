@@ -1,5 +1,5 @@
-import ContentModel
 import Foundation
+import StoreServer
 import TestSupport
 import Testing
 
@@ -7,22 +7,27 @@ import Testing
 @Suite("Stopped on the way")
 struct InterruptionTests {
   static let film = "com.example.film"
-  static let words = ["get", film, "--store", "store", "--library", "lib"]
-  static let megabytes = 60
+  /// Bytes of the film, which do not compress, and how many of each answer the server sends at first.
+  static let (length, sent) = (9_000_000, 3_000_000)
 
-  /// A tool with a store of one film of random bytes, which do not compress.
-  private func filmTool() throws -> Tool {
+  /// A tool with a store of one film, and a server that falls silent within it.
+  private func filmTool() throws -> (tool: Tool, server: StoreServer) {
     let tool = try Tool()
-    let source = tool.folder.path("film/Contents")
-    try FileManager.default.createDirectory(atPath: source, withIntermediateDirectories: true)
-    let random = try #require(FileHandle(forReadingAtPath: "/dev/urandom"))
-    let bytes = try #require(try random.read(upToCount: Self.megabytes << 20))
-    try bytes.write(to: URL(filePath: "\(source)/film.bin"))
-    try tool.succeed(
-      "package", "film", "--output", "film.pkg", "--product", Self.film, "--content-version", "1.0")
+    var random = SplitMix(state: 1)
+    let package = try tool.makePackage(
+      Self.film, "1.0", ["film.bin": Data(random.bytes(Self.length))])
     try tool.succeed("store", "init", "store")
-    try tool.succeed("store", "publish", "store", "film.pkg")
-    return tool
+    try tool.succeed("store", "publish", "store", package)
+    let server = try StoreServer(folder: tool.folder.path("store"))
+    try server.start()
+    return (tool, server)
+  }
+
+  private func words(_ server: StoreServer) -> [String] {
+    [
+      "get", Self.film, "--store", server.url, "--root", "store/metadata/1.root.json",
+      "--library", "lib",
+    ]
   }
 
   /// Bytes of the film that are in staging; its pieces come in any order, so blocks are counted.
@@ -36,28 +41,8 @@ struct InterruptionTests {
     }
   }
 
-  /// Starts a get in a new library and holds its process still once a part of the film is there.
-  private func stopOnTheWay(_ tool: Tool, first: String? = nil) throws -> Process {
-    // On a busy machine the film may be complete before it is looked at: then once more.
-    for _ in 0..<20 {
-      try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
-      if let first { try tool.succeed("get", first, "--store", "store", "--library", "lib") }
-      let process = try tool.start(
-        Self.words, output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
-      while process.isRunning, fetched(tool) < 4 << 20 { usleep(500) }
-      kill(process.processIdentifier, SIGSTOP)
-      if process.isRunning, (4 << 20..<(Self.megabytes - 4) << 20).contains(fetched(tool)) {
-        return process
-      }
-      kill(process.processIdentifier, SIGKILL)
-      process.waitUntilExit()
-    }
-    throw ContentError(
-      .timedOut, "The film is too short for this machine", remedy: "Make it longer")
-  }
-
-  private func expectNextRunCompletes(_ tool: Tool, from kept: Int) throws {
-    #expect(kept >= 4 << 20, "what was fetched is kept")
+  private func expectNextRunCompletes(_ tool: Tool, _ server: StoreServer) throws {
+    #expect(fetched(tool) >= Self.sent / 2, "what was fetched is kept")
     let open = try tool.unfinished()
     #expect(open.count == 1)
     #expect(open.first?["productIdentifier"] as? String == Self.film)
@@ -66,11 +51,12 @@ struct InterruptionTests {
     #expect(download["contentIdentifier"] as? String == Self.film)
     #expect(try tool.current().isEmpty, "half a film is not there")
 
-    let result = try tool.run(Self.words)
+    try server.setFaults(.none)
+    let result = try tool.run(words(server))
     #expect(result.status == 0, "\(result.errors)")
     #expect(
       FileManager.default.contentsEqual(
-        atPath: tool.folder.path("film/Contents/film.bin"),
+        atPath: tool.folder.path("sources/\(Self.film)-1.0/Contents/film.bin"),
         andPath: tool.folder.path("lib/products/\(Self.film)/current/Contents/film.bin")))
     try tool.succeed("verify", "--library", "lib")
     #expect(try tool.unfinished().isEmpty)
@@ -81,49 +67,25 @@ struct InterruptionTests {
 
   @Test("Interrupted, terminated or killed: what was fetched is kept and the next run goes on")
   func signals() throws {
-    let tool = try filmTool()
+    let (tool, server) = try filmTool()
     for number in [SIGINT, SIGTERM, SIGKILL] {
-      var kept = 0
-      // On a busy machine the film may be complete before the signal is seen: then once more.
-      for _ in 0..<20 where kept == 0 {
-        let process = try stopOnTheWay(tool)
-        kill(process.processIdentifier, number)
-        kill(process.processIdentifier, SIGCONT)
-        process.waitUntilExit()
-        if number == SIGKILL {
-          #expect(process.terminationReason == .uncaughtSignal)
-        } else {
-          #expect(process.terminationReason == .exit)
-          #expect(process.terminationStatus == 1)
-          let errors = try tool.text("err.txt")
-          #expect(errors.contains("interrupted; not installed: \(Self.film)"), "\(errors)")
-          #expect(try tool.text("out.txt") == "")
-        }
-        kept = fetched(tool)
-      }
-      try expectNextRunCompletes(tool, from: kept)
-    }
-    try expectReadersBesideAWriter(tool)
-  }
-
-  /// While a process holds the library, it can be read, and a second writer is told who holds it.
-  private func expectReadersBesideAWriter(_ tool: Tool) throws {
-    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.0.pkg"))
-    let process = try stopOnTheWay(tool, first: Tool.chapter1)
-    defer {
-      kill(process.processIdentifier, SIGKILL)
+      try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
+      try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
+      let process = try tool.start(
+        words(server), output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
+      while process.isRunning, fetched(tool) < Self.sent / 2 { usleep(500) }
+      kill(process.processIdentifier, number)
       process.waitUntilExit()
-    }
-    #expect(try tool.current() == [Tool.chapter1: "1.0"])
-    #expect(try tool.unfinished().count == 1)
-    #expect(try tool.succeed("queue", "--library", "lib").output.contains(Self.film))
-    try tool.succeed("verify", "--library", "lib")
-    try tool.succeed("updates", "--store", "store", "--library", "lib")
-    for words in [["get", Tool.chapter1], ["update"]] {
-      let result = try tool.run(words + ["--store", "store", "--library", "lib"])
-      #expect(result.status == 1)
-      #expect(result.errors.contains("process \(process.processIdentifier) "), "\(result.errors)")
-      #expect(result.errors.contains("[310]"))
+      if number == SIGKILL {
+        #expect(process.terminationReason == .uncaughtSignal)
+      } else {
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 1)
+        let errors = try tool.text("err.txt")
+        #expect(errors.contains("interrupted; not installed: \(Self.film)"), "\(errors)")
+        #expect(try tool.text("out.txt") == "")
+      }
+      try expectNextRunCompletes(tool, server)
     }
   }
 

@@ -1,5 +1,6 @@
 import ContentModel
 import Foundation
+import Locks
 import StoreServer
 import TestSupport
 import Testing

@@ -1,0 +1,35 @@
+import Glibc
+
+/// How much may lie in a connection's socket that nobody has read yet.
+///
+/// The system lets it grow to many megabytes for whoever reads slowly, even where the way is so short
+/// that nothing is gained by it. What lies there when the process dies was sent in vain, and is sent
+/// again.
+enum ReceiveWindow {
+  /// So much is always good: the other side need not wait for each of our turns.
+  private static let least = 128 << 10
+  /// Bytes a second that a single connection may need: those of a line of 10 Gbit/s.
+  private static let fastest = 1.25e9
+  /// A longer way than this leaves the choice to the system, which knows the way best.
+  private static let most = 1 << 20
+
+  /// Bytes that keep a way of `roundTrip` seconds full at any speed; nil where the system chooses.
+  static func bytes(roundTrip: Double) -> Int? {
+    let wanted = max(Double(least), roundTrip * fastest)
+    return wanted <= Double(most) ? Int(wanted) : nil
+  }
+
+  /// Bounds what `socket`, which is connected, holds; does nothing where the system does not tell
+  /// how long the way is.
+  static func bound(_ socket: Int32) {
+    var info = tcp_info()
+    var length = socklen_t(MemoryLayout<tcp_info>.size)
+    guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0,
+      info.tcpi_rtt > 0, let bytes = bytes(roundTrip: Double(info.tcpi_rtt) / 1e6)
+    else { return }
+    // The system doubles what it is told, for its own bookkeeping.
+    var value = Int32(bytes / 2)
+    setsockopt(
+      socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+}

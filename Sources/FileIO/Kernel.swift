@@ -1,0 +1,149 @@
+import CLinux
+import Glibc
+
+/// The system calls of the kernel, one for one.
+final class Kernel: SystemCalls {
+  static let shared = Kernel()
+
+  private init() {}
+
+  // MARK: Opening
+
+  func open(_ path: String, _ flags: Int32) -> Int32 { Glibc.open(path, flags) }
+
+  func openat(_ folder: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    Glibc.openat(folder, name, flags, mode)
+  }
+
+  func dup(_ descriptor: Int32) -> Int32 { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+
+  func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
+
+  // MARK: Looking
+
+  func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32 {
+    Glibc.fstat(descriptor, &status)
+  }
+
+  func fstatat(_ folder: Int32, _ name: String, _ status: inout stat) -> Int32 {
+    Glibc.fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)
+  }
+
+  func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32 {
+    Glibc.fstatvfs(descriptor, &status)
+  }
+
+  func faccessat(_ folder: Int32, _ name: String) -> Int32 {
+    Glibc.faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)
+  }
+
+  func readdir(_ folder: Int32, _ body: (String, UInt8) -> Void) -> Int32 {
+    // A descriptor of its own: reading moves its position, and closing the stream closes it.
+    let duplicate = Glibc.openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard duplicate != -1 else { return -1 }
+    guard let stream = fdopendir(duplicate) else {
+      let number = errno
+      close(duplicate)
+      errno = number
+      return -1
+    }
+    defer { closedir(stream) }
+    errno = 0
+    while let entry = Glibc.readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      body(name, entry.pointee.d_type)
+      errno = 0
+    }
+    return errno == 0 ? 0 : -1
+  }
+
+  func readlinkat(_ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>) -> Int
+  {
+    text.baseAddress.map { Glibc.readlinkat(folder, name, $0, text.count) } ?? 0
+  }
+
+  // MARK: Names
+
+  func mkdir(_ path: String, _ mode: mode_t) -> Int32 { Glibc.mkdir(path, mode) }
+
+  func mkdirat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
+    Glibc.mkdirat(folder, name, mode)
+  }
+
+  func symlinkat(_ target: String, _ folder: Int32, _ name: String) -> Int32 {
+    Glibc.symlinkat(target, folder, name)
+  }
+
+  func linkat(_ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String) -> Int32 {
+    Glibc.linkat(folder, name, newFolder, newName, 0)
+  }
+
+  func renameat(_ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String) -> Int32 {
+    Glibc.renameat(folder, name, newFolder, newName)
+  }
+
+  func renameWithoutReplacing(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    hc_rename_without_replacing(folder, name, newFolder, newName)
+  }
+
+  func renameExchanging(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    hc_rename_exchanging(folder, name, newFolder, newName)
+  }
+
+  func unlinkat(_ folder: Int32, _ name: String, _ flags: Int32) -> Int32 {
+    Glibc.unlinkat(folder, name, flags)
+  }
+
+  // MARK: Bytes
+
+  func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: off_t) -> Int {
+    Glibc.pread(descriptor, buffer.baseAddress, buffer.count, offset)
+  }
+
+  func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+    Glibc.write(descriptor, buffer.baseAddress, buffer.count)
+  }
+
+  func pwrite(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: off_t) -> Int {
+    Glibc.pwrite(descriptor, buffer.baseAddress, buffer.count, offset)
+  }
+
+  func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32 {
+    Glibc.ftruncate(descriptor, length)
+  }
+
+  // MARK: Attributes
+
+  func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 { Glibc.fchmod(descriptor, mode) }
+
+  func touch(_ descriptor: Int32) {
+    var times = [timespec(), timespec()]
+    times[0].tv_nsec = hc_utime_now()
+    times[1].tv_nsec = hc_utime_omit()
+    futimens(descriptor, times)
+  }
+
+  func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32 {
+    hc_set_attribute(descriptor, name, text, text.utf8.count)
+  }
+
+  // MARK: Durability and locks
+
+  func fsync(_ descriptor: Int32) -> Int32 { Glibc.fsync(descriptor) }
+
+  func fdatasync(_ descriptor: Int32) -> Int32 { Glibc.fdatasync(descriptor) }
+
+  func syncfs(_ descriptor: Int32) -> Int32 { hc_sync_file_system(descriptor) }
+
+  func beginWritingBack(_ descriptor: Int32) { _ = hc_begin_writing_back(descriptor) }
+
+  func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
+    flock(descriptor, operation)
+  }
+}

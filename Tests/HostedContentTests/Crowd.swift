@@ -1,0 +1,130 @@
+import ContentModel
+import Foundation
+import HostedContent
+import Locks
+import TestSupport
+import Testing
+
+/// Threads that wish at random, and observers that they bring along.
+final class Crowd: Sendable {
+  private let queue: PaymentQueue
+  private let products: [ProductIdentifier]
+  private let state: Mutex<(left: Int, paid: [String])>
+
+  /// Buys each of `products` again and again, `payments` times in all at most.
+  init(_ queue: PaymentQueue, products: [ProductIdentifier], payments: Int) {
+    self.queue = queue
+    self.products = products
+    state = Mutex((payments, []))
+  }
+
+  /// The transactions of what was bought.
+  var paid: [String] { state.withLock { $0.paid } }
+
+  /// Returns when every thread has had its wishes and all its observers have left.
+  func act(threads: Int, wishes: Int, seed: UInt64) async {
+    await withCheckedContinuation { done in
+      let group = DispatchGroup()
+      for number in 0..<threads {
+        group.enter()
+        Thread.detachNewThread { [self] in
+          var random = SplitMix(state: seed &+ UInt64(number))
+          act(wishes, &random)
+          group.leave()
+        }
+      }
+      group.notify(queue: .global()) { done.resume() }
+    }
+  }
+
+  private func act(_ wishes: Int, _ random: inout SplitMix) {
+    var visitors: [Visitor] = []
+    for _ in 0..<wishes {
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0...1:
+        let visitor = Visitor(self, seed: random.next())
+        visitors.append(visitor)
+        queue.add(visitor)
+      case 2: if let visitor = visitors.popLast() { queue.remove(visitor) }
+      case 3...5: wish(&random, queue.transactions)
+      default:
+        pay(&random)
+        read(queue.transactions)
+      }
+      // So that the downloads have something of the processors, too.
+      usleep(UInt32.random(in: 0..<3_000, using: &random))
+    }
+    visitors.forEach(queue.remove)
+  }
+
+  /// Wishes something of one of `transactions`.
+  func wish(_ random: inout SplitMix, _ transactions: [PaymentTransaction]) {
+    guard let transaction = transactions.randomElement(using: &random) else { return pay(&random) }
+    let downloads = transaction.downloads
+    switch Int.random(in: 0..<12, using: &random) {
+    case 0...2: queue.pause(downloads)
+    case 3...5: queue.resume(downloads)
+    case 6...7: queue.cancel(downloads)
+    case 8...9: queue.start(downloads)
+    case 10: queue.setPriority(Int.random(in: -9...9, using: &random), of: downloads)
+    default: queue.finishTransaction(transaction)
+    }
+  }
+
+  private func pay(_ random: inout SplitMix) {
+    guard let product = products.randomElement(using: &random) else { return }
+    let mayPay = state.withLock { state in
+      state.left -= 1
+      return state.left >= 0
+    }
+    guard mayPay else { return }
+    let id = queue.add(Payment(productIdentifier: product))
+    state.withLock { $0.paid.append(id) }
+  }
+
+  /// Reads what handles say while they may change.
+  private func read(_ transactions: [PaymentTransaction]) {
+    for transaction in transactions {
+      _ = (transaction.transactionState, transaction.transactionReceipt, transaction.error)
+      for download in transaction.downloads {
+        #expect((0...1).contains(download.progress))
+        _ = (download.timeRemaining, download.phase, download.wait, download.contentURL)
+      }
+    }
+  }
+}
+
+/// Wishes at random what it likes in half of its calls.
+private final class Visitor: PaymentTransactionObserver {
+  private let crowd: Crowd
+  private let random: Mutex<SplitMix>
+
+  init(_ crowd: Crowd, seed: UInt64) {
+    self.crowd = crowd
+    random = Mutex(SplitMix(state: seed))
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) { act(queue, transactions) }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    act(queue, downloads.map(\.transaction))
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) { act(queue, transactions) }
+
+  private func act(_ queue: PaymentQueue, _ transactions: [PaymentTransaction]) {
+    var own = random.withLock { random in
+      defer { _ = random.next() }
+      return random
+    }
+    switch Int.random(in: 0..<20, using: &own) {
+    case 0: queue.remove(self)
+    case 1...10: crowd.wish(&own, transactions)
+    default: break
+    }
+  }
+}

@@ -1,0 +1,424 @@
+import FileIO
+package import Glibc
+
+/// The system calls of a simulated disk.
+extension SimulatedDisk: SystemCalls {
+  /// Fails with `number`.
+  private func fail(_ number: Int32) -> Int32 {
+    errno = number
+    return -1
+  }
+
+  /// Asks the director; false when the call has failed already.
+  private func begin(_ call: DiskCall, _ path: String) -> Bool {
+    guard case .fails(let number) = director?.willCall(call, path) else { return true }
+    errno = number
+    return false
+  }
+
+  private func path(_ folder: Int32, _ name: String) -> String {
+    let parent = opened(folder)?.path ?? "?"
+    return parent.hasSuffix("/") ? parent + name : "\(parent)/\(name)"
+  }
+
+  private func folder(_ descriptor: Int32) -> DiskNode? {
+    guard let node = opened(descriptor)?.node, node.kind == .directory else { return nil }
+    return node
+  }
+
+  /// The node at an absolute path; links are not followed, since none is in the way here.
+  private func node(at path: String) -> DiskNode? {
+    path.split(separator: "/").reduce(root) { node, name in node?.names[String(name)] }
+  }
+
+  // MARK: Opening
+
+  package func open(_ path: String, _ flags: Int32) -> Int32 {
+    guard begin(.open, path) else { return -1 }
+    guard let node = node(at: path) else { return fail(ENOENT) }
+    if flags & O_DIRECTORY != 0, node.kind != .directory { return fail(ENOTDIR) }
+    return describe(node, path)
+  }
+
+  package func openat(_ folder: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    let path = path(folder, name)
+    let mayCreate = flags & O_CREAT != 0
+    guard begin(mayCreate ? .create : .open, path) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    if let node = parent.names[name] {
+      if mayCreate, flags & O_EXCL != 0 { return fail(EEXIST) }
+      if node.kind == .link { return fail(ELOOP) }
+      if flags & O_DIRECTORY != 0, node.kind != .directory { return fail(ENOTDIR) }
+      if node.kind == .directory, flags & (O_WRONLY | O_RDWR) != 0 { return fail(EISDIR) }
+      if node.kind == .file, flags & (O_WRONLY | O_RDWR) != 0, node.mode & 0o200 == 0 {
+        return fail(EACCES)
+      }
+      return describe(node, path)
+    }
+    guard mayCreate else { return fail(ENOENT) }
+    guard parent.links > 0 else { return fail(ENOENT) }
+    guard availableBytes > 4096 else { return fail(ENOSPC) }
+    let node = make(.file, mode: mode)
+    change([NameChange.Place(folder: parent, name: name, node: node)])
+    let descriptor = describe(node, path)
+    director?.didChange(.create, path)
+    return descriptor
+  }
+
+  package func dup(_ descriptor: Int32) -> Int32 { fail(ENOSYS) }
+
+  package func close(_ descriptor: Int32) { forget(descriptor) }
+
+  // MARK: Looking
+
+  private func fill(_ status: inout stat, _ node: DiskNode) {
+    let kind: UInt32 =
+      switch node.kind {
+      case .file: S_IFREG
+      case .directory: S_IFDIR
+      case .link: S_IFLNK
+      case .other: 0
+      }
+    status.st_mode = kind | node.mode
+    status.st_ino = UInt(node.number)
+    status.st_size = node.bytes.count
+    status.st_nlink = UInt(node.links)
+    status.st_mtim = timespec(node.modified)
+    status.st_ctim = timespec(node.changed)
+    status.st_atim = timespec(node.accessed)
+  }
+
+  package func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32 {
+    guard begin(.stat, opened(descriptor)?.path ?? "?") else { return -1 }
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    fill(&status, open.node)
+    return 0
+  }
+
+  package func fstatat(_ folder: Int32, _ name: String, _ status: inout stat) -> Int32 {
+    guard begin(.stat, path(folder, name)) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    guard let node = parent.names[name] else { return fail(ENOENT) }
+    fill(&status, node)
+    return 0
+  }
+
+  package func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32 {
+    guard begin(.statvfs, opened(descriptor)?.path ?? "?") else { return -1 }
+    status.f_frsize = 1
+    status.f_bavail = UInt(availableBytes)
+    return 0
+  }
+
+  package func faccessat(_ folder: Int32, _ name: String) -> Int32 {
+    guard begin(.stat, path(folder, name)) else { return -1 }
+    return self.folder(folder)?.names[name] == nil ? fail(ENOENT) : 0
+  }
+
+  package func readdir(_ folder: Int32, _ body: (String, UInt8) -> Void) -> Int32 {
+    guard begin(.list, opened(folder)?.path ?? "?") else { return -1 }
+    guard let node = self.folder(folder) else { return fail(EBADF) }
+    // A file system has an order of its own.
+    for (name, node) in node.names.sorted(by: {
+      ($0.value.number, $0.key) < ($1.value.number, $1.key)
+    }) {
+      let type =
+        switch node.kind {
+        case .file: DT_REG
+        case .directory: DT_DIR
+        case .link: DT_LNK
+        case .other: DT_UNKNOWN
+        }
+      body(name, UInt8(type))
+    }
+    return 0
+  }
+
+  package func readlinkat(
+    _ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>
+  ) -> Int {
+    guard begin(.readlink, path(folder, name)) else { return -1 }
+    guard let node = self.folder(folder)?.names[name] else { return Int(fail(ENOENT)) }
+    guard node.kind == .link else { return Int(fail(EINVAL)) }
+    for (index, byte) in node.bytes.enumerated() { text[index] = CChar(bitPattern: byte) }
+    return node.bytes.count
+  }
+
+  // MARK: Names
+
+  package func mkdir(_ path: String, _ mode: mode_t) -> Int32 {
+    guard begin(.mkdir, path) else { return -1 }
+    var components = path.split(separator: "/").map(String.init)
+    guard let name = components.popLast() else { return fail(EEXIST) }
+    guard let parent = node(at: components.joined(separator: "/")), parent.kind == .directory else {
+      return fail(ENOENT)
+    }
+    return makeFolder(name, in: parent, mode, path)
+  }
+
+  package func mkdirat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
+    let path = path(folder, name)
+    guard begin(.mkdir, path) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    return makeFolder(name, in: parent, mode, path)
+  }
+
+  private func makeFolder(
+    _ name: String, in parent: DiskNode, _ mode: mode_t, _ path: String
+  ) -> Int32 {
+    guard parent.names[name] == nil else { return fail(EEXIST) }
+    guard parent.links > 0 else { return fail(ENOENT) }
+    guard availableBytes > 4096 else { return fail(ENOSPC) }
+    let node = make(.directory, mode: mode)
+    change([NameChange.Place(folder: parent, name: name, node: node)])
+    director?.didChange(.mkdir, path)
+    return 0
+  }
+
+  package func symlinkat(_ target: String, _ folder: Int32, _ name: String) -> Int32 {
+    let path = path(folder, name)
+    guard begin(.symlink, path) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    guard parent.names[name] == nil else { return fail(EEXIST) }
+    guard availableBytes > 4096 else { return fail(ENOSPC) }
+    let node = make(.link, mode: 0o777)
+    // A short link's text is part of what makes its name durable.
+    node.bytes = Array(target.utf8)
+    node.durable.bytes = node.bytes
+    change([NameChange.Place(folder: parent, name: name, node: node)])
+    director?.didChange(.symlink, path)
+    return 0
+  }
+
+  package func linkat(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    let path = path(newFolder, newName)
+    guard begin(.link, path) else { return -1 }
+    guard let parent = self.folder(folder), let target = self.folder(newFolder) else {
+      return fail(EBADF)
+    }
+    guard let node = parent.names[name] else { return fail(ENOENT) }
+    guard node.kind == .file else { return fail(EPERM) }
+    guard target.names[newName] == nil else { return fail(EEXIST) }
+    change([NameChange.Place(folder: target, name: newName, node: node)])
+    director?.didChange(.link, path)
+    return 0
+  }
+
+  private enum RenameRule {
+    case replacing, notReplacing, exchanging
+  }
+
+  package func renameat(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    rename(folder, name, newFolder, newName, .replacing)
+  }
+
+  package func renameWithoutReplacing(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    rename(folder, name, newFolder, newName, .notReplacing)
+  }
+
+  package func renameExchanging(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
+  ) -> Int32 {
+    rename(folder, name, newFolder, newName, .exchanging)
+  }
+
+  private func rename(
+    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String, _ rule: RenameRule
+  ) -> Int32 {
+    let path = path(newFolder, newName)
+    guard begin(.rename, path) else { return -1 }
+    guard let parent = self.folder(folder), let target = self.folder(newFolder) else {
+      return fail(EBADF)
+    }
+    guard let node = parent.names[name], target.links > 0 else { return fail(ENOENT) }
+    let old = target.names[newName]
+    switch rule {
+    case .replacing:
+      if let old, old === node { return 0 }
+      if let old, old.kind == .directory {
+        guard node.kind == .directory else { return fail(EISDIR) }
+        guard old.names.isEmpty else { return fail(ENOTEMPTY) }
+      } else if old != nil, node.kind == .directory {
+        return fail(ENOTDIR)
+      }
+    case .notReplacing: if old != nil { return fail(EEXIST) }
+    case .exchanging: if old == nil { return fail(ENOENT) }
+    }
+    change([
+      NameChange.Place(folder: parent, name: name, node: rule == .exchanging ? old : nil),
+      NameChange.Place(folder: target, name: newName, node: node),
+    ])
+    director?.didChange(.rename, path)
+    return 0
+  }
+
+  package func unlinkat(_ folder: Int32, _ name: String, _ flags: Int32) -> Int32 {
+    let path = path(folder, name)
+    guard begin(.unlink, path) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    guard let node = parent.names[name] else { return fail(ENOENT) }
+    if flags & AT_REMOVEDIR != 0 {
+      guard node.kind == .directory else { return fail(ENOTDIR) }
+      guard node.names.isEmpty else { return fail(ENOTEMPTY) }
+    } else if node.kind == .directory {
+      return fail(EISDIR)
+    }
+    change([NameChange.Place(folder: parent, name: name, node: nil)])
+    director?.didChange(.unlink, path)
+    return 0
+  }
+
+  // MARK: Bytes
+
+  package func pread(
+    _ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: off_t
+  ) -> Int {
+    guard let open = opened(descriptor) else { return Int(fail(EBADF)) }
+    let fault = director?.willCall(.read, open.path)
+    if case .fails(let number) = fault { return Int(fail(number)) }
+    guard open.node.kind == .file else { return Int(fail(EISDIR)) }
+    guard offset < open.node.bytes.count else { return 0 }
+    var count = min(buffer.count, open.node.bytes.count - offset)
+    if fault == .isShort, count > 1 { count /= 2 }
+    open.node.bytes.withUnsafeBytes {
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<(offset + count)]))
+    }
+    return count
+  }
+
+  package func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
+    guard let position = opened(descriptor)?.position else { return Int(fail(EBADF)) }
+    let count = pwrite(descriptor, buffer, off_t(position))
+    if count > 0 { move(descriptor, to: position + count) }
+    return count
+  }
+
+  package func pwrite(
+    _ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: off_t
+  ) -> Int {
+    guard let open = opened(descriptor) else { return Int(fail(EBADF)) }
+    let fault = director?.willCall(.write, open.path)
+    if case .fails(let number) = fault { return Int(fail(number)) }
+    let node = open.node
+    var count = buffer.count
+    if fault == .isShort, count > 1 { count /= 2 }
+    let growth = max(0, offset + count - node.bytes.count)
+    if growth > availableBytes {
+      // What fits is written; the next call fails.
+      count -= growth - Int(availableBytes)
+      guard count > 0 else { return Int(fail(ENOSPC)) }
+    }
+    let bytes = Array(buffer[..<count])
+    let length = node.bytes.count
+    DiskNode.write(bytes, at: offset, to: &node.bytes)
+    resized(node, by: node.bytes.count - length)
+    node.pending.append(.write(offset: offset, bytes: bytes))
+    node.modified = now
+    node.changed = now
+    director?.didChange(.write, open.path)
+    return count
+  }
+
+  package func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32 {
+    guard begin(.truncate, opened(descriptor)?.path ?? "?") else { return -1 }
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    let old = open.node.bytes.count
+    DiskNode.resize(&open.node.bytes, to: length)
+    resized(open.node, by: length - old)
+    open.node.pending.append(.truncate(length))
+    open.node.modified = now
+    open.node.changed = now
+    director?.didChange(.truncate, open.path)
+    return 0
+  }
+
+  // MARK: Attributes
+
+  package func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 {
+    guard begin(.chmod, opened(descriptor)?.path ?? "?") else { return -1 }
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    open.node.mode = mode
+    open.node.changed = now
+    open.node.pending.append(.mode(mode))
+    return 0
+  }
+
+  package func touch(_ descriptor: Int32) { opened(descriptor)?.node.accessed = now }
+
+  package func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32 {
+    fail(ENOTSUP)
+  }
+
+  // MARK: Durability and locks
+
+  package func fsync(_ descriptor: Int32) -> Int32 {
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    let isFolder = open.node.kind == .directory
+    let call: DiskCall = isFolder ? .syncFolder : .syncFile
+    guard begin(call, open.path) else {
+      if !isFolder, errno == EIO { lose([open.node]) }
+      return -1
+    }
+    guard !ignoresSyncs.contains(call) else { return 0 }
+    if isFolder {
+      syncNames(of: open.node)
+    } else {
+      open.node.syncData()
+    }
+    return 0
+  }
+
+  package func fdatasync(_ descriptor: Int32) -> Int32 { fsync(descriptor) }
+
+  package func syncfs(_ descriptor: Int32) -> Int32 {
+    guard begin(.syncfs, opened(descriptor)?.path ?? "?") else {
+      if errno == EIO {
+        lose(dirtyFiles)
+        _ = tellsFailure(on: descriptor)
+      }
+      director?.didFailToSync()
+      return -1
+    }
+    if tellsFailure(on: descriptor) {
+      director?.didFailToSync()
+      return fail(EIO)
+    }
+    guard !ignoresSyncs.contains(.syncfs) else { return 0 }
+    syncEverything()
+    director?.didChange(.syncfs, opened(descriptor)?.path ?? "?")
+    return 0
+  }
+
+  /// Pages of some of `files` could not be written, and count as clean from now on.
+  private func lose(_ files: [DiskNode]) {
+    let number = errno
+    for file in files where director?.losesPages() == true {
+      file.loseData()
+      noteFailure()
+    }
+    errno = number
+  }
+
+  package func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
+    guard begin(.flock, opened(descriptor)?.path ?? "?") else { return -1 }
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    let isAlone = operation & LOCK_EX != 0
+    let others = open.node.locks.filter { $0.key != descriptor }
+    if isAlone ? !others.isEmpty : others.values.contains(true) { return fail(EWOULDBLOCK) }
+    open.node.locks[descriptor] = isAlone
+    return 0
+  }
+}
+
+extension timespec {
+  fileprivate init(_ nanoseconds: Int64) {
+    self.init(
+      tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+  }
+}

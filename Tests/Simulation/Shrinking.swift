@@ -1,0 +1,52 @@
+extension Simulation {
+  /// Choices that break the same rule as `choices` and do as little else as possible.
+  ///
+  /// Choices become 0, many at a time, then fewer, as long as the same rule is broken; 0 is no fault,
+  /// no crash, no switch, the first of everything. At most `attempts` schedules are run.
+  package func shrink(_ choices: [[UInt32]], rule: String, attempts: Int = 2000) -> [[UInt32]] {
+    var shrinker = Shrinker(simulation: self, rule: rule, best: choices, attempts: attempts)
+    shrinker.run()
+    return shrinker.best
+  }
+}
+
+private struct Shrinker {
+  let simulation: Simulation
+  let rule: String
+  var best: [[UInt32]]
+  var attempts: Int
+
+  mutating func run() {
+    var before: [[UInt32]] = []
+    while best != before, attempts > 0 {
+      before = best
+      // What matters least goes first: faults, the order of threads, deeds.
+      for kind in [ChoiceKind.crash, .fault, .action, .order, .disk, .plan] {
+        shorten(kind.rawValue)
+      }
+    }
+  }
+
+  /// Turns choices of one kind into 0: all of them, halves, and so on to single ones.
+  private mutating func shorten(_ kind: Int) {
+    var size = max(1, best[kind].count)
+    while size >= 1, attempts > 0 {
+      var start = 0
+      while start < best[kind].count, attempts > 0 {
+        let range = start..<min(start + size, best[kind].count)
+        start += size
+        guard best[kind][range].contains(where: { $0 != 0 }) else { continue }
+        var candidate = best
+        for index in range { candidate[kind][index] = 0 }
+        take(candidate)
+      }
+      size /= 2
+    }
+    while best[kind].last == 0 { best[kind].removeLast() }
+  }
+
+  private mutating func take(_ candidate: [[UInt32]]) {
+    attempts -= 1
+    if simulation.run(candidate).violation?.rule == rule { best = candidate }
+  }
+}

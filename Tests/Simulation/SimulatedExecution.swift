@@ -1,0 +1,104 @@
+import ContentLibrary
+import Dispatch
+import HostedContent
+import Locks
+
+/// Where a simulated queue's work runs: on threads of which the schedule chooses one at a time.
+// Sendable, because only the thread that has the baton touches anything here.
+final class SimulatedExecution: Execution, @unchecked Sendable {
+  private let scheduler: Scheduler
+  private let executor: SimulatedTasks
+
+  init(_ scheduler: Scheduler) {
+    self.scheduler = scheduler
+    executor = SimulatedTasks(scheduler)
+  }
+
+  var now: DispatchTime { DispatchTime(uptimeNanoseconds: scheduler.now) }
+
+  var tasks: (any TaskExecutor)? { executor }
+
+  func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
+    SimulatedLine(scheduler)
+  }
+
+  func group(_ label: String) -> any WorkGroup { SimulatedGroup(scheduler) }
+
+  func turn() -> any Turn { SimulatedTurn(scheduler) }
+}
+
+// Sendable, as `SimulatedExecution`.
+final class SimulatedLine: SerialLine, @unchecked Sendable {
+  private let scheduler: Scheduler
+  /// Whether a thread is on it.
+  var isBusy = false
+  /// Told when a thread that waits in `sync` has its turn, in order.
+  var grants: [() -> Void] = []
+
+  init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+
+  func enqueue(_ body: @escaping @Sendable () -> Void) {
+    scheduler.add(Scheduler.Job(line: self, body: .call(body)))
+  }
+
+  func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
+    scheduler.add(Scheduler.Job(line: self, body: .call(body)), at: time.uptimeNanoseconds)
+  }
+
+  func sync<Value>(_ body: () throws -> Value) rethrows -> Value {
+    scheduler.takeTurn(on: self)
+    defer { isBusy = false }
+    return try body()
+  }
+}
+
+// Sendable, as `SimulatedExecution`.
+private final class SimulatedGroup: WorkGroup, @unchecked Sendable {
+  private let scheduler: Scheduler
+  private var running = 0
+
+  init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+
+  func start(_ body: @escaping @Sendable () -> Void) {
+    running += 1
+    scheduler.add(
+      Scheduler.Job(
+        line: nil,
+        body: .call {
+          body()
+          self.running -= 1
+        }))
+  }
+
+  func wait() { scheduler.wait { self.running == 0 } }
+}
+
+// Sendable, as `SimulatedExecution`.
+private final class SimulatedTurn: Turn, @unchecked Sendable {
+  private let scheduler: Scheduler
+  private var isTaken = false
+
+  init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+
+  func take<Value>(_ body: () throws -> Value) rethrows -> Value {
+    scheduler.wait { !self.isTaken }
+    isTaken = true
+    defer { isTaken = false }
+    return try body()
+  }
+}
+
+/// Runs the parts of Swift's tasks between two suspensions.
+// Sendable, as `SimulatedExecution`.
+private final class SimulatedTasks: TaskExecutor, @unchecked Sendable {
+  private let scheduler: Scheduler
+
+  init(_ scheduler: Scheduler) { self.scheduler = scheduler }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    scheduler.add(
+      Scheduler.Job(
+        line: nil, body: .call { job.runSynchronously(on: self.asUnownedTaskExecutor()) }))
+  }
+}

@@ -1,0 +1,66 @@
+import ContentModel
+import ContentTransfer
+
+/// The way to the simulated store: pieces in any order, faults, silence.
+// Sendable, because only the thread that has the baton touches it.
+final class SimulatedNetwork: PieceSource, @unchecked Sendable {
+  private unowned let world: World
+
+  init(_ world: World) { self.world = world }
+
+  /// Everything that a transfer may end with, as one request tells it.
+  static let faults: [TransferFault.Kind] = [
+    .unusableURL, .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
+    .network, .garbled, .cutShort, .deadline, .headersTooLong, .bodyTooLong, .status(403),
+    .status(404), .status(429), .status(500), .status(503), .redirectRefused, .tooManyRedirects,
+    .encoded("gzip"), .unexpectedType("text/html"), .wrongLength(1), .rangeIgnored, .rangeUnclear,
+    .rangeElsewhere, .rangeRefused, .otherValidator, .damaged,
+  ]
+
+  func fetch(
+    _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
+    deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    guard let bytes = world.store.files[file.path] else {
+      throw ContentError(.storeMissing, "The store has no \(file.path)", remedy: "Ask its owner")
+    }
+    var waiting = pieces
+    while !waiting.isEmpty {
+      try step(file, ticket)
+      let piece = waiting.remove(at: world.choices.pick(.order, waiting.count))
+      let isPackage = file.path.hasSuffix(".pkg")
+      if isPackage { world.willFetch(piece.offset) }
+      let range = Int(piece.offset)..<(Int(piece.offset) + piece.length)
+      guard range.upperBound <= bytes.count else {
+        world.violate("piece outside its file", "\(file.path) \(range)")
+        return
+      }
+      try bytes[range].withUnsafeBytes { try deliver(piece, $0) }
+      if isPackage { world.didFetch(piece.offset) }
+      world.totals.pieces += 1
+    }
+    try step(file, ticket)
+  }
+
+  private func step(_ file: SignedFile, _ ticket: TransferTicket) throws {
+    guard world.step("fetch \(file.path)") else { throw World.ended }
+    try ticket.checkCancelled()
+    guard let fault = world.networkFault() else { return }
+    guard let fault else { return try stall(file, ticket) }
+    throw ContentError(
+      TransferFault(fault, "simulated"), from: try WebURL("http://store.example/\(file.path)"),
+      subject: file.path)
+  }
+
+  /// Nothing comes until the download is stopped or patience ends; then it may go on all the same.
+  private func stall(_ file: SignedFile, _ ticket: TransferTicket) throws {
+    let end = world.scheduler.now + 90_000_000_000
+    world.scheduler.wake(at: end)
+    world.scheduler.wait { ticket.isCancelled || self.world.scheduler.now >= end }
+    guard !world.scheduler.isDead else { throw World.ended }
+    try ticket.checkCancelled()
+    throw ContentError(
+      TransferFault(.stalled, "simulated"), from: try WebURL("http://store.example/\(file.path)"),
+      subject: file.path)
+  }
+}

@@ -1,0 +1,423 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+
+/// A service that uses the queue in every way there is, through several lives of its process.
+// Sendable, because only the thread that has the baton touches it.
+final class SimulatedService: @unchecked Sendable {
+  private let world: World
+  private let seller: SimulatedSeller
+  private let network: SimulatedNetwork
+  private let execution: SimulatedExecution
+  private var queue: PaymentQueue?
+  private var observers: [SimulatedObserver] = []
+  private var nextObserver = 1
+  private var restores: Set<String> = []
+  private var leases: [Lease] = []
+  private var identifiers = 0
+  /// Deeds that observers may still do in this life.
+  private var whimsLeft = 0
+  /// Transactions that the process has found unfinished, and those that were finished before it.
+  private var known: Set<String> = []
+  private var finished: Set<String> = []
+
+  init(_ world: World) {
+    self.world = world
+    seller = SimulatedSeller(world)
+    network = SimulatedNetwork(world)
+    execution = SimulatedExecution(world.scheduler)
+  }
+
+  private var choices: Choices { world.choices }
+  private var isOver: Bool { world.scheduler.isDead }
+
+  // MARK: Lives
+
+  /// Everything from the first start to the end of all downloads.
+  func run() {
+    for life in 1...world.plan.lives {
+      if choices.pick(.crash, 4) > 0 {
+        // Early and late ends alike.
+        world.stepsToLive = choices.pick(.crash, 8 << choices.pick(.crash, 10))
+      }
+      world.trace.event("process \(life) begins")
+      live()
+      guard world.violation == nil else { return }
+    }
+    heal()
+    if world.violation != nil { unwind() }
+  }
+
+  private func live() {
+    if open() {
+      for _ in 0..<world.plan.actions where !isOver {
+        pause()
+        if !isOver { doAnything(on: nil, queue, from: nil) }
+      }
+      // The work that was begun may go on for a while.
+      for _ in 0..<choices.pick(.action, 4) where !isOver { pause() }
+    }
+    world.stepsToLive = nil
+    end()
+  }
+
+  /// Lets the others run for a while.
+  private func pause() {
+    world.scheduler.sleep([0.001, 0.01, 0.1, 1, 10, 100][choices.pick(.action, 6)])
+  }
+
+  /// The process ends, by a crash or in order.
+  private func end() {
+    if !isOver, let queue {
+      world.trace.event("the queue is closed")
+      queue.close()
+      world.scheduler.wait { self.world.scheduler.isQuiet }
+      if world.scheduler.isStuck { world.violate("a thread waits for ever", "at the queue's end") }
+      checkReports()
+    }
+    let isKilled = isOver
+    if !isKilled { world.scheduler.die() }
+    unwind()
+    guard world.violation == nil else { return }
+    if !isKilled, world.disk.openDescriptors > 0 {
+      world.violate("descriptors are left open", "\(world.disk.openDescriptors)")
+    }
+    world.restart(isKilled: isKilled)
+    if world.violation == nil { world.scheduler.revive() }
+  }
+
+  /// Whoever observed all the time was told of everything that happened in this process.
+  private func checkReports() {
+    let tables = world.journal.tables
+    let new = Set(tables.transactions.keys).union(tables.finished.keys).subtracting(known)
+    let gone = Set(tables.finished.keys).subtracting(finished)
+    for observer in observers where observer.isLasting {
+      if let id = new.subtracting(finished).subtracting(observer.reported).min() {
+        world.violate("a transaction was not reported", "\(id) to observer \(observer.number)")
+      }
+      if let id = gone.subtracting(observer.removed).min() {
+        world.violate("a removal was not reported", "\(id) to observer \(observer.number)")
+      }
+    }
+  }
+
+  /// Every thread comes to its end, and everything of the process is forgotten.
+  private func unwind() {
+    for _ in 0..<3 {
+      letGo()
+      world.scheduler.unwind()
+    }
+  }
+
+  private func letGo() {
+    queue = nil
+    observers = []
+    leases = []
+  }
+
+  /// Opens the queue, which may take several attempts while things go wrong.
+  private func open() -> Bool {
+    for _ in 0..<(world.isHealing ? 1 : 4) where !isOver {
+      do {
+        let queue = try PaymentQueue(configuration())
+        whimsLeft = 40
+        known = Set(world.journal.tables.transactions.keys)
+        finished = Set(world.journal.tables.finished.keys)
+        self.queue = queue
+        for _ in 0..<(world.isHealing ? 1 : world.plan.observers) {
+          addObserver(to: queue, isLasting: true)
+        }
+        return !isOver
+      } catch {
+        if isOver { return false }
+        world.check(error)
+        world.trace.event("the library cannot be opened: \(error)")
+        if world.isHealing { world.violate("the library cannot be opened", "\(error)") }
+      }
+    }
+    return false
+  }
+
+  private func configuration() throws -> PaymentQueue.Configuration {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: World.libraryPath, directoryHint: .isDirectory),
+      store: try StoreLocation("/srv/store"))
+    configuration.service = seller
+    configuration.fileSystem = world.fileSystem
+    configuration.maximumActiveDownloads = 1 + choices.pick(.plan, 3)
+    let scheduler = world.scheduler
+    configuration.clock = EngineClock(
+      now: { Date(timeIntervalSince1970: 1_700_000_000 + Double(scheduler.now) / 1e9) },
+      uptime: { Double(scheduler.now) / 1e9 })
+    configuration.surroundings.execution = execution
+    configuration.surroundings.assemblyWorkers = 0
+    configuration.surroundings.openJournal = { [world] _ in world.journal }
+    configuration.surroundings.pieceSource = { [network] in network }
+    configuration.surroundings.newIdentifier = { [self] in
+      identifiers += 1
+      return "t\(identifiers)"
+    }
+    return configuration
+  }
+
+  private func addObserver(to queue: PaymentQueue, isLasting: Bool = false) {
+    let observer = SimulatedObserver(
+      world, self, number: nextObserver,
+      isDiligent: world.isHealing || observers.isEmpty || choices.pick(.action, 2) == 1,
+      whim: world.isHealing ? 0 : [0, 12, 4][choices.pick(.plan, 3)], isLasting: isLasting)
+    nextObserver += 1
+    observers.append(observer)
+    queue.add(observer)
+  }
+
+  // MARK: The last life
+
+  /// Nothing goes wrong any more: everything must come to its end.
+  private func heal() {
+    world.isHealing = true
+    world.disk.foreignBytes = 0
+    world.disk.capacity = 1 << 40
+    world.trace.event("nothing fails any more")
+    guard open(), finishesEverything() else { return }
+    end()
+    // One more start collects what was left behind.
+    guard world.violation == nil, open() else { return }
+    world.scheduler.sleep(1)
+    end()
+    guard world.violation == nil else { return }
+    world.checkEnd()
+    world.totals.transactions += world.journal.tables.finished.count
+  }
+
+  /// Waits until the queue is empty, and looks whether its observer was told all of it.
+  private func finishesEverything() -> Bool {
+    guard let queue, let observer = observers.first else { return false }
+    let before = world.journal.tables.transactions.keys.sorted()
+    for transaction in seller.deferred.keys.sorted() {
+      seller.decide(transaction, isApproved: true)
+    }
+    let ends = world.scheduler.wait { [world] in
+      queue.transactions.isEmpty && world.journal.tables.transactions.isEmpty
+    }
+    guard ends, !isOver else {
+      let left = world.journal.tables.transactions.values.sorted { $0.sequence < $1.sequence }
+      let words = left.prefix(3).map { record in
+        "\(record.id) \(record.state) \(record.downloads.map { "\($0.state)" })"
+      }
+      world.violate("a download does not end", "\(words) of \(left.count)")
+      return false
+    }
+    world.scheduler.sleep(1)
+    for id in before where !observer.reported.contains(id) {
+      world.violate("a transaction was not reported at the launch", id)
+    }
+    for id in before where !observer.removed.contains(id) {
+      world.violate("a removal was not reported", id)
+    }
+    return world.violation == nil
+  }
+
+  // MARK: Deeds
+
+  func restoreEnded(_ result: RestoreResult) {
+    if !restores.contains(result.identifier) {
+      world.violate("a restore ended that was not asked for", result.identifier)
+    }
+    if let error = result.error { world.check(error) }
+  }
+
+  /// Something that a service may do, at any time and also inside a callback.
+  func doAnything(
+    on transaction: PaymentTransaction?, _ queue: PaymentQueue?, from observer: SimulatedObserver?
+  ) {
+    guard let queue else { return }
+    if observer != nil {
+      // Each deed leads to calls, and each call to deeds: without a bound it would never end.
+      whimsLeft -= 1
+      guard whimsLeft > 0 else { return }
+    }
+    let deeds: [Deed] = observer == nil ? Deed.ofServices : Deed.ofObservers
+    let deed = deeds[choices.pick(.action, deeds.count)]
+    world.totals.actions += 1
+    world.totals.deeds[deed.rawValue, default: 0] += 1
+    world.trace.event("\(observer.map { "observer \($0.number)" } ?? "service"): \(deed.rawValue)")
+    perform(deed, on: transaction ?? one(of: queue.transactions), queue, observer)
+  }
+
+  enum Deed: String, CaseIterable {
+    case pay, start, pause, resume, cancel, finish, throwAway = "throw away", restore
+    case look = "ask handles", block, addObserver = "add an observer"
+    case removeObserver = "remove an observer", limit = "set the limit", priority = "set a priority"
+    case publish, update = "look for updates", remove, collect, use, pin, lease, damage, repair,
+      fill
+    case decide = "decide a deferred payment", grant = "grant elsewhere", revoke, promote,
+      storefront
+
+    static let ofServices: [Deed] = [.pay, .pay, .pay] + allCases
+    static let ofObservers: [Deed] = [
+      .pay, .start, .pause, .resume, .cancel, .finish, .throwAway, .restore, .look, .block,
+      .addObserver, .removeObserver, .limit, .priority,
+    ]
+  }
+
+  private func one<Value>(of values: [Value]) -> Value? {
+    values.isEmpty ? nil : values[choices.pick(.action, values.count)]
+  }
+
+  private func perform(
+    _ deed: Deed, on transaction: PaymentTransaction?, _ queue: PaymentQueue,
+    _ observer: SimulatedObserver?
+  ) {
+    switch deed {
+    case .pay: pay(queue)
+    case .start: if let transaction { queue.start(transaction.downloads) }
+    case .pause: if let transaction { queue.pause(transaction.downloads) }
+    case .resume: if let transaction { queue.resume(transaction.downloads) }
+    case .cancel: if let transaction { queue.cancel(transaction.downloads) }
+    case .finish: if let transaction { queue.finishTransaction(transaction) }
+    case .throwAway:
+      if let transaction {
+        queue.cancel(transaction.downloads)
+        queue.finishTransaction(transaction)
+        queue.add(transaction.payment)
+      }
+    case .restore: restores.insert(queue.restoreCompletedTransactions())
+    case .look: look(queue)
+    case .block: world.scheduler.sleep(1)
+    case .addObserver: if observers.count < 4 { addObserver(to: queue) }
+    case .removeObserver:
+      if let gone = observer ?? one(of: observers), observers.count > 1 {
+        queue.remove(gone)
+        if choices.pick(.action, 2) == 1 {
+          gone.beginAgain()
+          queue.add(gone)
+        } else {
+          observers.removeAll { $0 === gone }
+        }
+      }
+    case .limit: queue.setMaximumActiveDownloads(1 + choices.pick(.action, 4))
+    case .priority:
+      if let transaction { queue.setPriority(choices.pick(.action, 3), of: transaction.downloads) }
+    case .publish: if let product = one(of: seller.products) { seller.publish(product) }
+    case .update: update(queue)
+    case .remove, .collect, .use, .pin, .lease, .damage, .repair: keepHouse(deed, queue)
+    case .fill:
+      let free = world.disk.availableBytes
+      world.disk.foreignBytes =
+        world.disk.foreignBytes > 0 ? 0 : max(0, free - Int64(choices.pick(.action, 300_000)))
+    case .decide:
+      if let id = one(of: seller.deferred.keys.sorted()) {
+        seller.decide(id, isApproved: choices.pick(.action, 2) == 0)
+      }
+    case .grant: if let product = one(of: seller.products) { seller.grantElsewhere(product) }
+    case .revoke:
+      if let product = one(of: seller.products) { seller.send(.revoked([product.identifier])) }
+    case .promote:
+      if let product = one(of: seller.products) {
+        seller.send(.promoted(Payment(productIdentifier: product.identifier)))
+      }
+    case .storefront:
+      seller.send(.storefrontChanged(Storefront(countryCode: "SWE", identifier: "2")))
+    }
+  }
+
+  private func pay(_ queue: PaymentQueue) {
+    guard let product = one(of: seller.products) else { return }
+    world.trace.event("pays for \(product.identifier)")
+    queue.add(Payment(productIdentifier: product.identifier))
+  }
+
+  private func look(_ queue: PaymentQueue) {
+    for transaction in queue.transactions {
+      _ = transaction.transactionReceipt
+      for download in transaction.downloads {
+        _ = (download.progress, download.timeRemaining, download.statistics, download.contentURL)
+      }
+    }
+  }
+
+  // MARK: Keeping house
+
+  private func keepHouse(_ deed: Deed, _ queue: PaymentQueue) {
+    let installed = world.journal.tables.contents.values.filter(\.isConfirmed).map(\.content)
+      .sorted { ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version) }
+    do {
+      if deed == .collect {
+        chooseByHand(installed)
+        _ = try queue.collect()
+      }
+      guard let content = one(of: installed) else { return }
+      let (name, version) = (content.contentIdentifier, content.version)
+      switch deed {
+      case .remove:
+        chooseByHand([content])
+        try queue.remove(name, version)
+      case .use:
+        chooseByHand([content])
+        try queue.use(version, of: name)
+      case .pin: try queue.setPin(choices.pick(.action, 2) == 1, on: name, version)
+      case .lease:
+        if leases.isEmpty { leases = [try queue.lease(name, version)] } else { leases = [] }
+      case .damage: world.damage(content)
+      case .repair:
+        let damages = world.damages
+        inTask { [world] in
+          _ = try await queue.repair(content)
+          if world.damages == damages { world.damaged.remove(ContentKey(content)) }
+        }
+      default: break
+      }
+    } catch {
+      if !isOver { world.check(error) }
+    }
+  }
+
+  private func chooseByHand(_ contents: [InstalledContent]) {
+    world.chosenByHand.formUnion(contents.map(\.contentIdentifier))
+  }
+
+  private func update(_ queue: PaymentQueue) {
+    let switching = choices.pick(.action, 3) > 0
+    inTask {
+      for update in try await queue.updates() {
+        try await queue.add(update, switching: switching)
+      }
+    }
+  }
+
+  private func inTask(_ body: @escaping @Sendable () async throws -> Void) {
+    let world = world
+    Task(executorPreference: execution.tasks) {
+      do {
+        try await body()
+      } catch {
+        if !world.scheduler.isDead { world.check(error) }
+      }
+    }
+  }
+}
+
+extension World {
+  /// Every error has a type, and none says that the program contradicts itself.
+  func check(_ error: any Error) {
+    guard !scheduler.isDead else { return }
+    guard let error = error as? ContentError else {
+      return violate("an error has no type", "\(error)")
+    }
+    if error.code == .inconsistent { violate("an error is unexpected", "\(error)") }
+  }
+
+  /// A download was reported as finished.
+  func didFinish(_ download: Download) {
+    // Once its transaction is finished, its content may go.
+    guard
+      let record = journal.tables.transactions[download.transaction.id]?.downloads
+        .first(where: { $0.id == download.id })
+    else { return }
+    totals.installs += 1
+    if record.state != .finished {
+      return violate("finished is reported before it is journaled", download.id)
+    }
+    checkFinished(record.offer, switching: record.keepsCurrent != true)
+  }
+}

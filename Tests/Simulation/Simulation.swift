@@ -1,0 +1,42 @@
+/// Runs schedules, and makes the history of one that breaks a rule as short as it can.
+package final class Simulation {
+  private let scheduler: Scheduler
+  private let store: SimulatedStore
+  private let ignoredSyncs: Set<DiskCall>
+
+  /// How a schedule ended.
+  package struct Outcome {
+    package let violation: Violation?
+    package let choices: [[UInt32]]
+    package let totals: Totals
+    package let trace: Trace
+  }
+
+  /// `ignoredSyncs` are calls that a disk only pretends to carry out, for tests of the rules.
+  package init(ignoringSyncs ignoredSyncs: Set<DiskCall> = []) throws {
+    self.ignoredSyncs = ignoredSyncs
+    store = try SimulatedStore.standard.get()
+    scheduler = Scheduler(Choices(seed: 0))
+  }
+
+  /// Runs the schedule of `seed`.
+  package func run(seed: UInt64, _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(seed: seed), trace)
+  }
+
+  /// Repeats a schedule by its choices.
+  package func run(_ choices: [[UInt32]], _ trace: Trace = Trace()) -> Outcome {
+    run(Choices(choices), trace)
+  }
+
+  private func run(_ choices: Choices, _ trace: Trace) -> Outcome {
+    let world = World(scheduler, choices, store, trace)
+    world.disk.ignoresSyncs = ignoredSyncs
+    SimulatedService(world).run()
+    var totals = world.totals
+    totals.schedules = 1
+    totals.switches = scheduler.switches
+    return Outcome(
+      violation: world.violation, choices: choices.made, totals: totals, trace: trace)
+  }
+}

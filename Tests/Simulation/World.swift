@@ -1,0 +1,266 @@
+import ContentModel
+import ContentTransfer
+import FileIO
+import Glibc
+
+/// Everything around a simulated queue: what it may do next, what goes wrong, what must hold.
+// Sendable, because only the thread that has the baton touches it.
+package final class World: @unchecked Sendable {
+  let scheduler: Scheduler
+  let choices: Choices
+  let plan: Plan
+  let store: SimulatedStore
+  let trace: Trace
+  private(set) var disk: SimulatedDisk
+  private(set) var journal: SimulatedJournal
+  var totals = Totals()
+  /// What was broken first.
+  private(set) var violation: Violation?
+  /// Whether nothing goes wrong any more, and everything must come to its end.
+  var isHealing = false
+  /// Steps until the process ends; nil for never.
+  var stepsToLive: Int?
+  var watch = FetchWatch()
+  /// Versions that somebody has damaged by hand.
+  var damaged: Set<ContentKey> = []
+  var damages = 0
+  /// Contents whose `current` was chosen by hand.
+  var chosenByHand: Set<ProductIdentifier> = []
+
+  /// What a call fails with when the process has ended.
+  static let ended = ContentError(
+    .fileFailed, "The simulated process has ended", remedy: "Start another")
+
+  static let libraryPath = "/srv/library"
+  /// A schedule with more steps is taken for one without an end.
+  private static let stepLimit = 200_000
+
+  init(_ scheduler: Scheduler, _ choices: Choices, _ store: SimulatedStore, _ trace: Trace) {
+    self.scheduler = scheduler
+    self.choices = choices
+    self.store = store
+    self.trace = trace
+    plan = Plan(choices)
+    scheduler.reset(choices)
+    scheduler.switchRate = plan.switchRate
+    disk = SimulatedDisk(
+      capacity: plan.capacity,
+      time: { [unowned scheduler] in
+        1_700_000_000_000_000_000 + Int64(scheduler.now)
+      })
+    journal = SimulatedJournal(JournalTables(), nil)
+    prepare()
+    journal = SimulatedJournal(JournalTables(), self)
+  }
+
+  /// Files of somebody else beside the library, which nobody may touch.
+  private func prepare() {
+    disk.isOrdered = plan.isOrderedDisk
+    if let folder = try? disk.fileSystem.directory(at: "/srv", creating: true),
+      let file = try? folder.createFile("neighbour")
+    {
+      try? file.write(Array("not ours".utf8))
+    }
+    disk.syncEverything()
+    disk.director = self
+  }
+
+  var fileSystem: FileSystem { disk.fileSystem }
+
+  // MARK: Steps
+
+  /// One step of whatever runs; false when the process has ended.
+  func step(_ name: @autoclosure () -> String) -> Bool {
+    guard !scheduler.isDead else { return false }
+    totals.steps += 1
+    trace.note(scheduler.now, name)
+    if totals.steps > Self.stepLimit {
+      violate("it does not end", "after \(totals.steps) steps")
+      return false
+    }
+    if let left = stepsToLive {
+      stepsToLive = left - 1
+      if left <= 0 {
+        crash()
+        return false
+      }
+    }
+    scheduler.step()
+    return !scheduler.isDead
+  }
+
+  /// The process ends here, and takes along what was not durable.
+  private func crash() {
+    stepsToLive = nil
+    totals.crashes += 1
+    trace.event("the process ends")
+    scheduler.die()
+  }
+
+  /// Begins another process, with what the last one's end has left; on the main thread.
+  ///
+  /// One that was killed leaves the disk as it was seen; a power failure leaves what was durable.
+  func restart(isKilled: Bool) {
+    totals.restarts += 1
+    journal = SimulatedJournal(journal.tables, self)
+    disk.closeAll()
+    // Nothing can tell a new process that pages were lost: it begins after a reboot.
+    guard disk.hasLostPages || (isKilled && choices.pick(.crash, 4) != 3) else { return }
+    totals.powerFailures += 1
+    let old = disk
+    disk = old.crashed(choices)
+    disk.foreignBytes = old.foreignBytes
+    disk.director = self
+    watch.crash()
+    checkEverything("after a power failure")
+  }
+
+  /// Notes what was broken; only the first counts, and ends the schedule.
+  package func violate(_ rule: String, _ details: String) {
+    guard violation == nil else { return }
+    violation = Violation(rule: rule, details: details)
+    trace.event("BROKEN: \(rule): \(details)")
+    scheduler.die()
+  }
+
+  // MARK: Faults
+
+  private func fails(oneIn rate: Int) -> Bool {
+    !isHealing && totals.faultCount < plan.faultLimit && choices.happens(.fault, oneIn: rate)
+  }
+
+  /// Nil for none; `.some(nil)` for silence.
+  func networkFault() -> TransferFault.Kind?? {
+    guard fails(oneIn: plan.networkFaultRate) else { return nil }
+    let number = choices.pick(.fault, SimulatedNetwork.faults.count + 4)
+    guard number < SimulatedNetwork.faults.count else {
+      totals.count("network stalled")
+      trace.event("the network is silent")
+      return .some(nil)
+    }
+    let fault = SimulatedNetwork.faults[number]
+    totals.count("network \(TransferFault(fault).name)")
+    trace.event("the network fails: \(TransferFault(fault).name)")
+    return fault
+  }
+
+  func sellerFails() -> Bool {
+    guard fails(oneIn: plan.sellerFaultRate) else { return false }
+    totals.count("seller")
+    trace.event("the seller fails")
+    return true
+  }
+}
+
+// MARK: -
+
+extension World: DiskDirector {
+  package func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
+    guard step("\(call.rawValue) \(path)") else { return .fails(EIO) }
+    if let download = Self.download(ofStaging: path) { scheduler.currentTag = download }
+    guard fails(oneIn: plan.diskFaultRate) else { return nil }
+    let fault = diskFault(call)
+    if fault == .isShort {
+      totals.count("disk short \(call.rawValue)")
+      trace.event("a short \(call.rawValue) of \(path)")
+    } else if case .fails(let number) = fault {
+      totals.count("disk \(Self.names[number] ?? "?") \(call.rawValue)")
+      trace.event("\(call.rawValue) \(path) fails: \(Self.names[number] ?? "?")")
+    }
+    return fault
+  }
+
+  private static let names: [Int32: String] = [
+    EIO: "EIO", ENOSPC: "ENOSPC", EMFILE: "EMFILE", EINTR: "EINTR",
+  ]
+
+  private func diskFault(_ call: DiskCall) -> DiskFault {
+    switch call {
+    case .open: .fails([EIO, EMFILE, EINTR][choices.pick(.fault, 3)])
+    case .create: .fails([EIO, ENOSPC, EMFILE, EINTR][choices.pick(.fault, 4)])
+    case .mkdir, .symlink, .link, .rename: .fails([EIO, ENOSPC][choices.pick(.fault, 2)])
+    case .read: [.fails(EIO), .fails(EINTR), .isShort][choices.pick(.fault, 3)]
+    case .write: [.fails(EIO), .fails(ENOSPC), .fails(EINTR), .isShort][choices.pick(.fault, 4)]
+    case .truncate: .fails([EIO, ENOSPC, EINTR][choices.pick(.fault, 3)])
+    case .syncFile, .syncFolder, .syncfs: .fails([EIO, ENOSPC][choices.pick(.fault, 2)])
+    case .list: .fails([EIO, EMFILE][choices.pick(.fault, 2)])
+    case .stat, .statvfs, .readlink, .unlink, .chmod, .setxattr, .flock: .fails(EIO)
+    }
+  }
+
+  package func losesPages() -> Bool {
+    guard choices.pick(.disk, 2) == 1 else { return false }
+    trace.event("pages are lost")
+    return true
+  }
+
+  package func didFailToSync() {
+    // Nothing in staging is used again, since any of it may be lost.
+    watch.forgetEverything()
+  }
+
+  /// The download whose staging folder `path` is in.
+  private static func download(ofStaging path: String) -> String? {
+    let prefix = "\(libraryPath)/staging/"
+    guard path.hasPrefix(prefix) else { return nil }
+    return path.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
+  }
+
+  func willFetch(_ offset: Int64) {
+    guard let download = scheduler.currentTag else { return }
+    if !watch.mayFetch(offset, for: download) {
+      violate("what was verified is fetched again", "\(download) at \(offset)")
+    }
+  }
+
+  func didFetch(_ offset: Int64) {
+    if let download = scheduler.currentTag { watch.didFetch(offset, for: download) }
+  }
+
+  package func didChange(_ call: DiskCall, _ path: String) {
+    if !path.hasPrefix(Self.libraryPath) {
+      violate("something outside the library was touched", "\(call.rawValue) \(path)")
+    }
+    switch call {
+    case .unlink: watch.removed(path)
+    case .syncfs: watch.synced()
+    default: break
+    }
+    switch call {
+    case .rename, .unlink, .link, .symlink, .create: checkVisible(path)
+    default: break
+    }
+  }
+}
+
+extension World: JournalDirector {
+  private func journalFault(_ name: String) throws {
+    guard fails(oneIn: plan.journalFaultRate) else { return }
+    let isFull = choices.pick(.fault, 2) == 1
+    totals.count(isFull ? "journal full" : "journal failed")
+    trace.event("the journal fails: \(name)")
+    throw ContentError(
+      isFull ? .diskFull : .journalFailed, "The simulated journal cannot be written",
+      remedy: "Try again")
+  }
+
+  func willWrite(_ name: String) throws {
+    guard step("journal: \(name)") else { throw Self.ended }
+    try journalFault(name)
+  }
+
+  func didWrite(_ name: String) throws {
+    guard step("journal: \(name) is durable") else { throw Self.ended }
+  }
+
+  func willRead() throws {
+    guard !scheduler.isDead else { throw Self.ended }
+  }
+}
+
+/// A rule that did not hold.
+package struct Violation: Hashable, Sendable {
+  /// What must hold, always in the same words.
+  package let rule: String
+  package let details: String
+}

@@ -1,0 +1,63 @@
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import Simulation
+import Testing
+
+/// What simulated schedules have found, as small cases.
+@Suite("After a failed sync nothing of staging is believed")
+struct LostPagesTests {
+  /// Fails the first sync of the disk, and loses what it should have written.
+  private final class Failing: DiskDirector {
+    private var hasFailed = false
+
+    func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
+      guard call == .syncfs, !hasFailed else { return nil }
+      hasFailed = true
+      return .fails(EIO)
+    }
+
+    func didChange(_ call: DiskCall, _ path: String) {}
+    func losesPages() -> Bool { true }
+    func didFailToSync() {}
+  }
+
+  @Test("Staging that could not be synced is empty when its download goes on")
+  func emptied() throws {
+    let disk = SimulatedDisk()
+    let failing = Failing()
+    disk.director = failing
+    let folder = try LibraryFolder(creating: "/library", fileSystem: disk.fileSystem)
+    let library = ContentLibrary(folder, journal: NoJournal())
+    for id in ["one", "other"] {
+      try library.staging(for: id).createDirectory("content").createFile("a").write([1])
+    }
+    let content = InstalledContent(
+      contentIdentifier: try ProductIdentifier("a"), productIdentifier: try ProductIdentifier("a"),
+      version: try ContentVersion("1"), size: 1, entryCount: 1, date: Date(timeIntervalSince1970: 0)
+    )
+    #expect(throws: ContentError.self) {
+      try library.install("content", of: library.staging(for: "one"), as: content, files: [])
+    }
+    // The other one's pages were to be written by the same sync.
+    for id in ["one", "other"] { #expect(try library.staging(for: id).entries().isEmpty, "\(id)") }
+    try library.staging(for: "one").createDirectory("content")
+    #expect(try library.staging(for: "one").entries().count == 1, "it is emptied once")
+  }
+}
+
+/// A journal that is not reached.
+private struct NoJournal: InstallJournal {
+  func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}
+  func confirm(_ content: ProductIdentifier, _ version: ContentVersion) {}
+  func forget(_ content: ProductIdentifier, _ version: ContentVersion) {}
+  func announced() -> [InstalledContent] { [] }
+  func installed() -> [InstalledContent] { [] }
+  func installed(_ content: ProductIdentifier) -> [InstalledContent] { [] }
+  func signers(of content: ProductIdentifier, _ version: ContentVersion) -> Digest? { nil }
+  func pins() -> Set<ContentKey> { [] }
+  func setPin(_ pinned: Bool, on key: ContentKey) {}
+  func files(of content: ProductIdentifier, _ version: ContentVersion) -> [InstalledFile] { [] }
+}
