@@ -48,9 +48,10 @@ let package = Package(
 
     module("Locks"),
     module("ContentModel"),
-    module("FileIO", ["ContentModel", "CLinux"]),
+    module("FileIO", ["Locks", "ContentModel", "CLinux"]),
     module("Digests", ["ContentModel", "CCrypto"]),
-    module("ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl"]),
+    module(
+      "ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
     module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),
     module(
       "ContentPackage",
@@ -141,6 +142,23 @@ let package = Package(
       name: "simulate", dependencies: ["Simulation"], path: "Tests/SimulationTool",
       swiftSettings: settings),
     .target(
+      name: "CrashPoints",
+      dependencies: [
+        "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
+        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+      ],
+      path: "Tests/CrashPoints", swiftSettings: settings),
+    .executableTarget(
+      name: "crash-driver", dependencies: ["Locks", "CrashPoints", "FileIO"],
+      path: "Tests/CrashDriver", swiftSettings: settings),
+    .executableTarget(
+      name: "soak",
+      dependencies: [
+        "Locks", "ContentModel", "ContentLibrary", "ContentStore", "HostedContent", "CrashPoints",
+        "TestSupport",
+      ],
+      path: "Tests/Soak", swiftSettings: settings),
+    .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
@@ -167,6 +185,12 @@ let package = Package(
         "StoreServer", "TestSupport",
       ]),
     tests(
+      "ProofTests",
+      [
+        "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent", "CrashPoints",
+        "crash-driver", "TestSupport",
+      ]),
+    tests(
       "AppUpdateTests",
       ["Locks", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
@@ -187,7 +211,7 @@ let package = Package(
       [
         "Locks", "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
         "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course",
-        "fault-matrix", "TestSupport",
+        "fault-matrix", "soak", "TestSupport",
       ]),
   ]
 )

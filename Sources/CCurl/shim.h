@@ -22,6 +22,10 @@ static inline CURLcode hc_easy_set_write(CURL *easy, CURLoption option,
                                          curl_write_callback value) {
   return (curl_easy_setopt)(easy, option, value);
 }
+static inline CURLcode hc_easy_set_sockopt(CURL *easy, CURLoption option,
+                                           curl_sockopt_callback value) {
+  return (curl_easy_setopt)(easy, option, value);
+}
 static inline CURLcode hc_easy_get_long(CURL *easy, CURLINFO info, long *value) {
   return (curl_easy_getinfo)(easy, info, value);
 }
@@ -29,9 +33,6 @@ static inline CURLcode hc_easy_get_offset(CURL *easy, CURLINFO info, curl_off_t 
   return (curl_easy_getinfo)(easy, info, value);
 }
 static inline CURLcode hc_easy_get_string(CURL *easy, CURLINFO info, char **value) {
-  return (curl_easy_getinfo)(easy, info, value);
-}
-static inline CURLcode hc_easy_get_socket(CURL *easy, CURLINFO info, curl_socket_t *value) {
   return (curl_easy_getinfo)(easy, info, value);
 }
 static inline CURLcode hc_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {

@@ -1,10 +1,14 @@
 import ContentModel
 
-/// The journal's tables, and the steps that bring an older journal to them.
+/// The journal's tables, and what brings an older journal to them.
+///
+/// Version 1 had each transaction as one JSON text, version 2 has columns, and pins; version 3 says who
+/// vouches for the digests of a content's files.
 enum JournalSchema {
-  /// One step a version, in order; a step that was released is never changed.
-  static let steps: [String] = [
-    """
+  /// The version that is written; an older journal is brought to it when it is opened to write.
+  static let version = 3
+
+  private static let queueTables = """
     CREATE TABLE queue_transaction (
       sequence INTEGER PRIMARY KEY,    -- its place in the queue
       id TEXT NOT NULL UNIQUE,
@@ -37,6 +41,9 @@ enum JournalSchema {
       id TEXT PRIMARY KEY,             -- the transaction's; stays after it was finished
       receipt TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let libraryTables = """
     CREATE TABLE finished_transaction (
       id TEXT PRIMARY KEY,             -- a transaction cannot be finished twice
       product TEXT NOT NULL,
@@ -66,37 +73,54 @@ enum JournalSchema {
       changed INTEGER,
       PRIMARY KEY (content_id, path)
     ) STRICT, WITHOUT ROWID;
-    """,
     """
+
+  private static let pinTable = """
     CREATE TABLE pin (
       content TEXT NOT NULL,
       version TEXT NOT NULL,
       PRIMARY KEY (content, version)
     ) STRICT, WITHOUT ROWID;
-    """,
-  ]
+    """
 
-  /// Brings the journal to the newest version; refuses one that is newer still.
+  /// Who vouches for the digests of its files; null when the files were compared with them.
+  private static let signersColumn = "ALTER TABLE content ADD COLUMN signers BLOB"
+
+  /// Makes the tables, or brings an older journal's to this version, in one transaction.
+  ///
+  /// Throws `libraryNewer` for a journal that is newer still.
   static func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let version = try version(of: connection)
-    try refuseNewer(version, path)
-    for (offset, step) in steps.enumerated().dropFirst(version) {
-      try connection.transaction {
-        try $0.execute(step)
-        try $0.execute("PRAGMA user_version = \(offset + 1)")
+    let found = try version(of: connection)
+    try refuseNewer(found, path)
+    guard found < version else { return }
+    try connection.transaction { connection in
+      if found == 0 {
+        try connection.execute(queueTables + libraryTables)
+      } else if try QueueOfVersionOne.isIn(connection) {
+        let queue = try QueueOfVersionOne(reading: connection)
+        try connection.execute("DROP TABLE queue_transaction;" + queueTables)
+        try queue.write(to: connection)
       }
+      if found < 2 { try connection.execute(pinTable) }
+      if found < 3 { try connection.execute(signersColumn) }
+      try connection.execute("PRAGMA user_version = \(version)")
     }
   }
 
   /// Refuses a journal that another version has written; for readers, which may not migrate.
   static func check(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let version = try version(of: connection)
-    try refuseNewer(version, path)
-    if version < steps.count {
+    let found = try version(of: connection)
+    try refuseNewer(found, path)
+    if found < version {
       throw ContentError(
-        .journalFailed, "The journal \(path) has schema \(version), and \(steps.count) is read",
+        .journalFailed, "The journal \(path) has schema \(found), and \(version) is read",
         remedy: "Run any command that writes the library once, such as get", subject: path)
     }
+  }
+
+  /// Refuses a journal that newer software wrote.
+  static func refuseNewer(_ connection: borrowing SQLiteConnection, path: String) throws {
+    try refuseNewer(version(of: connection), path)
   }
 
   private static func version(of connection: borrowing SQLiteConnection) throws -> Int {
@@ -105,11 +129,11 @@ enum JournalSchema {
     return version
   }
 
-  private static func refuseNewer(_ version: Int, _ path: String) throws {
-    guard version > steps.count else { return }
+  private static func refuseNewer(_ found: Int, _ path: String) throws {
+    guard found > version else { return }
     throw ContentError(
       .libraryNewer,
-      "The library's journal \(path) has schema \(version); this version knows \(steps.count)",
+      "The library's journal \(path) has schema \(found); this version knows \(version)",
       remedy: "Use the newer version of the software that wrote it", subject: path)
   }
 }

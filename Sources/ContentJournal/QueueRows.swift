@@ -29,16 +29,19 @@ extension SQLiteJournal: QueueJournal {
   }
 
   package func commit(_ changes: [JournalChange]) throws {
-    var writer = QueueRowWriter(offers: offerRows.withLock { $0 })
-    try write { connection in
+    let newOffers = Mutex<[ContentOffer: Int64]>([:])
+    try write { [self] connection in
+      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
       for change in changes {
         switch change {
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
         }
       }
+      newOffers.withLock { $0 = writer.newOffers }
     }
-    if writer.hasNewOffers { offerRows.withLock { $0 = writer.offers } }
+    let added = newOffers.withLock { $0 }
+    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
   }
 
   /// Transactions that were finished, in no order: id, product and last state.
@@ -77,7 +80,7 @@ private struct QueueRowReader {
     }
     let id = row.text(1)
     guard let state = TransactionState(rawValue: Int(row.integer(5))) else {
-      throw Self.unreadable(id, "state \(row.integer(5))")
+      throw ContentError.unreadableRecord(of: id, "state \(row.integer(5))")
     }
     let payment = Payment(
       productIdentifier: try product(row.text(2)), quantity: Int(row.integer(3)),
@@ -102,7 +105,10 @@ private struct QueueRowReader {
     guard !row.isNull(11) else { return [] }
     guard let offer = offers[row.integer(11)],
       let state = DownloadState(rawValue: Int(row.integer(12)))
-    else { throw Self.unreadable(id, "offer \(row.integer(11)), state \(row.integer(12))") }
+    else {
+      throw ContentError.unreadableRecord(
+        of: id, "offer \(row.integer(11)), state \(row.integer(12))")
+    }
     var download = DownloadRecord(
       of: id, number: position + 1, sharing: offer, state: state,
       isRequested: row.integer(13) != 0,
@@ -137,11 +143,13 @@ private struct QueueRowReader {
     do {
       return try decoder.decode(type, from: Data(row.blob(column)))
     } catch {
-      throw Self.unreadable(what, "\(error)")
+      throw ContentError.unreadableRecord(of: what, "\(error)")
     }
   }
+}
 
-  private static func unreadable(_ what: String, _ cause: String) -> ContentError {
+extension ContentError {
+  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
     ContentError(
       .journalFailed, "The journal's record of \(what) cannot be read",
       remedy: "Move the journal away and get the products again", subject: what, cause: cause)
@@ -149,14 +157,15 @@ private struct QueueRowReader {
 }
 
 /// Writes records as rows.
-private struct QueueRowWriter {
-  /// Offers that have a row, those of this commit included.
-  private(set) var offers: [ContentOffer: Int64]
-  private(set) var hasNewOffers = false
+struct QueueRowWriter {
+  /// The row that an offer has from before.
+  private let knownRow: (ContentOffer) -> Int64?
+  /// Those that got one in this commit.
+  private(set) var newOffers: [ContentOffer: Int64] = [:]
   private let encoder: JSONEncoder
 
-  init(offers: [ContentOffer: Int64]) {
-    self.offers = offers
+  init(knownRow: @escaping (ContentOffer) -> Int64?) {
+    self.knownRow = knownRow
     encoder = JSONEncoder()
     // The same offer must be the same text, since its row is found by it.
     encoder.outputFormatting = .sortedKeys
@@ -213,14 +222,13 @@ private struct QueueRowWriter {
   private mutating func row(of offer: ContentOffer, _ connection: borrowing SQLiteConnection)
     throws -> Int64
   {
-    if let known = offers[offer] { return known }
+    if let known = newOffers[offer] ?? knownRow(offer) { return known }
     var id: Int64 = 0
     try connection.query(
       "INSERT INTO queue_offer (offer) VALUES (?1) "
         + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
     ) { id = $0.integer(0) }
-    offers[offer] = id
-    hasNewOffers = true
+    newOffers[offer] = id
     return id
   }
 

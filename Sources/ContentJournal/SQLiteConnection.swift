@@ -1,5 +1,7 @@
 import CSQLite
 import ContentModel
+import FileIO
+import Glibc
 
 /// One connection to a SQLite database; the only place that holds its handle.
 ///
@@ -79,7 +81,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private static func failure(of handle: OpaquePointer, _ path: String) -> ContentError {
     ContentError.journal(
       path, code: sqlite3_errcode(handle), extended: sqlite3_extended_errcode(handle),
-      String(cString: sqlite3_errmsg(handle)))
+      system: sqlite3_system_errno(handle), String(cString: sqlite3_errmsg(handle)))
   }
 
   /// A value that is bound to a statement or read from a row.
@@ -216,9 +218,15 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
 }
 
 extension ContentError {
-  static func journal(_ path: String, code: Int32, extended: Int32, _ words: String) -> ContentError
-  {
+  /// `system` is the system's own number where the code says only that reading or writing failed.
+  static func journal(
+    _ path: String, code: Int32, extended: Int32, system: Int32 = 0, _ words: String
+  ) -> ContentError {
     let cause = "SQLite \(extended): \(words)"
+    let isUnspecific = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
+    if isUnspecific, [ENOSPC, EMFILE, ENFILE].contains(system) {
+      return ContentError(errno: system, .journal, path)
+    }
     switch code {
     case SQLITE_FULL:
       return ContentError(

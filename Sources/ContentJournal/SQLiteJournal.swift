@@ -6,27 +6,59 @@ import Locks
 /// The durable record of a library's queue and contents, in one SQLite database.
 ///
 /// Write-ahead log with full synchronisation: what a call has written survives a power failure
-/// once the call returns. May be used from any thread; calls are serialised.
+/// once the call returns. May be used from any thread; calls are serialised, and writes that wait at
+/// the same time share a commit.
 package final class SQLiteJournal: Sendable {
   /// The database's name in a library's folder.
   package static let fileName = "journal.sqlite"
 
-  private let connection: Mutex<SQLiteConnection>
+  /// What one call writes; called again, alone, when those that it shares a commit with fail.
+  typealias Write = @Sendable (borrowing SQLiteConnection) throws -> Void
+
+  private let writer: Connection
+  /// Another connection, so that nobody who only looks waits for a commit; the same one when nothing
+  /// is written.
+  private let reader: Connection
+  private let commits = SharedStep<Write>()
   /// Offers that have a row, by what they say; only what is committed.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
-  private let fileSystem: FileSystem
+  private let folder: Directory
   private let path: String
+
+  private var fileSystem: FileSystem { folder.fileSystem }
+
+  private final class Connection: Sendable {
+    let use: Mutex<SQLiteConnection>
+
+    init(_ opened: consuming sending SQLiteConnection) { use = Mutex(opened) }
+  }
 
   /// Opens the journal in `folder`: creates or migrates it, or only reads it.
   package init(in folder: Directory, readOnly: Bool = false) throws {
-    path = folder.path(of: Self.fileName)
-    fileSystem = folder.fileSystem
-    try fileSystem.check(.journal, path)
-    connection = Mutex(
-      try readOnly ? Self.openToRead(path, in: folder) : Self.openToWrite(path))
+    let path = folder.path(of: Self.fileName)
+    try folder.fileSystem.check(readOnly ? .read : .journal, path)
+    self.folder = folder
+    self.path = path
+    guard !readOnly else {
+      reader = Connection(try Self.openToRead(path, in: folder))
+      writer = reader
+      return
+    }
+    (writer, reader) = try Self.explainingSpace(in: folder) {
+      let writer = Connection(try Self.openToWrite(path, in: folder))
+      let opened = try SQLiteConnection(path: path, .write)
+      // Whichever is closed last leaves the files there.
+      try opened.keepLogFiles()
+      return (writer, Connection(opened))
+    }
+    folder.fileSystem.didCommit?(path)
   }
 
-  private static func openToWrite(_ path: String) throws -> SQLiteConnection {
+  private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
+    // Looked at without a right to write, so that a newer one stays as it is to the last byte.
+    if try folder.status(of: fileName) != nil {
+      try JournalSchema.refuseNewer(SQLiteConnection(path: path, .read), path: path)
+    }
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
@@ -55,40 +87,80 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
-  func write(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+  /// Returns once what `body` writes is durable.
+  func write(_ body: @escaping Write) throws {
     try fileSystem.check(.journal, path)
-    try connection.withLock { try $0.transaction(body) }
+    try Self.explainingSpace(in: folder) {
+      try commits.join(body) { writes in writer.use.withLock { Self.commit(writes, to: $0) } }
+    }
+    fileSystem.didCommit?(path)
+  }
+
+  /// Calls `body`; an error for want of room says how much is there.
+  private static func explainingSpace<Value>(
+    in folder: Directory, _ body: () throws -> Value
+  ) throws -> Value {
+    do {
+      return try body()
+    } catch let error as ContentError where error.code == .diskFull {
+      guard let free = try? folder.availableBytes() else { throw error }
+      // A page and its head in the log is the least; how many there are only SQLite knows.
+      throw ContentError(
+        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
+        remedy: error.remedy, subject: error.subject, cause: error.cause)
+    }
+  }
+
+  private static func commit(_ writes: [Write], to connection: borrowing SQLiteConnection)
+    -> [Result<Void, any Error>]
+  {
+    if writes.count > 1 {
+      do {
+        try connection.transaction { connection in
+          for write in writes { try write(connection) }
+        }
+        return writes.map { _ in .success(()) }
+      } catch {
+        // Each alone then, so that one that cannot be written costs no other one.
+      }
+    }
+    return writes.map { write in Result { try connection.transaction(write) } }
   }
 
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
-    try connection.withLock { try body($0) }
+    try fileSystem.check(.read, path)
+    return try reader.use.withLock { try body($0) }
   }
 }
 
 extension SQLiteJournal: InstallJournal {
-  package func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
-    try write(content, files, isConfirmed: false)
+  package func announce(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: false)
   }
 
-  package func replace(_ content: InstalledContent, files: [InstalledFile]) throws {
-    try write(content, files, isConfirmed: true)
+  package func replace(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: true)
   }
 
   private func write(
-    _ content: InstalledContent, _ files: [InstalledFile], isConfirmed: Bool
+    _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
   ) throws {
     try write { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
       var id: Int64 = 0
       try connection.query(
         "INSERT INTO content "
-          + "(content, version, product, size, entry_count, installed_at, is_confirmed) "
-          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING id",
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
         [
           .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
           .text(content.productIdentifier.rawValue), .integer(content.size),
           .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
-          .integer(isConfirmed ? 1 : 0),
+          .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
         ]
       ) { id = $0.integer(0) }
       try connection.runEach(
@@ -161,6 +233,17 @@ extension SQLiteJournal: InstallJournal {
       return found.sorted {
         ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
       }
+    }
+  }
+
+  package func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
+    try read { connection in
+      var signers: Digest?
+      try connection.query(
+        "SELECT signers FROM content WHERE content = ?1 AND version = ?2",
+        [.text(content.rawValue), .text(version.rawValue)]
+      ) { signers = Digest(bytes: $0.blob(0)) }
+      return signers
     }
   }
 

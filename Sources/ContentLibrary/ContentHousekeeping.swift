@@ -8,7 +8,7 @@ extension ContentLibrary {
   /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
   /// process holds a lease on it, `notInstalled` when it is not there.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try folder.staging.removeTree(currentTurn.take { try takeOut(content, version) })
+    try folder.staging.removeTree(turns.withTurn(of: content) { try takeOut(content, version) })
   }
 
   /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
@@ -42,7 +42,7 @@ extension ContentLibrary {
 
   /// Makes an installed version the current one, newer or older than the one that was.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
-    try currentTurn.take {
+    try turns.withTurn(of: content) {
       guard try isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
       }

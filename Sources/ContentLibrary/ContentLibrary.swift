@@ -1,6 +1,6 @@
 package import ContentModel
+import Dispatch
 package import FileIO
-import Locks
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -10,54 +10,44 @@ import Locks
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
   package let journal: any InstallJournal
-  /// Held while `current` is decided and changed, and while a version goes.
+  /// Whose turn it is to decide and change `current`, or to take a version away.
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
-  let currentTurn: any Turn
-
-  private let distrust = Mutex(Distrust())
+  let turns: ContentTurns
+  private let durability: LibrarySync
+  private let trust = StagingTrust()
 
   /// The name of the link to the version in use.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
   package init(
-    _ folder: LibraryFolder, journal: any InstallJournal, turn: any Turn = LockedTurn()
+    _ folder: LibraryFolder, journal: any InstallJournal,
+    makeSignal: @escaping MakeThreadSignal = DispatchSemaphore.unsent
   ) {
     self.folder = folder
     self.journal = journal
-    currentTurn = turn
+    turns = ContentTurns(makeSignal)
+    durability = LibrarySync(folder, trust, makeSignal)
   }
 
   // MARK: Staging
 
   /// The folder in which download `id` is filled; created when it is not there.
   ///
-  /// Emptied when a sync has failed since it was filled: the system may take pages for clean that it
-  /// could not write, so that they can be read now and are not there after a power failure.
+  /// Emptied when a sync has failed since it was filled (`StagingTrust`).
   package func staging(for id: String) throws -> Directory {
-    if distrust.withLock({ $0.concerns(id) }) {
-      try folder.staging.removeTree(id)
-      distrust.withLock { _ = $0.emptied.insert(id) }
-    }
+    if !trust.isBelieved(id) { try folder.staging.removeTree(id) }
+    trust.begin(id)
     return try folder.staging.createDirectory(id, mode: 0o700)
   }
 
-  /// What is known of staging folders after a sync has failed.
-  private struct Distrust {
-    var hasFailed = false
-    /// Those that were emptied since.
-    var emptied: Set<String> = []
-
-    func concerns(_ id: String) -> Bool { hasFailed && !emptied.contains(id) }
-  }
-
-  /// Makes everything in `staging` durable, or has nothing of it used again.
-  private func sync(_ name: String, of staging: Directory) throws {
+  /// Makes everything in a download's staging durable, or has nothing of it used again.
+  private func sync(_ name: String, ofDownload id: String, in staging: Directory) throws {
     do {
-      try staging.syncFileSystem()
+      try durability.everything()
+      try trust.check(id)
     } catch {
-      distrust.withLock { $0 = Distrust(hasFailed: true) }
       // For the next process; within this one `staging(for:)` sees to it.
       try? staging.removeTree(name)
       throw error
@@ -67,6 +57,7 @@ package final class ContentLibrary: Sendable {
   /// Removes what was fetched for download `id`.
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(id)
+    trust.forget(id)
   }
 
   /// Refuses what cannot fit, before anything is written.
@@ -75,29 +66,50 @@ package final class ContentLibrary: Sendable {
     // The journal and the folders themselves need some room too.
     let needed = bytes + (4 << 20)
     guard available < needed else { return }
-    throw ContentError(
-      .diskFull,
-      "\(product) needs \(needed) bytes in \(folder.root.path), where \(available) are free",
-      remedy: "Free \(needed - available) bytes there and start again", subject: product.rawValue)
+    throw spaceError(product, "needs \(needed) bytes", lacking: needed - available, available)
+  }
+
+  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
+  package func spaceError(
+    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
+  ) -> ContentError {
+    guard let available = try? folder.root.availableBytes() else { return cause }
+    return spaceError(
+      product, "needs \(bytes) bytes more", lacking: max(bytes - available, 4 << 20), available,
+      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
+  }
+
+  private func spaceError(
+    _ product: ProductIdentifier, _ need: String, lacking: Int64, _ available: Int64,
+    cause: String? = nil
+  ) -> ContentError {
+    ContentError(
+      .diskFull, "\(product) \(need) in \(folder.root.path), where \(available) are free",
+      remedy: "Free \(lacking) bytes there and start again", subject: product.rawValue,
+      cause: cause)
   }
 
   // MARK: Installing
 
-  /// Moves the folder `name` of `staging` into its place as `content` and switches `current`.
+  /// Moves the folder `name` of a download's staging into its place as `content` and switches
+  /// `current`.
   ///
-  /// Durable when it returns. After a crash at any instant `recover` finishes it or leaves the
-  /// staging as it was. `current` only moves forward: an older version is installed beside it.
-  /// Unless `switching`, it is installed beside the current version, if there is one.
+  /// Durable when it returns; installs that run at the same time share their syncs. After a crash at
+  /// any instant `recover` finishes it or leaves the staging as it was. `current` only moves forward:
+  /// an older version is installed beside it. `signers` is who vouches for the files' digests, nil
+  /// when the files were compared with them. Unless `switching`, it is installed beside the current
+  /// version, if there is one.
   package func install(
-    _ name: String, of staging: Directory, as content: InstalledContent, files: [InstalledFile],
-    switching: Bool = true
+    _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
+    signers: Digest? = nil, switching: Bool = true
   ) throws {
-    try sync(name, of: staging)
+    // Made before the sync, which makes the home's name durable together with what moves into it.
+    let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
+    let staging = try folder.staging.directory(id)
+    try sync(name, ofDownload: id, in: staging)
     // One that is repaired stays in the journal as it is until the mended one is in its place.
     let isRepair = try isInstalled(content.contentIdentifier, content.version)
-    if !isRepair { try journal.announce(content, files: files) }
-    let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
-    try folder.products.sync()
+    if !isRepair { try journal.announce(content, files: files, signers: signers) }
     let version = content.version.rawValue
     if try home.status(of: version) == nil {
       try staging.renameWithoutReplacing(name, to: home, version)
@@ -105,9 +117,9 @@ package final class ContentLibrary: Sendable {
       // A folder that the journal does not know, or one that is repaired: swapped, never absent.
       try staging.exchange(name, with: home, version)
     }
-    try home.sync()
-    if isRepair { try journal.replace(content, files: files) }
-    try currentTurn.take {
+    try durability.names(in: home)
+    if isRepair { try journal.replace(content, files: files, signers: signers) }
+    try turns.withTurn(of: content.contentIdentifier) {
       if try switching || Self.current(in: home) == nil {
         try switchCurrent(of: home, to: content.version)
       }
@@ -127,8 +139,13 @@ package final class ContentLibrary: Sendable {
   }
 
   /// Makes an installed version current if it is newer than the one that is.
+  ///
+  /// Throws `notInstalled` when it was removed meanwhile, as what nobody waits for any more may be.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try currentTurn.take {
+    try turns.withTurn(of: content) {
+      guard try isInstalled(content, version) else {
+        throw ContentError.notInstalled(content, version)
+      }
       try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
     }
   }
@@ -142,12 +159,12 @@ package final class ContentLibrary: Sendable {
   func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
     guard let version else {
       try home.removeFile(Self.currentName)
-      return try home.sync()
+      return try durability.names(in: home)
     }
     try home.removeFile(Self.newCurrentName)
     try home.createLink(Self.newCurrentName, to: version.rawValue)
     try home.rename(Self.newCurrentName, to: home, Self.currentName)
-    try home.sync()
+    try durability.names(in: home)
   }
 
   // MARK: Looking
@@ -239,7 +256,7 @@ package final class ContentLibrary: Sendable {
     let home = try folder.products.directory(content.contentIdentifier.rawValue)
     try home.sync()
     // Whether it replaces a current version is its download's to say, which goes on.
-    try currentTurn.take {
+    try turns.withTurn(of: content.contentIdentifier) {
       if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
     }
     try journal.confirm(content.contentIdentifier, content.version)

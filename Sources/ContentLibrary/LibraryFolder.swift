@@ -41,8 +41,9 @@ package struct LibraryFolder: Sendable {
 
   private static func markAsCache(_ folder: Directory) throws {
     guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
-    try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
+    // First, because the tag says that both are there.
     folder.setAttribute("user.xdg.robots.backup", to: "false")
+    try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
   }
 }
 
@@ -60,14 +61,22 @@ package final class LibraryLock: Sendable {
         "The library \(folder.path) is in use by process \(holder.split(separator: "\n").first ?? "?")",
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
-    try file.truncate(to: 0)
-    try file.write(Array("\(getpid()) (\(Self.processName))\n".utf8))
     self.file = Mutex(file)
+    // From here on `deinit` releases it, also when this throws.
+    try self.file.withLock { file in
+      try file?.truncate(to: 0)
+      try file?.write(Array("\(getpid()) (\(Self.processName))\n".utf8))
+    }
   }
+
+  deinit { release() }
 
   /// Lets another engine in.
   package func release() {
-    file.withLock { $0 = nil }
+    file.withLock { file in
+      file?.unlock()
+      file = nil
+    }
   }
 
   private static var processName: String {

@@ -12,12 +12,16 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   public let package: SignedFile
   /// The archive's index (`PackageIndex`).
   public let index: SignedFile
+  /// Whose word the offer is: the same as long as the same keys sign; nil when nobody said.
+  public let signers: Digest?
 
   /// Creates an offer.
   public init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier,
-    version: ContentVersion, installedSize: Int64, package: SignedFile, index: SignedFile
+    version: ContentVersion, installedSize: Int64, package: SignedFile, index: SignedFile,
+    signers: Digest? = nil
   ) {
+    self.signers = signers
     self.productIdentifier = productIdentifier
     self.contentIdentifier = contentIdentifier
     self.version = version

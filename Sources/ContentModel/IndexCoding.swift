@@ -4,7 +4,7 @@
 /// as 32 bytes, paths in byte order as the count of bytes that they share with the one before and
 /// the rest. Everything is bounded before room for it is made.
 extension PackageIndex {
-  /// The number of this format; readers refuse any other.
+  /// The number of this format; readers take the one before it, too, and refuse any later one.
   public static let currentFormat: UInt8 = 2
   private static let magic = Array("HCIX".utf8)
 
@@ -28,16 +28,29 @@ extension PackageIndex {
     return writer.bytes
   }
 
-  /// Reads an index; throws `storeDamaged` unless it is whole and its numbers agree.
+  /// Reads an index; throws `storeDamaged` unless it is whole and its numbers agree, `formUnknown`
+  /// when newer software wrote it.
   public init(encoded bytes: [UInt8]) throws {
     guard Int64(bytes.count) <= Self.maximumLength else {
       throw IndexReader.damaged("it is too long")
+    }
+    if IndexFormatOne.begins(bytes) {
+      do {
+        self = try IndexFormatOne(json: bytes).index
+      } catch let error as ContentError {
+        throw error
+      } catch {
+        throw IndexReader.damaged("\(error)")
+      }
+      guard isConsistent else { throw IndexReader.damaged("its numbers contradict each other") }
+      return
     }
     var reader = IndexReader(bytes)
     guard try reader.take(4).elementsEqual(Self.magic) else {
       throw IndexReader.damaged("it does not begin as one")
     }
     let format = try reader.take(1).first ?? 0
+    guard format <= Self.currentFormat else { throw ContentError.indexFormatUnknown(Int(format)) }
     guard format == Self.currentFormat else {
       throw IndexReader.damaged("it has the format \(format), not \(Self.currentFormat)")
     }

@@ -84,9 +84,11 @@ public struct ContentKey: Hashable, Codable, Sendable {
 /// any thread, are durable when they return, and throw `journalFailed` or `diskFull`.
 public protocol InstallJournal: Sendable {
   /// Records that `content` is about to appear in its folder, with these files.
-  func announce(_ content: InstalledContent, files: [InstalledFile]) throws
+  ///
+  /// `signers` is who vouches for the files' digests; nil when the files were compared with them.
+  func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
   /// Records that `content` is in its folder with these files, where it was before with others.
-  func replace(_ content: InstalledContent, files: [InstalledFile]) throws
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
   /// Records that `content` is complete and `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Forgets an announced or installed version, and its pin.
@@ -97,6 +99,8 @@ public protocol InstallJournal: Sendable {
   func installed() throws -> [InstalledContent]
   /// Confirmed versions of one content, by version.
   func installed(_ content: ProductIdentifier) throws -> [InstalledContent]
+  /// Who vouches for the digests of a version's files; nil when the files were compared with them.
+  func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest?
   /// Versions that are never collected.
   func pins() throws -> Set<ContentKey>
   /// Pins a version, or takes its pin away.

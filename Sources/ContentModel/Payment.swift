@@ -22,6 +22,20 @@ public struct Payment: Hashable, Codable, Sendable {
     self.simulatesAskToBuy = simulatesAskToBuy
   }
 
+  /// Reads a payment, also one of before ask to buy could be simulated.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    productIdentifier = try values.decode(ProductIdentifier.self, forKey: .productIdentifier)
+    quantity = try values.decode(Int.self, forKey: .quantity)
+    applicationUsername = try values.decodeIfPresent(String.self, forKey: .applicationUsername)
+    simulatesAskToBuy =
+      try values.decodeIfPresent(Bool.self, forKey: .simulatesAskToBuy) ?? false
+  }
+
+  private enum CodingKeys: CodingKey {
+    case productIdentifier, quantity, applicationUsername, simulatesAskToBuy
+  }
+
   /// What is wrong with the payment, nil when it can be sent.
   public var refusal: ContentError? {
     guard (1...10).contains(quantity) else {

@@ -8,8 +8,16 @@ final class AssemblyBoard: Sendable {
   let survey: PackageSurvey
   let name: String
   let folder: Directory
-  private let workers: Int
+  /// Threads that the work is shared among.
+  let workers: Int
+  /// Whether each file's bytes are hashed and compared with its digest.
+  let comparesDigests: Bool
+  /// Whether the disk begins while more arrives: not for little, which the sync at the end writes.
+  let writesBackEarly: Bool
   let progress: @Sendable (Int64) -> Void
+
+  /// Bytes that a disk takes long enough to write for others to arrive meanwhile.
+  private static let muchToWrite: Int64 = 64 << 20
 
   private let state: Mutex<State>
 
@@ -19,13 +27,15 @@ final class AssemblyBoard: Sendable {
   }
 
   init(
-    _ survey: PackageSurvey, name: String, folder: Directory, workers: Int,
+    _ survey: PackageSurvey, name: String, folder: Directory, workers: Int, comparingDigests: Bool,
     progress: @escaping @Sendable (Int64) -> Void
   ) {
     self.survey = survey
     self.name = name
     self.folder = folder
     self.workers = workers
+    comparesDigests = comparingDigests
+    writesBackEarly = survey.bytesToWrite >= Self.muchToWrite
     self.progress = progress
     state = Mutex(
       State(
@@ -58,7 +68,8 @@ final class AssemblyBoard: Sendable {
         written = Set(pieces.filter { $0.source == nil }.map { $0.part - range.lowerBound })
       }
       let file = try LargeFile(
-        entry, Array(plan.parts[range]), written: written, in: place.folder, place.name)
+        entry, Array(plan.parts[range]), written: written, in: place.folder, place.name,
+        comparingDigest: comparesDigests)
       state.large[number] = file
       return (file, true)
     }

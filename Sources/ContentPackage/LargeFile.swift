@@ -5,15 +5,18 @@ import Locks
 
 /// A file of several members while its parts arrive in any order, from any thread.
 ///
-/// Each part is written to its place at once. The file's digest is computed over its parts in order,
-/// straight from the arriving bytes where these come in turn, else from what was written, which the
-/// system still holds in memory.
+/// Each part is written to its place at once. The file's digest, if it is to be compared, is computed
+/// over its parts in order, straight from the arriving bytes where these come in turn, else from what
+/// was written, which the system still holds in memory.
 final class LargeFile: @unchecked Sendable {
   // Unchecked, because `digest` is used only by the one thread that has set `isHashing`, and `file`
   // is set once under the lock, before anyone uses it.
 
   private struct State {
     var isWritten: [Bool]
+    /// Parts that are not written.
+    var left: Int
+    var isSealed = false
     /// The first part that is not in the digest yet.
     var next = 0
     var isHashing = false
@@ -22,19 +25,25 @@ final class LargeFile: @unchecked Sendable {
   private let parts: [AssemblyPlan.Part]
   private let entry: IndexedFile
   private let file: File
+  private let comparesDigest: Bool
   private let state: Mutex<State>
   private var digest = DigestStream()
+
+  /// How many parts are written before the disk is told to begin.
+  private static let partsOnTheWay = 32
 
   /// Opens or creates the file; `written` are parts that are in their place from before.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
-    in folder: Directory, _ name: String
+    in folder: Directory, _ name: String, comparingDigest: Bool
   ) throws {
+    comparesDigest = comparingDigest
     self.entry = entry
     self.parts = parts
     // Writable until it is whole: so the next start can tell.
     file = try folder.updatedFile(name, mode: 0o644)
-    state = Mutex(State(isWritten: parts.indices.map { written.contains($0) }))
+    let isWritten = parts.indices.map { written.contains($0) }
+    state = Mutex(State(isWritten: isWritten, left: isWritten.count { !$0 }))
   }
 
   /// Writes part `number`; the file's identity when it is whole now, and sealed.
@@ -42,12 +51,20 @@ final class LargeFile: @unchecked Sendable {
   /// `scratch` is the thread's own, as long as the longest part. Throws `indexMismatch` when the
   /// bytes together are not those of the file's digest.
   func write(
-    _ bytes: UnsafeRawBufferPointer, part number: Int, name: String,
+    _ bytes: PlainRuns, part number: Int, name: String,
     _ scratch: UnsafeMutableRawBufferPointer
   )
     throws -> FileIdentity?
   {
-    try file.write(bytes, at: parts[number].fileOffset)
+    try bytes.forEach { try file.write($0, at: parts[number].fileOffset + Int64($1)) }
+    if number % Self.partsOnTheWay == Self.partsOnTheWay - 1 { file.beginWritingBack() }
+    guard comparesDigest else {
+      state.withLock { state in
+        if !state.isWritten[number] { state.left -= 1 }
+        state.isWritten[number] = true
+      }
+      return try sealWhole(name)
+    }
     let isNext = state.withLock { state in
       state.isWritten[number] = true
       guard state.next == number, !state.isHashing else { return false }
@@ -55,12 +72,13 @@ final class LargeFile: @unchecked Sendable {
       return true
     }
     guard isNext else { return nil }
-    try digest.update(bytes)
+    try bytes.forEach { run, _ in try digest.update(run) }
     return try hashOn(name, scratch, isFirstDone: true)
   }
 
-  /// Computes on from what is written already; as `write`.
+  /// Goes on from what is written already; as `write`.
   func resume(name: String, _ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
+    guard comparesDigest else { return try sealWhole(name) }
     let mayHash = state.withLock { state in
       guard !state.isHashing, state.next < parts.count, state.isWritten[state.next] else {
         return false
@@ -105,11 +123,22 @@ final class LargeFile: @unchecked Sendable {
     return .hash(state.next)
   }
 
+  /// Seals the file once every part is written; nil before, and for all but the first that asks.
+  private func sealWhole(_ name: String) throws -> FileIdentity? {
+    let isMine = state.withLock { state in
+      guard state.left == 0, !state.isSealed else { return false }
+      state.isSealed = true
+      return true
+    }
+    return isMine ? try seal(name) : nil
+  }
+
   private func seal(_ name: String) throws -> FileIdentity {
     let status = try file.status()
-    guard try digest.finish() == entry.digest, status.size == entry.size else {
+    guard try !comparesDigest || digest.finish() == entry.digest, status.size == entry.size else {
       throw ContentError.differs(entry.path, in: name)
     }
+    file.beginWritingBack()
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
   }

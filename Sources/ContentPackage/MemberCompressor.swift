@@ -11,7 +11,8 @@ import Locks
 final class MemberCompressor {
   /// Plain bytes of a member at most.
   static let capacity = 320 << 10
-  private static let level: Int32 = 6
+  // A quarter less time than level 6 for 0.3 % of the benchmark's package, 1 % of source code.
+  private static let level: Int32 = 5
   // Data that a quick look finds incompressible are stored.
   private static let sampleLength = 8 << 10
 

@@ -39,6 +39,16 @@ final class MemberWorker {
   /// Decodes a member, whose bytes are authenticated, and writes the parts that are missing.
   func unpack(_ number: Int, _ packed: UnsafeRawBufferPointer) throws {
     let member = plan.payload.members[number]
+    let bytes =
+      try PlainRuns(storedIn: packed, plainLength: member.plainLength) ?? decoded(number, packed)
+    for part in plan.partsOfMember[number] where !survey.isAtHand[part] {
+      let place = plan.parts[part]
+      try write(part, bytes[place.memberOffset..<(place.memberOffset + place.length)])
+    }
+  }
+
+  private func decoded(_ number: Int, _ packed: UnsafeRawBufferPointer) throws -> PlainRuns {
+    let member = plan.payload.members[number]
     var used = 0
     var count = 0
     let result = libdeflate_gzip_decompress_ex(
@@ -48,16 +58,14 @@ final class MemberWorker {
       throw Refusal.damaged("Member \(number) does not decode to what the index says")
         .error(in: board.name)
     }
-    for part in plan.partsOfMember[number] where !survey.isAtHand[part] {
-      let place = plan.parts[part]
-      let end = place.memberOffset + place.length
-      try write(part, UnsafeRawBufferPointer(rebasing: plain[place.memberOffset..<end]))
-    }
+    return PlainRuns(UnsafeRawBufferPointer(rebasing: plain[..<count]))
   }
 
-  private func write(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws {
+  private func write(_ number: Int, _ bytes: PlainRuns) throws {
     let part = plan.parts[number]
-    if part.fileOffset == 0 { try refuseCode(bytes, part.file) }
+    if part.fileOffset == 0 {
+      try refuseCode(bytes.prefix(ExecutableCode.prefixLength), part.file)
+    }
     if plan.isSmall(part.file) {
       try writeSmall(part.file, bytes)
     } else {
@@ -70,23 +78,26 @@ final class MemberWorker {
     board.progress(Int64(bytes.count))
   }
 
-  private func refuseCode(_ bytes: UnsafeRawBufferPointer, _ file: Int) throws {
+  private func refuseCode(_ bytes: some Collection<UInt8>, _ file: Int) throws {
     if let kind = ExecutableCode.kind(of: bytes) {
       let path = plan.index.files[file].path
       throw ExecutableCode.finding(kind, path: path).error(in: board.name)
     }
   }
 
-  /// Writes a whole file, sealed from the start, once its digest is right.
-  private func writeSmall(_ number: Int, _ bytes: UnsafeRawBufferPointer) throws {
+  /// Writes a whole file, sealed from the start; if digests are to be compared, then before.
+  private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
     let entry = plan.index.files[number]
-    try digest.update(bytes)
-    guard try digest.finish() == entry.digest else {
-      throw ContentError.differs(entry.path, in: board.name)
+    if board.comparesDigests {
+      try bytes.forEach { run, _ in try digest.update(run) }
+      guard try digest.finish() == entry.digest else {
+        throw ContentError.differs(entry.path, in: board.name)
+      }
     }
     let place = try chain.parent(of: entry.path)
     let file = try place.folder.createFile(place.name, mode: 0o444)
-    try file.write(bytes)
+    try bytes.forEach { run, _ in try file.write(run) }
+    if board.writesBackEarly { file.beginWritingBack() }
     board.complete(number, try file.status().identity)
   }
 
@@ -103,7 +114,7 @@ final class MemberWorker {
     let entry = plan.index.files[number]
     switch survey.states[number] {
     case .staged: break
-    case .nothing: try writeSmall(number, UnsafeRawBufferPointer(start: nil, count: 0))
+    case .nothing: try writeSmall(number, PlainRuns(UnsafeRawBufferPointer(start: nil, count: 0)))
     case .pieces: _ = try openLarge(number)
     case .installed(let tree, let path):
       if try link(entry, to: path, of: tree) { return true }
@@ -164,9 +175,14 @@ final class MemberWorker {
       defer { room.deallocate() }
       let count = try place.folder.file(place.name).read(into: room, at: source.offset)
       let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
+      // It was right when it was looked for, but others may write what is installed.
+      guard try Digest(of: bytes) == plan.digest(ofPart: piece.part) else {
+        throw ContentError.differs(plan.index.files[number].path, in: board.name)
+      }
       if part.fileOffset == 0 { try refuseCode(bytes, number) }
       identity =
-        try file.write(bytes, part: piece.part - first, name: board.name, scratch) ?? identity
+        try file.write(
+          PlainRuns(bytes), part: piece.part - first, name: board.name, scratch) ?? identity
       board.progress(Int64(count))
     }
     identity = try file.resume(name: board.name, scratch) ?? identity

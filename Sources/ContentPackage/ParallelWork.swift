@@ -2,22 +2,22 @@ import Locks
 
 /// Calls a body for each of `items` on several threads, each with a context of its own.
 ///
-/// Returns what the bodies returned, in no order. The first error ends the work and is thrown. With
-/// no `workers` the caller's thread does it all.
-func inParallel<Item: Sendable, Context, Value: Sendable>(
-  _ items: [Item], workers: Int, context: @escaping @Sendable () throws -> Context,
+/// Returns what the bodies returned, in no order. The first error ends the work and is thrown. Each
+/// thread takes `portion` items at a time: few, so that all end at about the same time. With no
+/// `workers` the caller's thread does it all.
+package func inParallel<Item: Sendable, Context, Value: Sendable>(
+  _ items: [Item], workers: Int, portion: Int = 16,
+  context: @escaping @Sendable () throws -> Context,
   _ body: @escaping @Sendable (Item, Context) throws -> Value?
 ) throws -> [Value] {
-  guard workers > 0 else {
-    let context = try context()
-    return try items.compactMap { try body($0, context) }
-  }
-  // Small portions, so that all end at about the same time.
-  let portion = 16
+  guard !items.isEmpty else { return [] }
   let board = ParallelBoard<Value>()
   let counter = SharedCounter()
   let count = min(workers, (items.count + portion - 1) / portion)
-  guard count > 0 else { return [] }
+  guard count > 1 else {
+    let context = try context()
+    return try items.compactMap { try body($0, context) }
+  }
   let threads = try WorkerThreads(count: count) { _ in
     board.collecting {
       let context = try context()

@@ -30,7 +30,8 @@ struct PathRules {
     let text = String(validating: raw, as: UTF8.self)
     if text == nil { refuse("path-encoding", "is no UTF-8 text") }
     if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
-    if let text, text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+    if !Self.isPrintable(raw), let text,
+      text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
     {
       refuse("path-control", "contains a control character")
     }
@@ -61,12 +62,16 @@ struct PathRules {
 
   /// Text from outside as it may be shown: bounded, control characters and bad bytes replaced.
   static func shown(_ raw: [UInt8]) -> String {
+    if raw.count <= 200, isPrintable(raw) { return String(decoding: raw, as: UTF8.self) }
     let scalars = String(decoding: raw.prefix(1024), as: UTF8.self).unicodeScalars
     let kept = scalars.prefix(200).map {
       $0.properties.generalCategory == .control ? "\u{fffd}" : String($0)
     }
     return kept.joined() + (scalars.count > 200 || raw.count > 1024 ? "…" : "")
   }
+
+  /// Whether all are printable ASCII, as most paths are, which needs no look at Unicode's tables.
+  private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
 
   static func finding(_ rule: String, _ message: String, path: String) -> Finding {
     Finding(

@@ -151,7 +151,8 @@ public final class StoreFolder: Sendable {
   /// breaks a rule refuses them all before anything is written; the error names each with all its
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
-  /// since a content belongs to one product. Returns the versions that are new.
+  /// since a content belongs to one product. Throws `diskFull` before anything is written when they
+  /// cannot fit. Returns the versions that are new.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -170,10 +171,23 @@ public final class StoreFolder: Sendable {
       }
       let writer = TargetWriter(try folder.directory(Self.targetsName))
       let new = packages.filter { !$0.isPublished }
+      try requireSpace(new.reduce(0) { $0 + $1.length })
       for package in new { try writer.write(package, into: &files) }
       for record in records { try writer.write(record, into: &files) }
       return new.map(StoredVersion.init)
     }
+  }
+
+  /// Refuses packages that cannot fit, before anything is written.
+  private func requireSpace(_ bytes: Int64) throws {
+    let available = try folder.availableBytes()
+    // Indexes and metadata need some room too.
+    let needed = bytes + (4 << 20)
+    guard bytes > 0, available < needed else { return }
+    throw ContentError(
+      .diskFull,
+      "The packages need \(needed) bytes in \(folder.path), where \(available) are free",
+      remedy: "Free \(needed - available) bytes there and start again", subject: folder.path)
   }
 
   /// Adds a product without content, or changes what the store says of a product.

@@ -62,8 +62,7 @@ struct StoreKeys {
         .storeLocked, "Another process is publishing to the store of \(folder.path)",
         remedy: "Wait until it is done and start again", subject: folder.path)
     }
-    // The lock is held by the open file, which must not be closed before `body` returns.
-    defer { withExtendedLifetime(lock) {} }
+    defer { lock.unlock() }
     return try body()
   }
 
@@ -98,13 +97,18 @@ struct StoreKeys {
           if wanted.contains(key.publicKey), !isKnown {
             found.append(KeyFile(folder: folder, name: name, key: key))
           }
-        } catch let error as ContentError {
+        } catch let error as ContentError where !Self.isOfSystem(error) {
           refusal = refusal ?? error
         }
       }
     }
     guard Int64(found.count) < demanded else { return found }
     throw missing(role, found.count, demanded, root, refusal)
+  }
+
+  /// Whether reading failed for a reason that has nothing to do with the key.
+  private static func isOfSystem(_ error: ContentError) -> Bool {
+    [.fileFailed, .tooManyFiles].contains(error.code)
   }
 
   /// Where keys of `role` may lie; root keys were once kept with the others.

@@ -43,6 +43,10 @@ final class EasyHandle {
     hc_easy_set_write(pointer, option, callback)
   }
 
+  func set(_ option: CURLoption, _ callback: curl_sockopt_callback) {
+    hc_easy_set_sockopt(pointer, option, callback)
+  }
+
   /// Replaces the headers that are sent beside libcurl's own.
   func setHeaders(_ lines: [HTTPHeader]) {
     var list: UnsafeMutablePointer<curl_slist>?
@@ -71,13 +75,6 @@ final class EasyHandle {
     var number = 0
     hc_easy_get_long(pointer, info, &number)
     return number
-  }
-
-  /// The socket of the connection that it uses; nil when it uses none.
-  var socket: Int32? {
-    var socket: curl_socket_t = -1
-    hc_easy_get_socket(pointer, CURLINFO_ACTIVESOCKET, &socket)
-    return socket >= 0 ? socket : nil
   }
 
   func text(_ info: CURLINFO) -> String? {

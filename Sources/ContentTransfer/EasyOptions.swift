@@ -59,6 +59,13 @@ extension EasyHandle {
       let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return exchange.receiveHeader(line) ? line.count : 0
     }
+    set(CURLOPT_SOCKOPTDATA, context)
+    set(CURLOPT_SOCKOPTFUNCTION) { context, socket, _ in
+      guard let context else { return CURL_SOCKOPT_OK }
+      // Whether this one is connected is not known yet: several addresses may be tried at once.
+      Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue().newSockets.append(socket)
+      return CURL_SOCKOPT_OK
+    }
     set(CURLOPT_WRITEDATA, context)
     set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
       guard let bytes, let context else { return 0 }

@@ -76,6 +76,8 @@ final class Exchange: @unchecked Sendable {
   var isComplete = false
   /// Bytes of a body that nobody wants which may still be read so that the connection lives on.
   var discardable = 0
+  /// Sockets that were made for it, until the answer's head comes over one of them.
+  var newSockets: [Int32] = []
   /// libcurl waits until it is told to go on.
   var isPaused = false
   /// When the rate limits let it go on; nil when they do not hold it.

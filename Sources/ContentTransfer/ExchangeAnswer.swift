@@ -38,15 +38,19 @@ extension Exchange {
   func settleHead() {
     guard head == nil, fault == nil, !collector.head.isRedirect else { return }
     head = collector.head
-    // Each connection once: now its round trip is known, and its buffer has not grown yet.
-    if let easy, easy.number(CURLINFO_NUM_CONNECTS) > 0, let socket = easy.socket {
-      ReceiveWindow.bound(socket)
-    }
+    boundNewSocket()
     fault = handler.receive(collector.head)
     // A short error page is read away; a long one costs more than a new connection.
     let length = collector.head.contentLength ?? .max
     discardable = length <= Self.discardLimit ? Self.discardLimit : 0
     if fault?.kind.isStatus == false { discardable = 0 }
+  }
+
+  /// Each connection once: now its round trip is known, and its buffer has not grown yet.
+  private func boundNewSocket() {
+    guard !newSockets.isEmpty, let port = easy?.number(CURLINFO_LOCAL_PORT) else { return }
+    for socket in newSockets { ReceiveWindow.bound(socket, port: port) }
+    newSockets = []
   }
 
   private func discard(_ bytes: Int) -> Int {

@@ -8,6 +8,9 @@ struct FetchPlan {
   struct Sizes: Hashable {
     /// A gap up to this is fetched and thrown away.
     var gap: Int64 = 16 << 10
+    /// A file of which no more than this, and a thirty-second part, is not wanted is asked for as a
+    /// whole: that every cache keeps, and servers send it in the fewest packets.
+    var edge: Int64 = 8 << 10
     /// What is left is not cut into ranges smaller than this.
     var least: Int64 = 4 << 20
     /// No range is longer, unless it is one piece, so that places change hands.
@@ -64,6 +67,12 @@ struct FetchPlan {
   func span(of numbers: [Int]) -> Range<Int64> {
     guard let first = numbers.first, let last = numbers.last else { return 0..<0 }
     return pieces[first].offset..<pieces[last].end
+  }
+
+  /// Whether `numbers` are all of a file of `length` bytes, or so much that all may be asked for.
+  func isWhole(_ numbers: [Int], of length: Int64) -> Bool {
+    let rest = length - Int64(span(of: numbers).count)
+    return rest <= min(sizes.edge, length / 32)
   }
 
   /// Piece `number` is there and right.

@@ -77,7 +77,7 @@ final class PieceFetch {
       if choice.fault != nil, !requests.isEmpty { return }
       if mirrors.ranges(at: choice.mirror) {
         guard let pieces = plan.next(connections: limit) else { return }
-        ask(for: pieces, choice, isWhole: plan.span(of: pieces) == 0..<file.length)
+        ask(for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length))
       } else {
         // A whole file holds everything, so it comes once.
         guard !requests.values.contains(where: \.isWhole) else { return }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// How much may lie in a connection's socket that nobody has read yet.
@@ -19,17 +20,27 @@ enum ReceiveWindow {
     return wanted <= Double(most) ? Int(wanted) : nil
   }
 
-  /// Bounds what `socket`, which is connected, holds; does nothing where the system does not tell
-  /// how long the way is.
-  static func bound(_ socket: Int32) {
-    var info = tcp_info()
-    var length = socklen_t(MemoryLayout<tcp_info>.size)
-    guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0,
-      info.tcpi_rtt > 0, let bytes = bytes(roundTrip: Double(info.tcpi_rtt) / 1e6)
+  /// Bounds what `socket` holds, if it is connected from `port`.
+  ///
+  /// Another one is closed, and its number may be somebody else's by now. Does nothing where nobody
+  /// knows how long the way is.
+  static func bound(_ socket: Int32, port: Int) {
+    let microseconds = hc_tcp_round_trip(socket)
+    guard microseconds >= 0, self.port(of: socket) == port,
+      let bytes = bytes(roundTrip: Double(microseconds) / 1e6)
     else { return }
     // The system doubles what it is told, for its own bookkeeping.
     var value = Int32(bytes / 2)
-    setsockopt(
-      socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+
+  private static func port(of socket: Int32) -> Int? {
+    var address = sockaddr_in6()
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+    }
+    // The port lies at the same place in the addresses of IPv4.
+    return result == 0 ? Int(UInt16(bigEndian: address.sin6_port)) : nil
   }
 }

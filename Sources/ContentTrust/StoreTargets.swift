@@ -196,7 +196,7 @@ package struct StoreListing: Sendable {
     return ContentOffer(
       productIdentifier: product, contentIdentifier: custom.contentIdentifier,
       version: custom.version, installedSize: custom.installedSize,
-      package: package, index: index)
+      package: package, index: index, signers: targets.signers)
   }
 }
 

@@ -1,4 +1,5 @@
 package import ContentModel
+import Digests
 package import FoundationEssentials
 
 /// The files of a store as its verified metadata promises them.
@@ -11,6 +12,8 @@ package struct TrustedTargets: Sendable {
   package let targets: [String: TargetFile]
   /// SHA-256 of the targets metadata: the same as long as the files are; nil when nobody said.
   package let digest: Digest?
+  /// Whose word these are: the keys that sign them and how many must; the same until those change.
+  package let signers: Digest?
   /// Whether names carry the digest, which is part of where a file lies.
   package let usesConsistentSnapshots: Bool
   private let fetcher: any MetadataFetcher
@@ -20,6 +23,9 @@ package struct TrustedTargets: Sendable {
     _ role: TargetsRole, root: RootRole, digest: Digest? = nil, fetcher: any MetadataFetcher
   ) {
     self.digest = digest
+    signers = root.roles[.targets].flatMap { keys in
+      try? Digest(of: Array("\(keys.threshold) \(keys.identifiers.sorted())".utf8))
+    }
     version = role.version
     expires = role.expires
     targets = role.targets

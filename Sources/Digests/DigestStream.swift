@@ -16,11 +16,17 @@ package struct DigestStream: ~Copyable {
 
     fileprivate var type: OpaquePointer? {
       switch self {
-      case .sha256: EVP_sha256()
-      case .sha512: EVP_sha512()
-      case .sha1: EVP_sha1()
+      case .sha256: Self.fetchedSHA256
+      case .sha512: Self.fetchedSHA512
+      case .sha1: Self.fetchedSHA1
       }
     }
+
+    // Fetched once, because OpenSSL 3 looks a digest up anew each time it is only named. Unsafe only
+    // in name: they are never changed or freed.
+    nonisolated(unsafe) private static let fetchedSHA256 = EVP_MD_fetch(nil, "SHA256", nil)
+    nonisolated(unsafe) private static let fetchedSHA512 = EVP_MD_fetch(nil, "SHA512", nil)
+    nonisolated(unsafe) private static let fetchedSHA1 = EVP_MD_fetch(nil, "SHA1", nil)
   }
 
   // Nil only when there is no memory; the first use then throws, since a throwing initialiser of a
@@ -55,19 +61,27 @@ package struct DigestStream: ~Copyable {
 
   /// The digest of what was added, as bytes; the stream starts anew.
   package mutating func finishBytes() throws -> [UInt8] {
+    try withFinished { Array($0) }
+  }
+
+  private mutating func withFinished<Value>(_ body: (UnsafeRawBufferPointer) -> Value) throws
+    -> Value
+  {
     try start()
-    var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
-    var count: UInt32 = 0
-    guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else {
-      throw Self.failure("EVP_DigestFinal_ex")
-    }
     isStarted = false
-    return Array(bytes[..<Int(count)])
+    let length = Int(EVP_MAX_MD_SIZE)
+    return try withUnsafeTemporaryAllocation(of: UInt8.self, capacity: length) { bytes in
+      var count: UInt32 = 0
+      guard EVP_DigestFinal_ex(context, bytes.baseAddress, &count) == 1 else {
+        throw Self.failure("EVP_DigestFinal_ex")
+      }
+      return body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[..<Int(count)])))
+    }
   }
 
   /// The SHA-256 of what was added; the stream starts anew.
   package mutating func finish() throws -> Digest {
-    guard let digest = Digest(bytes: try finishBytes()) else { throw Self.failure("SHA-256") }
+    guard let digest = try withFinished({ Digest($0) }) else { throw Self.failure("SHA-256") }
     return digest
   }
 

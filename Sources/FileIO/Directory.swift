@@ -1,5 +1,6 @@
 import ContentModel
 import Glibc
+import Locks
 
 /// An open folder; everything in it is reached by one name, relative to its descriptor.
 ///
@@ -10,6 +11,7 @@ package final class Directory: Sendable {
   package let path: String
   package let fileSystem: FileSystem
   let descriptor: Int32
+  private let isLocked = Atomic(false)
 
   private var calls: any SystemCalls { fileSystem.calls }
 
@@ -19,7 +21,11 @@ package final class Directory: Sendable {
     self.fileSystem = fileSystem
   }
 
-  deinit { calls.close(descriptor) }
+  deinit {
+    // A child that is being started has the folder open, too, until it runs its own program.
+    if isLocked.load(ordering: .relaxed) { _ = calls.lock(descriptor, LOCK_UN) }
+    calls.close(descriptor)
+  }
 
   /// The path of `name` in here, for messages and URLs.
   package func path(of name: String) -> String {
@@ -30,8 +36,8 @@ package final class Directory: Sendable {
 
   /// Opens the folder `name`.
   package func directory(_ name: String) throws -> Directory {
-    try prepare(.open, name)
-    let opened = try fileSystem.retrying(.open, path(of: name)) {
+    try checkName(name)
+    let opened = try fileSystem.perform(.open, path(of: name)) {
       calls.openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     }
     return Directory(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
@@ -42,9 +48,9 @@ package final class Directory: Sendable {
   package func createDirectory(_ name: String, mode: UInt32 = 0o755, exclusive: Bool = false) throws
     -> Directory
   {
-    try prepare(.createDirectory, name)
-    if calls.mkdirat(descriptor, name, mode) != 0, exclusive || errno != EEXIST {
-      throw ContentError(errno: errno, .createDirectory, path(of: name))
+    try checkName(name)
+    try fileSystem.perform(.createDirectory, path(of: name), unless: exclusive ? [] : [EEXIST]) {
+      calls.mkdirat(descriptor, name, mode)
     }
     return try directory(name)
   }
@@ -56,9 +62,8 @@ package final class Directory: Sendable {
 
   /// The names in here with their kinds, without `.` and `..`, in no order.
   package func entries() throws -> [(name: String, kind: FileKind)] {
-    try fileSystem.check(.list, path)
     var listed: [(name: String, type: UInt8)] = []
-    try fileSystem.retrying(.list, path) {
+    try fileSystem.perform(.list, path) {
       listed = []
       return calls.readdir(descriptor) { listed.append(($0, $1)) }
     }
@@ -86,9 +91,9 @@ package final class Directory: Sendable {
   private func open(_ name: String, _ flags: Int32, _ operation: FileOperation, _ mode: UInt32 = 0)
     throws -> File
   {
-    try prepare(operation, name)
+    try checkName(name)
     // O_NONBLOCK: opening a FIFO that somebody put there must not hang; regular files ignore it.
-    let opened = try fileSystem.retrying(operation, path(of: name)) {
+    let opened = try fileSystem.perform(operation, path(of: name)) {
       calls.openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
     }
     return File(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
@@ -101,43 +106,42 @@ package final class Directory: Sendable {
 
   /// What `name` is, without following a link; nil when it is not there.
   package func status(of name: String) throws -> FileStatus? {
-    try prepare(.status, name)
+    try checkName(name)
     var status = stat()
-    guard calls.fstatat(descriptor, name, &status) == 0 else {
-      if errno == ENOENT { return nil }
-      throw ContentError(errno: errno, .status, path(of: name))
+    let isThere = try fileSystem.perform(.status, path(of: name), unless: [ENOENT]) {
+      calls.fstatat(descriptor, name, &status)
     }
-    return FileStatus(status)
+    return isThere ? FileStatus(status) : nil
   }
 
   // MARK: Links
 
   /// Creates a symbolic link `name` whose text is `target`.
   package func createLink(_ name: String, to target: String) throws {
-    try prepare(.link, name)
-    try fileSystem.retrying(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }
+    try checkName(name)
+    try fileSystem.perform(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }
   }
 
   /// The text of the symbolic link `name`; nil when there is none.
   package func link(_ name: String) throws -> String? {
-    try prepare(.read, name)
+    try checkName(name)
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = buffer.withUnsafeMutableBytes { buffer in
-      buffer.withMemoryRebound(to: CChar.self) { text in
-        calls.readlinkat(descriptor, name, text)
+    let answer = try fileSystem.attempt(.read, path(of: name)) {
+      buffer.withUnsafeMutableBytes { buffer in
+        buffer.withMemoryRebound(to: CChar.self) { calls.readlinkat(descriptor, name, $0) }
       }
     }
-    if count < 0 {
-      if errno == ENOENT || errno == EINVAL { return nil }
-      throw ContentError(errno: errno, .read, path(of: name))
+    switch answer {
+    case .success(let count): return String(decoding: buffer[..<count], as: UTF8.self)
+    case .failure(let failure) where [ENOENT, EINVAL].contains(failure.number): return nil
+    case .failure(let failure): throw ContentError(errno: failure.number, .read, path(of: name))
     }
-    return String(decoding: buffer[..<count], as: UTF8.self)
   }
 
   /// Gives the file `name` a second name, `newName` in `folder`.
   package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
-    try prepare(.link, newName)
-    try fileSystem.retrying(.link, folder.path(of: newName)) {
+    try checkName(newName)
+    try fileSystem.perform(.link, folder.path(of: newName)) {
       calls.linkat(descriptor, name, folder.descriptor, newName)
     }
   }
@@ -146,8 +150,8 @@ package final class Directory: Sendable {
 
   /// Renames `name` to `newName` in `folder`, atomically; an existing one is replaced.
   package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
-    try prepare(.rename, name)
-    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+    try checkName(name)
+    try fileSystem.perform(.rename, folder.path(of: newName)) {
       calls.renameat(descriptor, name, folder.descriptor, newName)
     }
   }
@@ -156,8 +160,8 @@ package final class Directory: Sendable {
   package func renameWithoutReplacing(_ name: String, to folder: Directory, _ newName: String)
     throws
   {
-    try prepare(.rename, name)
-    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+    try checkName(name)
+    try fileSystem.perform(.rename, folder.path(of: newName)) {
       let result = calls.renameWithoutReplacing(
         descriptor, name, folder.descriptor, newName)
       guard result != 0, errno == EINVAL else { return result }
@@ -173,17 +177,17 @@ package final class Directory: Sendable {
 
   /// Swaps `name` and the existing `newName` in `folder`, atomically.
   package func exchange(_ name: String, with folder: Directory, _ newName: String) throws {
-    try prepare(.rename, name)
-    try fileSystem.retrying(.rename, folder.path(of: newName)) {
+    try checkName(name)
+    try fileSystem.perform(.rename, folder.path(of: newName)) {
       calls.renameExchanging(descriptor, name, folder.descriptor, newName)
     }
   }
 
   /// Removes the file or link `name`; one that is not there is no error.
   package func removeFile(_ name: String) throws {
-    try prepare(.remove, name)
-    if calls.unlinkat(descriptor, name, 0) != 0, errno != ENOENT {
-      throw ContentError(errno: errno, .remove, path(of: name))
+    try checkName(name)
+    try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
+      calls.unlinkat(descriptor, name, 0)
     }
   }
 
@@ -193,9 +197,8 @@ package final class Directory: Sendable {
     guard status.kind == .directory else { return try removeFile(name) }
     let folder = try directory(name)
     for entry in try folder.entries() { try folder.removeTree(entry.name) }
-    try prepare(.remove, name)
-    if calls.unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT {
-      throw ContentError(errno: errno, .remove, path(of: name))
+    try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
+      calls.unlinkat(descriptor, name, AT_REMOVEDIR)
     }
   }
 
@@ -203,14 +206,12 @@ package final class Directory: Sendable {
 
   /// Makes the names in here durable.
   package func sync() throws {
-    try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { calls.fsync(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.fsync(descriptor) }
   }
 
   /// Makes everything on this folder's file system durable, bytes and names.
   package func syncFileSystem() throws {
-    try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { calls.syncfs(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.syncfs(descriptor) }
   }
 
   /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
@@ -230,38 +231,45 @@ package final class Directory: Sendable {
   ///
   /// Any number may share it, or one holds it alone. False when others' locks are in the way.
   package func tryLock(alone: Bool) throws -> Bool {
-    try fileSystem.check(.lock, path)
-    while calls.lock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
-      if errno == EWOULDBLOCK { return false }
-      if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
+    let isTaken = try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
+      calls.lock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB)
     }
-    return true
+    if isTaken { isLocked.store(true, ordering: .relaxed) }
+    return isTaken
   }
 
   /// Notes that the folder is used now, as its time of access; without a right to it nothing happens.
-  package func touch() { calls.touch(descriptor) }
+  package func touch() {
+    _ = try? fileSystem.attempt(.write, path) {
+      calls.touch(descriptor)
+      return 0
+    }
+  }
 
   /// What this folder is now, also if its name is another one meanwhile.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.retrying(.status, path) { calls.fstat(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
   /// Sets the extended attribute `name`; false where the file system has none.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
-    calls.fsetxattr(descriptor, name, text) == 0
+    let answer = try? fileSystem.attempt(.write, path) {
+      calls.fsetxattr(descriptor, name, text)
+    }
+    if case .success = answer { return true } else { return false }
   }
 
   /// Bytes that this user may still write on this folder's file system.
   package func availableBytes() throws -> Int64 {
     var status = statvfs()
-    try fileSystem.retrying(.status, path) { calls.fstatvfs(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
     return Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize)
   }
 
-  private func prepare(_ operation: FileOperation, _ name: String) throws {
+  private func checkName(_ name: String) throws {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
       !name.utf8.contains(0)
     else {
@@ -269,6 +277,5 @@ package final class Directory: Sendable {
         .inconsistent, "“\(name)” is not one file name in \(path)", remedy: "Report it",
         subject: path)
     }
-    try fileSystem.check(operation, path(of: name))
   }
 }

@@ -24,24 +24,22 @@ package struct File: ~Copyable, Sendable {
   /// What the file is now.
   package func status() throws -> FileStatus {
     var status = stat()
-    try fileSystem.retrying(.status, path) { calls.fstat(descriptor, &status) }
+    try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
   /// A second descriptor of the open file, for a C library that takes one and closes it.
   package func duplicatedDescriptor() throws -> Int32 {
-    try fileSystem.check(.open, path)
-    return try fileSystem.retrying(.open, path) { calls.dup(descriptor) }
+    try fileSystem.perform(.open, path) { calls.dup(descriptor) }
   }
 
   // MARK: Reading
 
   /// Reads up to `buffer.count` bytes at `offset`; fewer only at the file's end.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try fileSystem.check(.read, path)
     var filled = 0
     while filled < buffer.count {
-      let count = try fileSystem.retrying(.read, path) {
+      let count = try fileSystem.perform(.read, path) {
         calls.pread(
           descriptor, UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]),
           off_t(offset) + off_t(filled))
@@ -79,32 +77,45 @@ package struct File: ~Copyable, Sendable {
 
   /// Appends all of `buffer` at the file's position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
-    try fileSystem.check(.write, path)
-    var written = 0
-    while written < buffer.count {
-      written += try fileSystem.retrying(.write, path) {
-        calls.write(descriptor, UnsafeRawBufferPointer(rebasing: buffer[written...]))
-      }
-    }
+    try writeAll(buffer) { rest, _ in calls.write(descriptor, rest) }
   }
 
   /// Writes all of `buffer` at `offset`; the file's position stays.
   package func write(_ buffer: UnsafeRawBufferPointer, at offset: Int64) throws {
-    try fileSystem.check(.write, path)
+    try writeAll(buffer) { rest, written in
+      calls.pwrite(descriptor, rest, off_t(offset) + off_t(written))
+    }
+  }
+
+  /// Calls `write` with what is left and how much is written, until all is.
+  private func writeAll(
+    _ buffer: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer, Int) -> Int
+  ) throws {
     var written = 0
     while written < buffer.count {
-      written += try fileSystem.retrying(.write, path) {
-        calls.pwrite(
-          descriptor, UnsafeRawBufferPointer(rebasing: buffer[written...]),
-          off_t(offset) + off_t(written))
+      let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+      switch try fileSystem.attempt(.write, path, { write(rest, written) }) {
+      case .success(let count): written += count
+      case .failure(let failure) where failure.number == ENOSPC: throw full(needing: rest.count)
+      case .failure(let failure): throw ContentError(errno: failure.number, .write, path)
       }
     }
   }
 
+  private func full(needing count: Int) -> ContentError {
+    var status = statvfs()
+    let free =
+      calls.fstatvfs(descriptor, &status) == 0
+      ? Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize) : 0
+    return ContentError(
+      .diskFull, "Cannot write \(path): it needs \(count) bytes more, where \(free) are free",
+      remedy: "Free space on that file system and start again", subject: path,
+      cause: String(cString: strerror(ENOSPC)))
+  }
+
   /// Cuts or extends the file to `length` bytes.
   package func truncate(to length: Int64) throws {
-    try fileSystem.check(.write, path)
-    try fileSystem.retrying(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
+    try fileSystem.perform(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
   /// Gives back the disk's room of these bytes, which read as zeros then; the length stays.
@@ -121,30 +132,35 @@ package struct File: ~Copyable, Sendable {
 
   /// Sets the permission bits.
   package func setPermissions(_ mode: UInt32) throws {
-    try fileSystem.retrying(.write, path) { calls.fchmod(descriptor, mode) }
+    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
+
+  /// Lets the disk begin with what was written, so that a later sync has less to wait for.
+  ///
+  /// Promises nothing, and does not wait unless the disk is behind.
+  package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.
   package func sync() throws {
-    try fileSystem.check(.sync, path)
-    try fileSystem.retrying(.sync, path) { calls.fdatasync(descriptor) }
+    try fileSystem.perform(.sync, path) { calls.fdatasync(descriptor) }
   }
 
   // MARK: Locking
 
-  /// Takes an exclusive lock for as long as the file is open; false when another holds one.
+  /// Takes an exclusive lock, until `unlock` or the file's end; false when another holds one.
   package func tryLock() throws -> Bool {
-    try fileSystem.check(.lock, path)
-    while calls.lock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-      if errno == EWOULDBLOCK { return false }
-      if errno != EINTR { throw ContentError(errno: errno, .lock, path) }
+    try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
+      calls.lock(descriptor, LOCK_EX | LOCK_NB)
     }
-    return true
   }
 
-  /// Waits for an exclusive lock, held for as long as the file is open.
+  /// Waits for an exclusive lock, held until `unlock` or the file's end.
   package func lock() throws {
-    try fileSystem.check(.lock, path)
-    try fileSystem.retrying(.lock, path) { calls.lock(descriptor, LOCK_EX) }
+    try fileSystem.perform(.lock, path) { calls.lock(descriptor, LOCK_EX) }
   }
+
+  /// Lets go of the lock, also where another process was just being started.
+  ///
+  /// A child has the file until it runs its own program, and with it the lock if this is only closed.
+  package func unlock() { _ = calls.lock(descriptor, LOCK_UN) }
 }

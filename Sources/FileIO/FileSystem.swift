@@ -8,7 +8,12 @@ package struct FileSystem: Sendable {
   package static let real = FileSystem()
 
   /// Called before each step with its kind and the path; what it throws is the step's failure.
+  ///
+  /// A `SystemFailure` is taken for the system's own answer: a step that it interrupts is made again.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
+
+  /// Called with a journal's path when a commit is durable, before anybody hears of it.
+  package let didCommit: (@Sendable (String) -> Void)?
 
   /// What carries out the steps.
   let calls: any SystemCalls
@@ -16,17 +21,18 @@ package struct FileSystem: Sendable {
   /// Creates seams; nil for none, which leaves the kernel's calls.
   package init(
     calls: (any SystemCalls)? = nil,
-    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil
+    willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
+    didCommit: (@Sendable (String) -> Void)? = nil
   ) {
     self.calls = calls ?? Kernel.shared
     self.willPerform = willPerform
+    self.didCommit = didCommit
   }
 
   /// Opens a folder by path, following links; `creating` makes it and its parents first.
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
-    try check(.open, path)
-    let descriptor = try retrying(.open, path) {
+    let descriptor = try perform(.open, path) {
       calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     }
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
@@ -34,8 +40,7 @@ package struct FileSystem: Sendable {
 
   /// Opens a file by path for reading, following links; not for paths from outside.
   package func file(at path: String) throws -> File {
-    try check(.open, path)
-    let descriptor = try retrying(.open, path) {
+    let descriptor = try perform(.open, path) {
       calls.open(path, O_RDONLY | O_CLOEXEC)
     }
     return File(descriptor: descriptor, path: path, fileSystem: self)
@@ -44,9 +49,11 @@ package struct FileSystem: Sendable {
   /// Makes a folder among the system's temporary ones, and removes it after `body`.
   package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    var template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else {
-      throw ContentError(errno: errno, .createDirectory, parent)
+    var template: [CChar] = []
+    try perform(.createDirectory, parent) {
+      // A call that was interrupted may have changed it.
+      template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
+      return mkdtemp(&template) == nil ? -1 : 0
     }
     let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     defer {
@@ -60,12 +67,10 @@ package struct FileSystem: Sendable {
     var prefix = path.hasPrefix("/") ? "/" : ""
     for component in path.split(separator: "/") {
       prefix += component
-      try check(.createDirectory, prefix)
-      if calls.mkdir(prefix, 0o755) == 0 {
-        try syncParent(prefix.dropLast(component.count))
-      } else if errno != EEXIST, errno != EISDIR {
-        throw ContentError(errno: errno, .createDirectory, prefix)
+      let isNew = try perform(.createDirectory, prefix, unless: [EEXIST, EISDIR]) {
+        calls.mkdir(prefix, 0o755)
       }
+      if isNew { try syncParent(prefix.dropLast(component.count)) }
       prefix += "/"
     }
   }
@@ -80,20 +85,59 @@ package struct FileSystem: Sendable {
 
   /// Lets the seam fail a step that is not a system call of this module.
   package func check(_ operation: FileOperation, _ path: @autoclosure () -> String) throws {
-    try willPerform?(operation, path())
+    try perform(operation, path()) { 0 }
   }
 
-  /// Repeats a system call while it is interrupted; throws what it says otherwise.
-  @discardableResult
-  func retrying<Value: FixedWidthInteger>(
+  /// Carries out a step: asks the seam, makes the call, and both again while it is interrupted.
+  ///
+  /// Throws what the seam throws; the system's refusal is returned.
+  func attempt<Value: FixedWidthInteger>(
     _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
-  ) throws -> Value {
+  ) throws -> Result<Value, SystemFailure> {
     while true {
-      let result = call()
-      if result != -1 { return result }
-      if errno != EINTR { throw ContentError(errno: errno, operation, path()) }
+      let failure: SystemFailure
+      do {
+        try willPerform?(operation, path())
+        let result = call()
+        if result != -1 { return .success(result) }
+        failure = SystemFailure(errno)
+      } catch let planned as SystemFailure {
+        failure = planned
+      }
+      if failure.number != EINTR { return .failure(failure) }
     }
   }
+
+  /// Carries out a step; throws the system's refusal as a `ContentError`.
+  @discardableResult
+  func perform<Value: FixedWidthInteger>(
+    _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
+  ) throws -> Value {
+    switch try attempt(operation, path(), call) {
+    case .success(let value): return value
+    case .failure(let failure): throw ContentError(errno: failure.number, operation, path())
+    }
+  }
+
+  /// Carries out a step; false when the system answers one of `numbers`.
+  @discardableResult
+  func perform(
+    _ operation: FileOperation, _ path: @autoclosure () -> String, unless numbers: [Int32],
+    _ call: () -> Int32
+  ) throws -> Bool {
+    switch try attempt(operation, path(), call) {
+    case .success: return true
+    case .failure(let failure) where numbers.contains(failure.number): return false
+    case .failure(let failure): throw ContentError(errno: failure.number, operation, path())
+    }
+  }
+}
+
+/// The number with which the system refuses a call, errno(3); a seam throws it to make a step fail so.
+package struct SystemFailure: Error, Hashable {
+  package let number: Int32
+
+  package init(_ number: Int32) { self.number = number }
 }
 
 /// A kind of step on the file system, as error messages and the fault seam name it.

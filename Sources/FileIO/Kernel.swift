@@ -118,6 +118,8 @@ final class Kernel: SystemCalls {
     Glibc.ftruncate(descriptor, length)
   }
 
+  func beginWritingBack(_ descriptor: Int32) { _ = hc_begin_writing_back(descriptor) }
+
   // MARK: Attributes
 
   func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 { Glibc.fchmod(descriptor, mode) }

@@ -43,6 +43,9 @@ package protocol SystemCalls: AnyObject, Sendable {
   func pwrite(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: off_t) -> Int
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
 
+  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`; what it says matters to nobody.
+  func beginWritingBack(_ descriptor: Int32)
+
   // Attributes.
   func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32
   /// Sets the time of access to now.

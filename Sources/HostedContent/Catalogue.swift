@@ -1,4 +1,5 @@
 package import ContentModel
+import ContentPackage
 package import ContentTrust
 import FileIO
 import FoundationEssentials
@@ -65,25 +66,45 @@ package struct CatalogueSnapshot: Sendable {
     listing.products[product]?.offers ?? []
   }
 
+  /// Records that are fetched at once; each is a round trip.
+  private static let recordsAtOnce = 8
+
   /// The products with these identifiers, all for nil; blocks while their records are fetched.
   ///
   /// A product that cannot be read is a failure of its own; the others are not affected.
   package func products(_ wanted: Set<ProductIdentifier>?) -> ProductsResponse {
+    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
     var products: [Product] = []
     var failures: [ContentError] = []
-    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
-    for identifier in known.sorted() {
-      do {
-        products.append(try product(identifier))
-      } catch {
-        let error = ContentError(error, while: "reading \(identifier)")
-        failures.append(error.about(identifier.rawValue))
+    for result in lookUp(known.sorted()) {
+      switch result {
+      case .success(let product): products.append(product)
+      case .failure(let error): failures.append(error)
       }
     }
     let unknown = wanted?.subtracting(known) ?? []
     return ProductsResponse(
       products: products, invalidProductIdentifiers: unknown.map(\.rawValue).sorted(),
       failures: failures)
+  }
+
+  /// Each product, in the same order.
+  private func lookUp(_ identifiers: [ProductIdentifier]) -> [Result<Product, ContentError>] {
+    let found = try? inParallel(
+      Array(identifiers.indices), workers: Self.recordsAtOnce, portion: 1, context: {}
+    ) { number, _ in (number, self.lookUp(identifiers[number])) }
+    // No thread was to be had.
+    guard let found else { return identifiers.map(lookUp) }
+    return found.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  private func lookUp(_ identifier: ProductIdentifier) -> Result<Product, ContentError> {
+    do {
+      return .success(try product(identifier))
+    } catch {
+      let error = ContentError(error, while: "reading \(identifier)")
+      return .failure(error.about(identifier.rawValue))
+    }
   }
 
   /// One product; throws `productUnknown` when the store does not offer it.

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Locks
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
-final class CatalogueStoreService: StoreService {
+final class CatalogueStoreService: GroupStoreService {
   private let catalogue: Catalogue
   private let grants: GrantsFile
   private let clock: EngineClock
@@ -46,18 +46,52 @@ final class CatalogueStoreService: StoreService {
   }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
-    try await onSerial {
-      let product = try self.catalogue.refresh().product(payment.productIdentifier)
-      if payment.simulatesAskToBuy { return .deferred }
-      let grant = try self.grants.grant(transaction: transaction) {
-        Grant(
-          transactionIdentifier: transaction, date: self.clock.now().timeIntervalSince1970,
-          payment: payment)
-      }
-      let owned = try self.receiptKey == nil ? [] : self.grants.grants(account: grant.account)
-      return .purchased(
-        try self.signed(grant, among: owned, product), contents: product.contents)
+    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    switch await purchase([order]).first {
+    case .failed(let error): throw error
+    case .purchased(let grant, let contents): return .purchased(grant, contents: contents)
+    case .deferred, nil: return .deferred
     }
+  }
+
+  /// With one look at the catalogue, and all grants remembered at once.
+  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    do {
+      return try await onSerial { try self.sell(orders) }
+    } catch {
+      return orders.map { PurchaseOutcome(failing: $0, error) }
+    }
+  }
+
+  private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {
+    let catalogue = try catalogue.refresh()
+    let products = orders.map { order in
+      Result { try catalogue.product(order.payment.productIdentifier) }
+    }
+    let sold = zip(orders, products).filter { order, product in
+      !order.payment.simulatesAskToBuy && (try? product.get()) != nil
+    }
+    let date = clock.now().timeIntervalSince1970
+    let grants = try grants.grant(
+      sold.map { order, _ in
+        Grant(transactionIdentifier: order.transaction, date: date, payment: order.payment)
+      })
+    let granted = Dictionary(grants.map { ($0.transactionIdentifier, $0) }) { first, _ in first }
+    return zip(orders, products).map { order, product in
+      do {
+        let product = try product.get()
+        guard let grant = granted[order.transaction] else { return .deferred }
+        return .purchased(
+          try signed(grant, among: owned(by: grant.account), product), contents: product.contents)
+      } catch {
+        return PurchaseOutcome(failing: order, error)
+      }
+    }
+  }
+
+  /// All grants of the account, oldest first, if receipts need them.
+  private func owned(by account: String?) throws -> [Grant] {
+    try receiptKey == nil ? [] : grants.grants(account: account)
   }
 
   func grants(account: String?) async throws -> [Grant] {

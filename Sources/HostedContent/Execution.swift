@@ -1,5 +1,5 @@
-package import ContentLibrary
 package import Dispatch
+package import FileIO
 
 /// Where a queue's work runs, how it waits, and by which time; a simulation decides who runs when.
 package protocol Execution: Sendable {
@@ -11,8 +11,8 @@ package protocol Execution: Sendable {
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine
   /// Threads for work that blocks.
   func group(_ label: String) -> any WorkGroup
-  /// A turn that its threads take.
-  func turn() -> any Turn
+  /// A signal that its threads wait for.
+  func signal() -> any ThreadSignal
 }
 
 /// Runs bodies one after the other, in the order in which they were handed over.
@@ -45,7 +45,7 @@ package struct DispatchExecution: Execution {
 
   package func group(_ label: String) -> any WorkGroup { DispatchWork(label) }
 
-  package func turn() -> any Turn { LockedTurn() }
+  package func signal() -> any ThreadSignal { DispatchSemaphore.unsent() }
 }
 
 extension DispatchQueue: SerialLine {

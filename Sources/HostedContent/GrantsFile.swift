@@ -1,5 +1,6 @@
 import ContentModel
 import FileIO
+import FoundationEssentials
 import Locks
 
 /// What accounts were granted: JSON lines in a file that several libraries and processes may share.
@@ -22,11 +23,19 @@ final class GrantsFile: Sendable {
     var length: Int64 = 0
     var grants: [Grant] = []
     var places: [String: Int] = [:]
+    /// Whether the file is one JSON document, as the first format was; it has no lines then.
+    var isDocument = false
 
     mutating func append(_ grant: Grant) {
       places[grant.transactionIdentifier] = grants.count
       grants.append(grant)
     }
+  }
+
+  /// The file as its first format was, written anew with each grant.
+  private struct Document: Decodable {
+    let format: Int
+    let grants: [Grant]
   }
 
   /// The file `name` in `folder`; it need not exist.
@@ -47,28 +56,41 @@ final class GrantsFile: Sendable {
     }
   }
 
-  /// Remembers what `make` returns, unless `transaction` was granted before: then that.
-  func grant(transaction: String, make: () throws -> Grant) throws -> Grant {
+  /// Remembers `grants`, all at once; of a transaction that was granted before, that grant is returned.
+  func grant(_ grants: [Grant]) throws -> [Grant] {
+    guard !grants.isEmpty else { return [] }
     let lock = try folder.updatedFile("\(name).lock", mode: 0o600)
     try lock.lock()
+    defer { lock.unlock() }
     return try known.withLock { known in
-      let file = try folder.updatedFile(name, mode: 0o600)
+      var file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
-      if let place = known.places[transaction] { return known.grants[place] }
-      let grant = try make()
-      try append(grant, to: file, &known)
-      return grant
+      if known.isDocument {
+        try folder.replaceFile(name, with: Self.lines(known.grants), mode: 0o600)
+        file = try folder.updatedFile(name, mode: 0o600)
+        try catchUp(&known, with: file)
+      }
+      var seen: Set<String> = []
+      let fresh = grants.filter {
+        known.places[$0.transactionIdentifier] == nil
+          && seen.insert($0.transactionIdentifier).inserted
+      }
+      try append(fresh, to: file, &known)
+      return grants.map { grant in
+        known.places[grant.transactionIdentifier].map { known.grants[$0] } ?? grant
+      }
     }
   }
 
-  private func append(_ grant: Grant, to file: borrowing File, _ known: inout Known) throws {
-    let line = try grant.line
+  private func append(_ grants: [Grant], to file: borrowing File, _ known: inout Known) throws {
+    guard !grants.isEmpty else { return }
+    let lines = try grants.flatMap { try $0.line }
     try file.truncate(to: known.length)
-    try line.withUnsafeBytes { try file.write($0, at: known.length) }
+    try lines.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()
     if known.length == 0 { try folder.sync() }
-    known.length += Int64(line.count)
-    known.append(grant)
+    known.length += Int64(lines.count)
+    for grant in grants { known.append(grant) }
   }
 
   /// Reads the lines that `known` does not have; all of them in another file than it was.
@@ -80,6 +102,11 @@ final class GrantsFile: Sendable {
     guard status.size > known.length else { return }
     var bytes = [UInt8](repeating: 0, count: Int(status.size - known.length))
     let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: known.length) }
+    if known.length == 0, let document = try? Self.document(bytes[..<count]) {
+      known = Known(inode: known.inode, isDocument: true)
+      document.grants.forEach { known.append($0) }
+      return
+    }
     guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
     var fresh = known
     do {
@@ -89,6 +116,12 @@ final class GrantsFile: Sendable {
     }
     fresh.length += Int64(end + 1)
     known = fresh
+  }
+
+  private static func document(_ bytes: ArraySlice<UInt8>) throws -> Document? {
+    // A line is an object, too, but has no format.
+    let document = try JSONDecoder().decode(Document.self, from: Data(bytes))
+    return document.format == 1 ? document : nil
   }
 
   private func unreadable(_ cause: String) -> ContentError {

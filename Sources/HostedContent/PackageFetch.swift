@@ -17,15 +17,38 @@ struct PackageFetch {
   let board: WorkBoard
   /// As `Surroundings.assemblyWorkers`.
   let workers: Int?
+  /// Whether each file is hashed and compared with what the index says of it.
+  var comparesDigests = false
 
   private var name: String { offer.package.path }
+
+  /// Fetches the package into `staging` in the way that its index allows, if there is room.
+  ///
+  /// `trees` are asked for where files can be reused.
+  func run(
+    into staging: Directory, of library: ContentLibrary, reusing trees: () throws -> [ReusableTree]
+  ) throws -> [InstalledFile] {
+    do {
+      guard index.payload == nil else {
+        return try byMembers(
+          into: staging, reusing: trees(), requireSpace: library.requireSpace)
+      }
+      return try byBlocks(into: staging, requireSpace: library.requireSpace)
+    } catch let error as ContentError where error.code == .diskFull {
+      // Without a beginning it was refused for want of room, and says so.
+      guard let work = board.work else { throw error }
+      let spooled = index.payload == nil ? work.toFetch - work.fetched : 0
+      throw library.spaceError(
+        for: offer.productIdentifier, lacking: spooled + work.toWrite - work.written, cause: error)
+    }
+  }
 
   /// Fetches the members that are missing, and makes files of them while later ones arrive.
   ///
   /// What staging holds from before is hashed again rather than written down: so a torn write is only
   /// a piece that is fetched once more, and nothing is synced while it runs. `requireSpace` is
   /// asked before anything is written.
-  func byMembers(
+  private func byMembers(
     into staging: Directory, reusing trees: [ReusableTree],
     requireSpace: (Int64, ProductIdentifier) throws -> Void
   ) throws -> [InstalledFile] {
@@ -40,6 +63,7 @@ struct PackageFetch {
     board.enter(.downloading)
     let assembly = try PackageAssembly(
       survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
+      comparingDigests: comparesDigests,
       // What was fetched is written also when the work is stopped; the fetch is what ends.
       progress: { [board] in try? board.write($0) })
     let pieces = survey.missing.map {
@@ -59,9 +83,9 @@ struct PackageFetch {
   ///
   /// The verified blocks stay in staging until the files made of them are durable, so that nothing is
   /// fetched twice; `PartwiseUnpacking` has how both together find room.
-  func byBlocks(into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void)
-    throws -> [InstalledFile]
-  {
+  private func byBlocks(
+    into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void
+  ) throws -> [InstalledFile] {
     board.enter(.verifying)
     board.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)
     let spool = try PackageSpool(
@@ -101,13 +125,16 @@ extension PackageSpool: ShrinkingSource {}
 extension PackageIndex {
   /// Reads the index of `offer`'s package, after its length and digest were checked.
   ///
-  /// Throws `storeDamaged` when it cannot be read, `digestMismatch` when it is of a package of
+  /// Throws `storeDamaged` when it cannot be read, `formUnknown` when newer software wrote it,
+  /// `digestMismatch` when it is of a package of
   /// another length, and what `source` throws.
   init(signedAs offer: ContentOffer, from source: any PieceSource, ticket: TransferTicket) throws {
     let file = offer.index
     let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
     do {
       try self.init(encoded: bytes)
+    } catch let error as ContentError where error.code == .formUnknown {
+      throw error.about(file.path)
     } catch {
       throw ContentError(
         .storeDamaged, "The signed index \(file.path) cannot be read",
@@ -127,10 +154,14 @@ extension ContentLibrary {
   /// Installed versions of the offer's content, whose unchanged files need not be fetched.
   ///
   /// Each is held against removal as long as its tree is used. The newest come first; a few are
-  /// enough.
+  /// enough. Digests that were never compared with the files are taken on trust only from those who
+  /// sign the offer as well: so what a stolen key has signed does not outlive it.
   func reusableTrees(for offer: ContentOffer) throws -> [ReusableTree] {
     let installed = try journal.installed(offer.contentIdentifier)
-    return try installed.reversed().prefix(3).compactMap { try reusableTree(of: $0) }
+    return try installed.reversed().prefix(3).compactMap { content in
+      let signers = try journal.signers(of: content.contentIdentifier, content.version)
+      return try reusableTree(of: content, isTrusted: signers == nil || signers == offer.signers)
+    }
   }
 
   /// The files of one installed version; nil when it is not there, or being removed.

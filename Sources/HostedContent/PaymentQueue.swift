@@ -32,7 +32,7 @@ public final class PaymentQueue: Sendable {
     try folder.markAsCaches()
     let execution = configuration.surroundings.execution
     let journal = try configuration.surroundings.openJournal(folder.root)
-    library = ContentLibrary(folder, journal: journal, turn: execution.turn())
+    library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
     let transactions = try journal.transactions()
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
@@ -40,7 +40,7 @@ public final class PaymentQueue: Sendable {
 
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
-      trustsOnFirstUse: configuration.trustsOnFirstUse)
+      trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
     pieceSource = configuration.surroundings.pieceSource ?? { try store.pieceSource() }
     let builtIn =

@@ -35,23 +35,18 @@ struct Pipeline: Sendable {
     let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
+    // Whoever has no name cannot be asked later whether his digests are to be trusted.
     let fetch = PackageFetch(
-      offer: offer, index: index, source: source, board: board, workers: workers)
-    let files =
-      if index.payload == nil {
-        try fetch.byBlocks(into: staging) { try library.requireSpace($0, for: $1) }
-      } else {
-        try fetch.byMembers(into: staging, reusing: library.reusableTrees(for: offer)) {
-          try library.requireSpace($0, for: $1)
-        }
-      }
+      offer: offer, index: index, source: source, board: board, workers: workers,
+      comparesDigests: offer.signers == nil)
+    let files = try fetch.run(into: staging, of: library) { try library.reusableTrees(for: offer) }
     board.enter(.installing)
 
     // Library: one rename makes the version appear, another makes it current.
     try library.install(
-      PackageFetch.contentName, of: staging,
+      PackageFetch.contentName, ofDownload: download.id,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
-      switching: switching)
+      signers: index.payload == nil ? nil : offer.signers, switching: switching)
     try library.discardStaging(for: download.id)
   }
 }

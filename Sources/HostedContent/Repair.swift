@@ -62,26 +62,20 @@ extension PaymentQueue {
     let id = newIdentifier()
     let staging = try library.staging(for: id)
     do {
+      // An index that contradicts the files it makes would never be mended by fetching again.
       let fetch = PackageFetch(
         offer: offer, index: index, source: source, board: board,
-        workers: configuration.surroundings.assemblyWorkers)
-      let requireSpace = { try self.library.requireSpace($0, for: $1) }
-      let files =
-        if index.payload == nil {
-          try fetch.byBlocks(into: staging, requireSpace: requireSpace)
-        } else {
-          // Every file is hashed: what the disk lost keeps its journaled identity.
-          try fetch.byMembers(
-            into: staging,
-            reusing: [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 },
-            requireSpace: requireSpace)
-        }
+        workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
+      let files = try fetch.run(into: staging, of: library) {
+        // Every file is hashed: what the disk lost keeps its journaled identity.
+        try [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 }
+      }
       try engine.betweenEvents { _ in
         guard try library.isInstalled(content.contentIdentifier, content.version) else {
           throw ContentError.notInstalled(content.contentIdentifier, content.version)
         }
         try library.install(
-          PackageFetch.contentName, of: staging, as: content, files: files, switching: false)
+          PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
       }
       try library.discardStaging(for: id)
     } catch {

@@ -1,30 +1,41 @@
 import ContentModel
+import Dispatch
 import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
+///
+/// Purchases that wait together are asked for together where the service has a way for that.
 final class Seller: Sendable {
   private let service: any StoreService
   private let surroundings: Surroundings
-  private let orders: AsyncStream<Order>.Continuation
+  /// Something was put into `orders`.
+  private let news: AsyncStream<Void>.Continuation
   private let state = Mutex(State())
+  /// The order that is being carried out.
+  private let work = DispatchGroup()
 
   private struct State {
+    var orders: [Order] = []
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
     var tasks: [Task<Void, Never>] = []
   }
 
   private enum Order: Sendable {
-    case purchase(Payment, transaction: String)
+    case purchase(PurchaseOrder)
     case restore(request: String, account: String?)
   }
+
+  /// Purchases that are asked for together at most, so that the first answer does not wait long.
+  private static let groupLimit = 64
 
   init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
     self.service = service
     self.surroundings = surroundings
-    let (stream, continuation) = AsyncStream.makeStream(of: Order.self)
-    orders = continuation
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    news = continuation
     let task = Task(executorPreference: surroundings.execution.tasks) { [weak self] in
-      for await order in stream { await self?.carryOut(order) }
+      for await _ in stream { await self?.carryOutOrders() }
     }
     state.withLock { $0.tasks.append(task) }
   }
@@ -38,11 +49,16 @@ final class Seller: Sendable {
   }
 
   func purchase(_ payment: Payment, transaction: String) {
-    orders.yield(.purchase(payment, transaction: transaction))
+    take(.purchase(PurchaseOrder(payment: payment, transaction: transaction)))
   }
 
   func restore(request: String, account: String?) {
-    orders.yield(.restore(request: request, account: account))
+    take(.restore(request: request, account: account))
+  }
+
+  private func take(_ order: Order) {
+    state.withLock { $0.orders.append(order) }
+    news.yield()
   }
 
   /// Hands the service's events to `body` until the seller is closed.
@@ -54,35 +70,68 @@ final class Seller: Sendable {
     state.withLock { $0.tasks.append(task) }
   }
 
-  /// Takes no more; a purchase that is under way is asked again at the next launch.
+  /// How long a service may take to notice that nobody waits for its answer any more.
+  private static let patience = DispatchTimeInterval.seconds(2)
+
+  /// Takes no more and cancels what is under way, which is asked again at the next launch.
+  ///
+  /// Waits until the service has let go of it, so that the next queue is not its second customer at
+  /// once; not for ever, since a service may ignore that it was cancelled.
   func close() {
-    orders.finish()
+    news.finish()
     let tasks = state.withLock { state in
       state.onAnswer = nil
+      state.orders = []
       defer { state.tasks = [] }
       return state.tasks
     }
     tasks.forEach { $0.cancel() }
+    // A simulation's tasks run on the thread that would wait.
+    guard surroundings.execution.tasks == nil else { return }
+    _ = work.wait(timeout: .now() + Self.patience)
   }
 
-  private func carryOut(_ order: Order) async {
-    // A closed stream still hands out what was in it; nobody waits for the answers any more.
-    guard onAnswer != nil else { return }
-    switch order {
-    case .purchase(let payment, let transaction): await sell(payment, transaction)
-    case .restore(let request, let account): await restore(request, account)
+  private func carryOutOrders() async {
+    work.enter()
+    defer { work.leave() }
+    while true {
+      let purchases = takePurchases()
+      if !purchases.isEmpty {
+        await sell(purchases)
+      } else if let (request, account) = takeRestore() {
+        await restore(request, account)
+      } else {
+        return
+      }
     }
   }
 
-  private func sell(_ payment: Payment, _ transaction: String) async {
-    let outcome: PurchaseOutcome
-    do {
-      outcome = try await service.purchase(payment, transaction: transaction)
-    } catch {
-      let product = payment.productIdentifier.rawValue
-      outcome = .failed(ContentError(error, while: "buying \(product)").about(product))
+  /// The purchases that come before anything else, as many as are asked for together.
+  private func takePurchases() -> [PurchaseOrder] {
+    let limit = service is any GroupStoreService ? Self.groupLimit : 1
+    return state.withLock { state in
+      var purchases: [PurchaseOrder] = []
+      for order in state.orders.prefix(limit) {
+        guard case .purchase(let order) = order else { break }
+        purchases.append(order)
+      }
+      state.orders.removeFirst(purchases.count)
+      return purchases
     }
-    onAnswer?(.purchaseAnswered(transaction: transaction, outcome))
+  }
+
+  private func takeRestore() -> (request: String, account: String?)? {
+    state.withLock { state in
+      guard case .restore(let request, let account) = state.orders.first else { return nil }
+      state.orders.removeFirst()
+      return (request, account)
+    }
+  }
+
+  private func sell(_ orders: [PurchaseOrder]) async {
+    for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
+      onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
+    }
   }
 
   private func restore(_ request: String, _ account: String?) async {

@@ -14,6 +14,7 @@ final class StoreAccess: Sendable {
 
   private let way: Way
   private let trustsOnFirstUse: Bool
+  private let fileSystem: FileSystem
 
   /// The longest root metadata that is read, in bytes.
   private static let rootLimit: Int64 = 512 << 10
@@ -21,9 +22,11 @@ final class StoreAccess: Sendable {
   /// Reaches nobody yet; throws `usage` for mirrors of another kind than the store.
   init(
     _ store: StoreLocation, mirrors: [StoreLocation] = [],
-    network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false
+    network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false,
+    fileSystem: FileSystem = .real
   ) throws {
     self.trustsOnFirstUse = trustsOnFirstUse
+    self.fileSystem = fileSystem
     switch store.place {
     case .folder(let path):
       guard mirrors.isEmpty else { throw ContentError.noMirror(of: store) }
@@ -69,7 +72,7 @@ final class StoreAccess: Sendable {
   /// The store's folder, opened when it is needed, since it may come back after it was gone.
   private func folder(_ path: String) throws -> Directory {
     do {
-      let folder = try FileSystem.real.directory(at: path)
+      let folder = try fileSystem.directory(at: path)
       if try folder.status(of: "metadata")?.kind == .directory { return folder }
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(

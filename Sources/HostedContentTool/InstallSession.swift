@@ -127,6 +127,7 @@ final class InstallSession: PaymentTransactionObserver {
     // A seller may list a product twice; it is still one product.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
+    queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
     let left = await withTaskGroup(of: ProductIdentifier?.self) { group in
       for product in products {
         group.addTask {
@@ -140,6 +141,17 @@ final class InstallSession: PaymentTransactionObserver {
       console.report(abort.before(left))
     }
     return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
+  }
+
+  /// How many downloads suit `products`: as many as are 16 MB together, 3 to 32.
+  ///
+  /// Small ones wait for answers and for the disk's syncs rather than for bytes, and the more wait at
+  /// the same time, the more share both.
+  static func activeDownloads(for products: [Product]) -> Int {
+    let lengths = products.flatMap(\.contents).map(\.package.length)
+    guard !lengths.isEmpty else { return 3 }
+    let average = lengths.reduce(0, +) / Int64(lengths.count)
+    return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
   /// Takes the steps that one product needs, until the offered version is installed.

@@ -35,13 +35,13 @@ struct BuiltContent {
   @discardableResult
   func assemble(
     in folder: Directory, reusing trees: [ReusableTree] = [], limit: Int = .max,
-    index other: PackageIndex? = nil
+    index other: PackageIndex? = nil, comparingDigests: Bool = true
   ) throws -> (files: [InstalledFile], fetched: Int64) {
     let index = other ?? index
     let survey = try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
     let assembly = try PackageAssembly(
       survey, name: "out.pkg", promise: promise(entries: index.files), in: folder,
-      progress: { _ in })
+      comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)
       try bytes[start..<(start + member.length)].withUnsafeBytes {

@@ -52,6 +52,16 @@ struct FetchPlanTests {
     #expect(drain(&small, connections: 4) == [0..<100])
   }
 
+  @Test("A file is asked for as a whole when next to nothing of it is not wanted")
+  func whole() throws {
+    let plan = try plan([(0, 100), (100, 3100), (3200, 96_800)])
+    #expect(plan.isWhole([0, 1, 2], of: 100_000))
+    #expect(plan.isWhole([1, 2], of: 100_000))
+    #expect(!plan.isWhole([2], of: 100_000))
+    #expect(!plan.isWhole([0, 1, 2], of: 110_000))
+    #expect(!(try self.plan([(0, 990_000)])).isWhole([0], of: 1_000_000))
+  }
+
   @Test(
     "A gigabyte is asked for in few requests, whatever the length of its pieces",
     arguments: [4096, 1 << 20])

@@ -1,6 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
+import Locks
 import TestSupport
 import Testing
 
@@ -31,10 +32,10 @@ struct GrantsFileTests {
     for number in 0..<20 {
       let grant = try Self.grant("t\(number)", account: number % 3 == 0 ? "ann" : nil)
       #expect(
-        try files[number % 2].grant(transaction: grant.transactionIdentifier) { grant } == grant)
+        try files[number % 2].grant([grant]) == [grant])
     }
     let other = try Self.grant("t7", account: "bob")
-    #expect(try files[0].grant(transaction: "t7") { other } == Self.grant("t7"))
+    #expect(try files[0].grant([other]) == [Self.grant("t7")])
     for file in files {
       #expect(try file.grants(account: "ann").count == 7)
       #expect(try file.grants(account: nil).count == 13)
@@ -42,14 +43,31 @@ struct GrantsFileTests {
     }
   }
 
+  @Test("Grants that are given together are synced together, and each is given once")
+  func together() throws {
+    let folder = try TemporaryFolder()
+    _ = try GrantsFile(Self.name, in: folder.opened()).grant([Self.grant("t1", account: "ann")])
+    let syncs = Mutex(0)
+    let file = GrantsFile(
+      Self.name,
+      in: try folder.opened(
+        FileSystem { operation, _ in if operation == .sync { syncs.withLock { $0 += 1 } } }))
+    let asked = try ["t1", "t2", "t3", "t2"].map { try Self.grant($0) }
+    let given = try file.grant(asked)
+    #expect(given.map(\.transactionIdentifier) == asked.map(\.transactionIdentifier))
+    #expect(try given.first == Self.grant("t1", account: "ann"))
+    #expect(syncs.withLock { $0 } == 1)
+    #expect(try file.grants(account: nil).map(\.transactionIdentifier) == ["t2", "t3"])
+  }
+
   @Test("A line that a crash tore off was never granted, and the next grant takes its place")
   func tornLine() throws {
     let folder = try TemporaryFolder()
     let file = GrantsFile(Self.name, in: try folder.opened())
-    _ = try file.grant(transaction: "t1") { try Self.grant("t1") }
+    _ = try file.grant([Self.grant("t1")])
     try append(#"{"date":1,"payment":{"pro"#, folder)
     #expect(try file.grants(account: nil).map(\.transactionIdentifier) == ["t1"])
-    _ = try file.grant(transaction: "t2") { try Self.grant("t2") }
+    _ = try file.grant([Self.grant("t2")])
     let fresh = GrantsFile(Self.name, in: try folder.opened())
     #expect(try fresh.grants(account: nil).map(\.transactionIdentifier) == ["t1", "t2"])
   }
@@ -58,13 +76,13 @@ struct GrantsFileTests {
   func damagedLine() throws {
     let folder = try TemporaryFolder()
     let file = GrantsFile(Self.name, in: try folder.opened())
-    _ = try file.grant(transaction: "t1") { try Self.grant("t1") }
+    _ = try file.grant([Self.grant("t1")])
     try append("nonsense\n", folder)
     for _ in 0..<2 {
       let error = #expect(throws: ContentError.self) { try file.grants(account: nil) }
       #expect(error?.code == .storeDamaged)
       #expect(throws: ContentError.self) {
-        try file.grant(transaction: "t2") { try Self.grant("t2") }
+        try file.grant([Self.grant("t2")])
       }
     }
   }
@@ -73,7 +91,7 @@ struct GrantsFileTests {
   func replaced() throws {
     let folder = try TemporaryFolder()
     let file = GrantsFile(Self.name, in: try folder.opened())
-    _ = try file.grant(transaction: "t1") { try Self.grant("t1") }
+    _ = try file.grant([Self.grant("t1")])
     let kept = try Data(contentsOf: URL(filePath: folder.path(Self.name)))
     try FileManager.default.removeItem(atPath: folder.path(Self.name))
     #expect(try file.grants(account: nil).isEmpty)
@@ -89,14 +107,14 @@ struct GrantsFileTests {
       step += 1
       let folder = try TemporaryFolder()
       let before = GrantsFile(Self.name, in: try folder.opened())
-      _ = try before.grant(transaction: "t1") { try Self.grant("t1") }
+      _ = try before.grant([Self.grant("t1")])
       let plan = FaultPlan(failing: step)
       let failing = try? GrantsFile(Self.name, in: folder.opened(plan.fileSystem))
-      let granted = try? failing?.grant(transaction: "t2") { try Self.grant("t2") }
+      let granted = try? failing?.grant([Self.grant("t2")])
       #expect((granted == nil) == plan.hasFired, "step \(step)")
       isDone = !plan.hasFired
       let file = try failing ?? GrantsFile(Self.name, in: folder.opened())
-      if !isDone { _ = try file.grant(transaction: "t2") { try Self.grant("t2") } }
+      if !isDone { _ = try file.grant([Self.grant("t2")]) }
       let fresh = GrantsFile(Self.name, in: try folder.opened())
       #expect(try fresh.grants(account: nil).map(\.transactionIdentifier) == ["t1", "t2"])
     }

@@ -47,7 +47,7 @@ extension SimulatedDisk: SystemCalls {
     guard let parent = self.folder(folder) else { return fail(EBADF) }
     if let node = parent.names[name] {
       if mayCreate, flags & O_EXCL != 0 { return fail(EEXIST) }
-      if node.kind == .link { return fail(ELOOP) }
+      if node.kind == .link { return fail(flags & O_DIRECTORY != 0 ? ENOTDIR : ELOOP) }
       if flags & O_DIRECTORY != 0, node.kind != .directory { return fail(ENOTDIR) }
       if node.kind == .directory, flags & (O_WRONLY | O_RDWR) != 0 { return fail(EISDIR) }
       if node.kind == .file, flags & (O_WRONLY | O_RDWR) != 0, node.mode & 0o200 == 0 {
@@ -199,8 +199,8 @@ extension SimulatedDisk: SystemCalls {
       return fail(EBADF)
     }
     guard let node = parent.names[name] else { return fail(ENOENT) }
-    guard node.kind == .file else { return fail(EPERM) }
     guard target.names[newName] == nil else { return fail(EEXIST) }
+    guard node.kind != .directory else { return fail(EPERM) }
     change([NameChange.Place(folder: target, name: newName, node: node)])
     director?.didChange(.link, path)
     return 0
@@ -238,17 +238,15 @@ extension SimulatedDisk: SystemCalls {
     }
     guard let node = parent.names[name], target.links > 0 else { return fail(ENOENT) }
     let old = target.names[newName]
-    switch rule {
-    case .replacing:
-      if let old, old === node { return 0 }
-      if let old, old.kind == .directory {
-        guard node.kind == .directory else { return fail(EISDIR) }
-        guard old.names.isEmpty else { return fail(ENOTEMPTY) }
-      } else if old != nil, node.kind == .directory {
-        return fail(ENOTDIR)
-      }
-    case .notReplacing: if old != nil { return fail(EEXIST) }
-    case .exchanging: if old == nil { return fail(ENOENT) }
+    if rule == .notReplacing, old != nil { return fail(EEXIST) }
+    if rule == .exchanging, old == nil { return fail(ENOENT) }
+    if node.holds(target) { return fail(EINVAL) }
+    if let old, old.holds(parent) { return fail(rule == .exchanging ? EINVAL : ENOTEMPTY) }
+    if let old, old === node { return 0 }
+    if rule == .replacing, let old {
+      guard node.kind == .directory || old.kind != .directory else { return fail(EISDIR) }
+      guard node.kind != .directory || old.kind == .directory else { return fail(ENOTDIR) }
+      guard old.names.isEmpty else { return fail(ENOTEMPTY) }
     }
     change([
       NameChange.Place(folder: parent, name: name, node: rule == .exchanging ? old : nil),
@@ -338,6 +336,9 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
+  /// Nothing is promised by it, and what reaches the disk by itself is chosen at a power failure.
+  package func beginWritingBack(_ descriptor: Int32) {}
+
   // MARK: Attributes
 
   package func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 {
@@ -408,6 +409,10 @@ extension SimulatedDisk: SystemCalls {
   package func lock(_ descriptor: Int32, _ operation: Int32) -> Int32 {
     guard begin(.flock, opened(descriptor)?.path ?? "?") else { return -1 }
     guard let open = opened(descriptor) else { return fail(EBADF) }
+    if operation & LOCK_UN != 0 {
+      open.node.locks[descriptor] = nil
+      return 0
+    }
     let isAlone = operation & LOCK_EX != 0
     let others = open.node.locks.filter { $0.key != descriptor }
     if isAlone ? !others.isEmpty : others.values.contains(true) { return fail(EWOULDBLOCK) }

@@ -56,6 +56,11 @@ final class DiskNode: @unchecked Sendable {
   /// The text of a link.
   var target: String { String(decoding: bytes, as: UTF8.self) }
 
+  /// Whether `other` is this folder or below it.
+  func holds(_ other: DiskNode) -> Bool {
+    self === other || names.values.contains { $0.kind == .directory && $0.holds(other) }
+  }
+
   /// Makes the file's changes durable.
   ///
   /// They are applied one by one, not taken from what is seen: what a failed sync has lost stays lost.

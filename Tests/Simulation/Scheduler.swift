@@ -46,7 +46,6 @@ package final class Scheduler: @unchecked Sendable {
   }
 
   private enum Next {
-    case current
     case strand(Int)
     case job(Int)
   }
@@ -99,7 +98,8 @@ package final class Scheduler: @unchecked Sendable {
     now += Self.stepTime
     fireTimers()
     guard choices.happens(.order, oneIn: switchRate) else { return }
-    pass(pick(isCurrentReady: true))
+    park()
+    pass(pick())
   }
 
   /// Waits until `condition` holds; false when it never will, or the process has ended.
@@ -109,8 +109,8 @@ package final class Scheduler: @unchecked Sendable {
     if condition() { return true }
     let me = current
     me.condition = condition
-    let next = pick(isCurrentReady: false)
-    if next != nil || me !== main { pass(next) }
+    park()
+    pass(pick())
     me.condition = nil
     return !isDead && condition()
   }
@@ -151,7 +151,8 @@ package final class Scheduler: @unchecked Sendable {
     me.condition = { isGranted }
     line.grants.append { isGranted = true }
     jobs.append(Job(line: line, body: .grant(me)))
-    pass(pick(isCurrentReady: false))
+    park()
+    pass(pick())
     me.condition = nil
   }
 
@@ -168,7 +169,8 @@ package final class Scheduler: @unchecked Sendable {
   func unwind() {
     while !parked.isEmpty || !jobs.isEmpty {
       for strand in parked { strand.condition = nil }
-      pass(parked.isEmpty ? .job(0) : .strand(0))
+      park()
+      pass(parked.count == 1 ? .job(0) : .strand(1))
     }
     timers = []
   }
@@ -191,10 +193,13 @@ package final class Scheduler: @unchecked Sendable {
     jobs += due.map(\.element.job)
   }
 
+  /// The thread that runs stands at a step; it comes first among those that can go on.
+  private func park() { parked.insert(current, at: 0) }
+
   /// Who goes on; nil when nobody ever can.
-  private func pick(isCurrentReady: Bool) -> Next? {
+  private func pick() -> Next? {
     while true {
-      var candidates: [Next] = isCurrentReady ? [.current] : []
+      var candidates: [Next] = []
       for (number, strand) in parked.enumerated() where strand.condition?() ?? true {
         candidates.append(.strand(number))
       }
@@ -213,14 +218,13 @@ package final class Scheduler: @unchecked Sendable {
     }
   }
 
-  /// Hands the baton on and waits until it comes back; nil gives it to the main thread.
+  /// Hands the baton of a parked thread on and waits until it comes back; nil gives it to the main
+  /// thread.
   private func pass(_ next: Next?) {
     let me = current
-    if case .current = next { return }
-    switches += 1
     let other = strand(for: next)
     if other === me { return }
-    parked.append(me)
+    switches += 1
     give(to: other)
     me.semaphore.wait()
   }
@@ -228,7 +232,6 @@ package final class Scheduler: @unchecked Sendable {
   /// The thread that carries out `next`, taken from where it stands.
   private func strand(for next: Next?) -> Strand {
     switch next {
-    case .current: return current
     case .strand(let number): return parked.remove(at: number)
     case .job(let number):
       let job = jobs.remove(at: number)
@@ -282,7 +285,7 @@ package final class Scheduler: @unchecked Sendable {
     } else {
       now += Self.stepTime
       fireTimers()
-      next = pick(isCurrentReady: false)
+      next = pick()
     }
     idle.append(strand)
     let other = self.strand(for: next)

@@ -1,5 +1,5 @@
-import ContentLibrary
 import Dispatch
+import FileIO
 import HostedContent
 
 /// Where a simulated queue's work runs: on threads of which the schedule chooses one at a time.
@@ -17,13 +17,18 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
 
   var tasks: (any TaskExecutor)? { executor }
 
+  /// The line that events are decided and carried out on.
+  private(set) weak var engine: SimulatedLine?
+
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
-    SimulatedLine(scheduler)
+    let line = SimulatedLine(scheduler)
+    if label == "hostedcontent.engine" { engine = line }
+    return line
   }
 
   func group(_ label: String) -> any WorkGroup { SimulatedGroup(scheduler) }
 
-  func turn() -> any Turn { SimulatedTurn(scheduler) }
+  func signal() -> any ThreadSignal { SimulatedSignal(scheduler) }
 }
 
 // Sendable, as `SimulatedExecution`.
@@ -73,18 +78,18 @@ private final class SimulatedGroup: WorkGroup, @unchecked Sendable {
 }
 
 // Sendable, as `SimulatedExecution`.
-private final class SimulatedTurn: Turn, @unchecked Sendable {
+private final class SimulatedSignal: ThreadSignal, @unchecked Sendable {
   private let scheduler: Scheduler
-  private var isTaken = false
+  private var sent = 0
 
   init(_ scheduler: Scheduler) { self.scheduler = scheduler }
 
-  func take<Value>(_ body: () throws -> Value) rethrows -> Value {
-    scheduler.wait { !self.isTaken }
-    isTaken = true
-    defer { isTaken = false }
-    return try body()
+  func wait() {
+    scheduler.wait { self.sent > 0 }
+    sent -= 1
   }
+
+  func send() { sent += 1 }
 }
 
 /// Runs the parts of Swift's tasks between two suspensions.

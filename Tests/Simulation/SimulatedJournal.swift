@@ -13,6 +13,7 @@ struct JournalTables {
   struct Content {
     let content: InstalledContent
     let files: [InstalledFile]
+    let signers: Digest?
     var isConfirmed = false
   }
 }
@@ -84,16 +85,17 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
 
   // MARK: The library
 
-  func announce(_ content: InstalledContent, files: [InstalledFile]) throws {
+  func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws {
     try write("announce") { tables in
-      tables.contents[ContentKey(content)] = JournalTables.Content(content: content, files: files)
+      tables.contents[ContentKey(content)] = JournalTables.Content(
+        content: content, files: files, signers: signers)
     }
   }
 
-  func replace(_ content: InstalledContent, files: [InstalledFile]) throws {
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws {
     try write("replace") { tables in
       tables.contents[ContentKey(content)] = JournalTables.Content(
-        content: content, files: files, isConfirmed: true)
+        content: content, files: files, signers: signers, isConfirmed: true)
     }
   }
 
@@ -134,6 +136,10 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
         tables.pins.remove(key)
       }
     }
+  }
+
+  func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
+    try read { $0.contents[ContentKey(content, version)]?.signers }
   }
 
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile] {

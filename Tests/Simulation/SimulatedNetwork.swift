@@ -45,6 +45,7 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
   private func step(_ file: SignedFile, _ ticket: TransferTicket) throws {
     guard world.step("fetch \(file.path)") else { throw World.ended }
     try ticket.checkCancelled()
+    world.checkWanted()
     guard let fault = world.networkFault() else { return }
     guard let fault else { return try stall(file, ticket) }
     throw ContentError(

@@ -26,6 +26,7 @@ final class SimulatedService: @unchecked Sendable {
     seller = SimulatedSeller(world)
     network = SimulatedNetwork(world)
     execution = SimulatedExecution(world.scheduler)
+    world.isEngineBusy = { [execution] in execution.engine?.isBusy == true }
   }
 
   private var choices: Choices { world.choices }

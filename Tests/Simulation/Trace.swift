@@ -47,7 +47,8 @@ struct FetchWatch {
 
   mutating func crash() { fetched = durable }
 
-  mutating func removed(_ path: String) {
+  /// The staging folder of a download is removed, if `path` is one.
+  mutating func discards(_ path: String) {
     let prefix = "\(World.libraryPath)/staging/"
     guard path.hasPrefix(prefix) else { return }
     let name = String(path.dropFirst(prefix.count))

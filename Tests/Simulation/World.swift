@@ -21,6 +21,10 @@ package final class World: @unchecked Sendable {
   /// Steps until the process ends; nil for never.
   var stepsToLive: Int?
   var watch = FetchWatch()
+  /// Whether an event is being decided or carried out.
+  var isEngineBusy: () -> Bool = { false }
+  /// Whether the journal of this process has failed, so that the queue knows what it does not have.
+  private var hasJournalFailed = false
   /// Versions that somebody has damaged by hand.
   var damaged: Set<ContentKey> = []
   var damages = 0
@@ -102,6 +106,7 @@ package final class World: @unchecked Sendable {
   /// One that was killed leaves the disk as it was seen; a power failure leaves what was durable.
   func restart(isKilled: Bool) {
     totals.restarts += 1
+    hasJournalFailed = false
     journal = SimulatedJournal(journal.tables, self)
     disk.closeAll()
     // Nothing can tell a new process that pages were lost: it begins after a reboot.
@@ -158,6 +163,8 @@ extension World: DiskDirector {
   package func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
     guard step("\(call.rawValue) \(path)") else { return .fails(EIO) }
     if let download = Self.download(ofStaging: path) { scheduler.currentTag = download }
+    // Only a removal of the whole folder begins so; it need not come to its end.
+    if call == .stat { watch.discards(path) }
     guard fails(oneIn: plan.diskFaultRate) else { return nil }
     let fault = diskFault(call)
     if fault == .isShort {
@@ -206,6 +213,19 @@ extension World: DiskDirector {
     return path.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
   }
 
+  /// What was paused, cancelled or finished is not worked on, once that is carried out.
+  func checkWanted() {
+    guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,
+      let transaction = DownloadRecord.transaction(ofDownload: id)
+    else { return }
+    let record = journal.tables.transactions[transaction]
+    switch record?.downloads.first(where: { $0.id == id })?.state {
+    case .active: break
+    case let state:
+      violate("work goes on that nobody wants", "\(id): \(state.map { "\($0)" } ?? "gone")")
+    }
+  }
+
   func willFetch(_ offset: Int64) {
     guard let download = scheduler.currentTag else { return }
     if !watch.mayFetch(offset, for: download) {
@@ -221,11 +241,7 @@ extension World: DiskDirector {
     if !path.hasPrefix(Self.libraryPath) {
       violate("something outside the library was touched", "\(call.rawValue) \(path)")
     }
-    switch call {
-    case .unlink: watch.removed(path)
-    case .syncfs: watch.synced()
-    default: break
-    }
+    if call == .syncfs { watch.synced() }
     switch call {
     case .rename, .unlink, .link, .symlink, .create: checkVisible(path)
     default: break
@@ -237,6 +253,7 @@ extension World: JournalDirector {
   private func journalFault(_ name: String) throws {
     guard fails(oneIn: plan.journalFaultRate) else { return }
     let isFull = choices.pick(.fault, 2) == 1
+    hasJournalFailed = true
     totals.count(isFull ? "journal full" : "journal failed")
     trace.event("the journal fails: \(name)")
     throw ContentError(

@@ -1,3 +1,4 @@
+import ContentModel
 import FileIO
 import Simulation
 import Testing

@@ -38,7 +38,7 @@ struct LostPagesTests {
       version: try ContentVersion("1"), size: 1, entryCount: 1, date: Date(timeIntervalSince1970: 0)
     )
     #expect(throws: ContentError.self) {
-      try library.install("content", of: library.staging(for: "one"), as: content, files: [])
+      try library.install("content", ofDownload: "one", as: content, files: [])
     }
     // The other one's pages were to be written by the same sync.
     for id in ["one", "other"] { #expect(try library.staging(for: id).entries().isEmpty, "\(id)") }
@@ -49,13 +49,14 @@ struct LostPagesTests {
 
 /// A journal that is not reached.
 private struct NoJournal: InstallJournal {
-  func announce(_ content: InstalledContent, files: [InstalledFile]) {}
-  func replace(_ content: InstalledContent, files: [InstalledFile]) {}
+  func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) {}
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) {}
   func announced() -> [InstalledContent] { [] }
   func installed() -> [InstalledContent] { [] }
   func installed(_ content: ProductIdentifier) -> [InstalledContent] { [] }
+  func signers(of content: ProductIdentifier, _ version: ContentVersion) -> Digest? { nil }
   func pins() -> Set<ContentKey> { [] }
   func setPin(_ pinned: Bool, on key: ContentKey) {}
   func files(of content: ProductIdentifier, _ version: ContentVersion) -> [InstalledFile] { [] }

@@ -7,7 +7,11 @@ import Testing
 @Suite("Random schedules with faults and crashes keep every rule", .timeLimit(.minutes(10)))
 struct ScheduleTests {
   /// Runs `simulate`, which was built beside the tests: there sets have the same order each time.
-  private static func simulate(_ words: String...) throws -> (status: Int32, output: String) {
+  private static func simulate(_ words: String...) async throws -> (status: Int32, output: String) {
+    try await blocking { try run(words) }
+  }
+
+  private static func run(_ words: [String]) throws -> (status: Int32, output: String) {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     let process = Process()
     process.executableURL = URL(filePath: tests).deletingLastPathComponent()
@@ -24,15 +28,15 @@ struct ScheduleTests {
   @Test("No rule is broken")
   func schedules() async throws {
     let count = SlowTests.areOn ? 2000 : 200
-    let result = try Self.simulate("--seeds", "\(count)")
+    let result = try await Self.simulate("--seeds", "\(count)")
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.hasPrefix("\(count) schedules"))
   }
 
   @Test("The same seed is the same history, step by step, in another process, too")
   func replay() async throws {
-    let first = try Self.simulate("--seeds", "20", "--digests", "--json")
-    let second = try Self.simulate("--seeds", "20", "--digests", "--json")
+    let first = try await Self.simulate("--seeds", "20", "--digests", "--json")
+    let second = try await Self.simulate("--seeds", "20", "--digests", "--json")
     #expect(first.status == 0)
     let digests = first.output.split(separator: "\n").filter { $0.hasPrefix("seed") }
     #expect(Set(digests).count == 20)
@@ -43,13 +47,26 @@ struct ScheduleTests {
     "A disk that only pretends to sync is found out, and the history made short",
     arguments: [DiskCall.syncfs, .syncFolder])
   func lyingDisk(call: DiskCall) async throws {
-    let simulation = try Simulation(ignoringSyncs: [call])
-    let broken = (1...200).lazy.map { simulation.run(seed: $0) }.first { $0.violation != nil }
-    let outcome = try #require(broken)
-    let rule = try #require(outcome.violation).rule
-    let shortest = simulation.run(simulation.shrink(outcome.choices, rule: rule, attempts: 300))
-    #expect(shortest.violation?.rule == rule)
-    #expect(shortest.totals.steps <= outcome.totals.steps)
-    #expect(shortest.totals.faults.isEmpty, "No fault is needed: \(shortest.totals.faults)")
+    try await blocking {
+      let simulation = try Simulation(ignoringSyncs: [call])
+      let broken = (1...200).lazy.map { simulation.run(seed: $0) }.first { $0.violation != nil }
+      let outcome = try #require(broken)
+      let rule = try #require(outcome.violation).rule
+      let shortest = simulation.run(simulation.shrink(outcome.choices, rule: rule, attempts: 300))
+      #expect(shortest.violation?.rule == rule)
+      #expect(shortest.totals.steps <= outcome.totals.steps)
+      #expect(shortest.totals.faults.isEmpty, "No fault is needed: \(shortest.totals.faults)")
+    }
+  }
+}
+
+/// Calls `body`, which blocks, off the threads that tasks run on.
+private func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws
+  -> Value
+{
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "simulation.tests").async {
+      continuation.resume(with: Result(catching: body))
+    }
   }
 }

@@ -1,11 +1,12 @@
 package import FileIO
 package import ContentModel
+import Glibc
 import Locks
 
 /// Makes the n-th operation fail, and counts operations; for loops until none fires.
 package final class FaultPlan: Sendable {
   private let state: Mutex<State>
-  private let error: ContentError
+  private let error: any Error
 
   private struct State {
     var countdown: Int
@@ -17,6 +18,12 @@ package final class FaultPlan: Sendable {
   package init(failing n: Int, with error: ContentError = FaultPlan.diskFull) {
     state = Mutex(State(countdown: n))
     self.error = error
+  }
+
+  /// Makes operation number `n` (from 1) fail as the system would with `number`, once.
+  package init(failing n: Int, as number: Int32) {
+    state = Mutex(State(countdown: n))
+    error = SystemFailure(number)
   }
 
   package static let diskFull = ContentError(
@@ -37,7 +44,31 @@ package final class FaultPlan: Sendable {
       if state.countdown == 0 { state.hasFired = true }
       return state.countdown == 0
     }
-    if fires { throw error.about("\(operation) \(path)") }
+    guard fires else { return }
+    throw (error as? ContentError)?.about("\(operation) \(path)") ?? error
+  }
+}
+
+/// Interrupts every operation once, as a signal would interrupt its system call.
+package final class Interruptions: Sendable {
+  private let state = Mutex((interrupted: Set<UInt>(), count: 0))
+
+  package init() {}
+
+  /// How many there were.
+  package var count: Int { state.withLock { $0.count } }
+
+  package var fileSystem: FileSystem {
+    FileSystem { [self] _, _ in
+      let thread = UInt(pthread_self())
+      let isSecond = state.withLock { state in
+        if state.interrupted.remove(thread) != nil { return true }
+        state.interrupted.insert(thread)
+        state.count += 1
+        return false
+      }
+      if !isSecond { throw SystemFailure(EINTR) }
+    }
   }
 }
 

@@ -12,11 +12,7 @@ struct Tool: Sendable {
   static let path = program("hostedcontent")
 
   /// A program that was built beside the tests.
-  static func program(_ name: String) -> String {
-    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-    return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
-      .path(percentEncoded: false)
-  }
+  static func program(_ name: String) -> String { Program.path(name) }
 
   /// How a run of the tool ended.
   struct Result: Sendable {

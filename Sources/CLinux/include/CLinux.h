@@ -20,11 +20,18 @@ int hc_sync_file_system(int descriptor);
 // fallocate(2) with FALLOC_FL_PUNCH_HOLE: takes the room of these bytes away, and keeps the length.
 int hc_punch_hole(int descriptor, int64_t offset, int64_t length);
 
+// sync_file_range(2) of the whole file with SYNC_FILE_RANGE_WRITE: begins to write what is in memory.
+int hc_begin_writing_back(int descriptor);
+
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
 
 // accept4(2) with SOCK_NONBLOCK and SOCK_CLOEXEC, of which no child process inherits a connection.
 int hc_accept(int listening);
+
+// The shortest round trip of a TCP connection so far, in microseconds; negative when nobody knows.
+// glibc's own struct tcp_info ends before it.
+long hc_tcp_round_trip(int socket);
 
 // POLLRDHUP of poll(2): the other side has closed its connection or its half of it.
 short hc_poll_peer_closed(void);

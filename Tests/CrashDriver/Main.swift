@@ -1,0 +1,47 @@
+import CrashPoints
+import FileIO
+import Foundation
+import Locks
+
+/// Does one operation in a folder, and kills itself at one of its steps.
+///
+/// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
+/// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER` and `crash-driver
+/// refuse OPERATION FOLDER` fill the disk on which the folder is, and say what was not right.
+@main
+enum CrashDriver {
+  private static let steps = Atomic(0)
+
+  static func main() async throws {
+    let words = Array(CommandLine.arguments.dropFirst())
+    guard words.count == 3 else { throw WrongWords() }
+    let problems: [String]
+    if words[0] == "full", let phase = FilledDisk.Phase(rawValue: words[1]) {
+      problems = try await FilledDisk.interrupt(phase, in: World(words[2]))
+    } else if words[0] == "refuse", let operation = CrashOperation(rawValue: words[1]) {
+      problems = try await FilledDisk.refuse(operation, in: World(words[2]))
+    } else if let operation = CrashOperation(rawValue: words[0]), let last = Int(words[2]) {
+      problems = try await run(operation, World(words[1]), killedAt: last)
+    } else {
+      throw WrongWords()
+    }
+    for problem in problems { print(problem) }
+    exit(problems.isEmpty ? 0 : 1)
+  }
+
+  private static func run(_ operation: CrashOperation, _ world: World, killedAt last: Int)
+    async throws -> [String]
+  {
+    let step: @Sendable () -> Void = {
+      if steps.add(1, ordering: .relaxed).newValue == last { kill(getpid(), SIGKILL) }
+    }
+    let fileSystem = FileSystem(willPerform: { _, _ in step() }, didCommit: { _ in step() })
+    let session = try Session(operation, world, fileSystem)
+    let failures = await session.attempt()
+    session.close()
+    print("\(steps.load(ordering: .relaxed)) steps")
+    return failures.map { "\($0)" }
+  }
+
+  private struct WrongWords: Error {}
+}

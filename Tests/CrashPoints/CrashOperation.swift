@@ -1,0 +1,106 @@
+import ContentModel
+import ContentStore
+import FileIO
+import Foundation
+import HostedContent
+
+/// What is disturbed at each of its steps; each brings a folder from one whole state to another.
+package enum CrashOperation: String, CaseIterable, Sendable {
+  case install, update, repair, finish, restore, publish, collect
+
+  /// The library that it works on; none when it publishes.
+  package var library: String? {
+    switch self {
+    case .publish: nil
+    case .restore: "other"
+    case .install, .update, .repair, .finish, .collect: "library"
+    }
+  }
+
+  /// Versions of products that are installed before it, and after it.
+  package var installed: (before: [String: [String]], after: [String: [String]]) {
+    let own = World.own
+    return switch self {
+    case .install: ([:], [own: ["1.0"], World.foreign: ["1.0"]])
+    case .update: ([own: ["1.0"]], [own: ["1.0", "1.1"]])
+    case .repair, .finish: ([own: ["1.0"]], [own: ["1.0"]])
+    case .restore: ([:], [own: ["1.0"]])
+    case .publish: ([:], [:])
+    case .collect: ([own: ["1.0", "1.1", "1.2", "1.3"]], [own: ["1.0", "1.3"]])
+    }
+  }
+
+  /// The versions of our product that the store has before it, and after it.
+  package var published: (before: [String], after: [String]) {
+    switch self {
+    case .install, .repair, .finish, .restore: (["1.0"], ["1.0"])
+    case .update: (["1.0", "1.1"], ["1.0", "1.1"])
+    case .publish: (["1.0"], ["1.0", "1.1"])
+    case .collect: (["1.0", "1.1", "1.2", "1.3"], ["1.0", "1.1", "1.2", "1.3"])
+    }
+  }
+
+  /// The version that is pinned all the while.
+  package var pinned: String? {
+    switch self {
+    case .repair, .collect: "1.0"
+    case .install, .update, .finish, .restore, .publish: nil
+    }
+  }
+
+  /// The file that is damaged before it.
+  package static let damagedFile = "Contents/film.bin"
+
+  // MARK: Before
+
+  /// Makes the state that it starts from in an empty folder.
+  package func prepare(_ world: World) async throws {
+    _ = try StoreFolder.create(at: world.storePath)
+    try world.publish("1.0")
+    switch self {
+    case .install: try world.publishForeign()
+    case .publish: _ = try world.source("1.1")
+    case .update:
+      try await bring(in: world)
+      try world.publish("1.1")
+    case .repair:
+      try await bring(in: world)
+      try pin(in: world)
+      try damage(in: world)
+    case .restore: try await bring(in: world)
+    case .finish:
+      let queue = try world.queue()
+      defer { queue.close() }
+      let payment = Payment(productIdentifier: try ProductIdentifier(World.own))
+      _ = try await queue.install(queue.purchase(payment))
+    case .collect:
+      try await bring(in: world)
+      for version in ["1.1", "1.2", "1.3"] {
+        try world.publish(version)
+        try await bring(in: world)
+      }
+      try pin(in: world)
+    }
+  }
+
+  private func bring(in world: World) async throws {
+    let queue = try world.queue()
+    defer { queue.close() }
+    try await queue.bring(World.own)
+  }
+
+  private func pin(in world: World) throws {
+    let queue = try world.queue()
+    defer { queue.close() }
+    try queue.setPin(true, on: ProductIdentifier(World.own), ContentVersion("1.0"))
+  }
+
+  private func damage(in world: World) throws {
+    let file = "\(world.libraryPath())/products/\(World.own)/1.0/\(Self.damagedFile)"
+    var bytes = try Data(contentsOf: URL(filePath: file))
+    bytes[150_000] ^= 1
+    try FileManager.default.removeItem(atPath: file)
+    try bytes.write(to: URL(filePath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: file)
+  }
+}

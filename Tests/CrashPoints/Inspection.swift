@@ -1,0 +1,221 @@
+import ContentLibrary
+import ContentModel
+import ContentStore
+import ContentTrust
+import Digests
+import FileIO
+import Foundation
+import HostedContent
+
+/// Looks at a folder after an operation was disturbed, with the real code; says what is wrong.
+package struct Inspection {
+  private let operation: CrashOperation
+  private let world: World
+  private var problems: [String] = []
+
+  private init(_ operation: CrashOperation, _ world: World) {
+    self.operation = operation
+    self.world = world
+  }
+
+  /// What is wrong right after a process has ended, as a reader sees it who does not wait for a
+  /// restart.
+  package static func afterEnd(of operation: CrashOperation, in world: World) throws -> [String] {
+    var inspection = Inspection(operation, world)
+    try inspection.checkCurrent()
+    try inspection.checkStore(isFinal: false)
+    return inspection.problems
+  }
+
+  /// What is wrong after the next start, before the operation goes on.
+  package static func afterRestart(of operation: CrashOperation, in world: World) throws
+    -> [String]
+  {
+    var inspection = Inspection(operation, world)
+    try inspection.restart()
+    try inspection.checkCurrent()
+    try inspection.checkLibrary(isFinal: false)
+    return inspection.problems
+  }
+
+  /// What is wrong or left over once the operation has come to its end.
+  package static func afterSuccess(of operation: CrashOperation, in world: World) throws
+    -> [String]
+  {
+    var inspection = Inspection(operation, world)
+    try inspection.checkCurrent()
+    try inspection.checkLibrary(isFinal: true)
+    try inspection.checkStore(isFinal: true)
+    try inspection.checkTemporaryNames()
+    return inspection.problems
+  }
+
+  private mutating func expect(_ condition: Bool, _ problem: @autoclosure () -> String) {
+    if !condition { problems.append(problem()) }
+  }
+
+  private func restart() throws {
+    guard let library = operation.library else { return }
+    try world.queue(library).close()
+  }
+
+  // MARK: The library
+
+  private var libraryPath: String? { operation.library.map(world.libraryPath) }
+
+  /// `current` names a whole version of those that may be there, and never an older one.
+  private mutating func checkCurrent() throws {
+    guard let libraryPath else { return }
+    let (before, after) = operation.installed
+    for product in Set(before.keys).union(after.keys) {
+      let folder = "\(libraryPath)/products/\(product)"
+      let current = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/current")
+      guard let current else {
+        expect(before[product] == nil, "\(product) lost its current version")
+        continue
+      }
+      let allowed = [before[product], after[product]].compactMap { $0?.last }
+      expect(allowed.contains(current), "\(product): current is \(current)")
+      try checkFiles(product, current, "\(folder)/current")
+    }
+  }
+
+  private mutating func checkFiles(_ product: String, _ version: String, _ folder: String) throws {
+    for (path, bytes) in try World.expectedFiles(product, version) {
+      let found = try? Data(contentsOf: URL(filePath: "\(folder)/\(path)"))
+      let isDamaged = operation == .repair && path == CrashOperation.damagedFile
+      expect(
+        found == Data(bytes) || (isDamaged && found?.count == bytes.count),
+        "\(product) \(version) \(path) is not whole")
+    }
+  }
+
+  private mutating func checkLibrary(isFinal: Bool) throws {
+    guard let library = operation.library, let libraryPath else { return }
+    let (before, after) = operation.installed
+    let reader = try world.reader(library)
+    let entries = try reader.contents()
+    for product in Set(before.keys).union(after.keys) {
+      let found = Set(
+        entries.filter { $0.content.contentIdentifier.rawValue == product }
+          .map(\.content.version.rawValue))
+      let (old, new) = (Set(before[product] ?? []), Set(after[product] ?? []))
+      if isFinal {
+        expect(found == new, "\(product): \(found.sorted()) are installed")
+      } else {
+        expect(found.isSuperset(of: old.intersection(new)), "\(product) lost of \(found.sorted())")
+        expect(found.isSubset(of: old.union(new)), "\(product): strange \(found.sorted())")
+      }
+      let folders = Self.names(in: "\(libraryPath)/products/\(product)").subtracting(["current"])
+      expect(folders == found, "\(product): the folders are \(folders.sorted())")
+    }
+    for entry in entries { try checkWhole(entry, reader, isFinal) }
+    let pins = try reader.pins().map(\.version.rawValue)
+    expect(pins == [operation.pinned].compactMap { $0 }, "pinned are \(pins)")
+    try checkTransactions(reader, isFinal)
+    let staged = Self.names(in: "\(libraryPath)/staging").subtracting(["CACHEDIR.TAG"])
+    if isFinal { expect(staged.isEmpty, "staging has \(staged.sorted())") }
+  }
+
+  private mutating func checkWhole(
+    _ entry: LibraryReader.Entry, _ reader: LibraryReader, _ isFinal: Bool
+  ) throws {
+    let product = entry.content.contentIdentifier.rawValue
+    let version = entry.content.version.rawValue
+    let damages = try reader.verify(entry.content).map(\.path)
+    let mayBeDamaged = operation == .repair && !isFinal
+    expect(
+      damages.isEmpty || (mayBeDamaged && damages == [CrashOperation.damagedFile]),
+      "\(product) \(version) is damaged: \(damages)")
+    try checkFiles(product, version, entry.path)
+  }
+
+  /// Each purchase that was granted is unfinished or was finished, once; in the end the latter.
+  private mutating func checkTransactions(_ reader: LibraryReader, _ isFinal: Bool) throws {
+    let open = try reader.transactions().map(\.id)
+    let finished = try reader.finishedTransactions()
+    expect(
+      Set(open).isDisjoint(with: finished.map(\.id)), "finished and unfinished at once: \(open)")
+    if isFinal { expect(open.isEmpty, "unfinished are \(open)") }
+    guard operation.library == "library" else { return }
+    let granted = try grants()
+    expect(granted.count == Set(granted).count, "granted twice: \(granted)")
+    let known = Set(open).union(finished.map(\.id))
+    expect(known.isSuperset(of: granted), "lost of \(granted)")
+    if isFinal {
+      let purchases = finished.filter { $0.state == .purchased }.map(\.id)
+      expect(purchases.sorted() == granted.sorted(), "bought \(granted), delivered \(purchases)")
+    }
+  }
+
+  private func grants() throws -> [String] {
+    struct Line: Decodable { let transactionIdentifier: String }
+    guard let text = try? String(contentsOfFile: world.grantsPath, encoding: .utf8) else {
+      return []
+    }
+    // The last line may be torn; the next grant takes its place.
+    let whole = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+    return try whole.map {
+      try JSONDecoder().decode(Line.self, from: Data($0.utf8)).transactionIdentifier
+    }
+  }
+
+  // MARK: The store
+
+  /// The metadata verify, as a new client sees them, and everything that they promise is there.
+  private mutating func checkStore(isFinal: Bool) throws {
+    guard operation == .publish else { return }
+    let folder = try FileSystem.real.directory(at: world.storePath)
+    let root = try world.store().initialRoot()
+    let catalogue = try FileSystem.real.withTemporaryDirectory { trust in
+      try Catalogue(
+        client: TrustClient(
+          trustFolder: trust, fetcher: FolderFetcher(folder), now: { Date() }),
+        initialRoot: { root }
+      ).refresh()
+    }
+    let failures = catalogue.products(nil).failures
+    expect(failures.isEmpty, "the store's records: \(failures)")
+    let offers = catalogue.identifiers.flatMap(catalogue.offers(of:))
+    let own = offers.filter { $0.productIdentifier.rawValue == World.own }
+    let versions = own.map(\.version.rawValue).sorted()
+    let (before, after) = operation.published
+    expect(
+      versions == after || (!isFinal && versions == before), "the store offers \(versions)")
+    var promised: Set<String> = []
+    for file in offers.flatMap({ [$0.package, $0.index] }) {
+      let bytes = try Data(contentsOf: URL(filePath: "\(world.storePath)/\(file.path)"))
+      expect(
+        try Int64(bytes.count) == file.length && Digest(of: Array(bytes)) == file.digest,
+        "\(file.path) is not what is promised")
+      promised.insert(file.path)
+    }
+    guard isFinal else { return }
+    let found = Self.files(below: "\(world.storePath)/targets").map { "targets/\($0)" }
+    let orphans = found.filter { !promised.contains($0) && !$0.hasSuffix(".product.json") }
+    expect(orphans.isEmpty, "nobody promises \(orphans.sorted())")
+    let records = found.filter { $0.hasSuffix(".product.json") }
+    expect(records.count == catalogue.identifiers.count, "records: \(records)")
+  }
+
+  /// What was written under a name for a moment has another one, or is gone.
+  private mutating func checkTemporaryNames() throws {
+    let left = Self.files(below: world.path).filter {
+      $0.split(separator: "/").last.map { $0.hasPrefix(".") && $0.hasSuffix(".new") } ?? false
+    }
+    expect(left.isEmpty, "left over: \(left.sorted())")
+  }
+
+  private static func names(in folder: String) -> Set<String> {
+    Set((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [])
+  }
+
+  /// Paths of files and links below `folder`.
+  private static func files(below folder: String) -> [String] {
+    ((try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []).filter {
+      var isFolder: ObjCBool = false
+      return !FileManager.default.fileExists(atPath: "\(folder)/\($0)", isDirectory: &isFolder)
+        || !isFolder.boolValue
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package import ContentModel
+package import FileIO
+import HostedContent
+
+/// One process's work on an operation; may be asked again until all of it is done.
+package final class Session: Sendable {
+  private let operation: CrashOperation
+  private let world: World
+  private let fileSystem: FileSystem
+  /// None when nothing of a library is needed.
+  private let queue: PaymentQueue?
+
+  package init(_ operation: CrashOperation, _ world: World, _ fileSystem: FileSystem) throws {
+    self.operation = operation
+    self.world = world
+    self.fileSystem = fileSystem
+    queue = try operation.library.map { try world.queue($0, fileSystem) }
+  }
+
+  package func close() { queue?.close() }
+
+  /// Does what is left of the operation, as a service would that knows nothing of earlier attempts.
+  ///
+  /// Returns what failed, by product; what is left can be tried again.
+  package func attempt() async -> [ContentError] {
+    switch operation {
+    case .install: await all([World.own, World.foreign]) { try await self.queue?.bring($0) }
+    case .update: await all([World.own]) { try await self.queue?.bring($0) }
+    case .repair: await all([World.own]) { try await self.repair($0) }
+    case .finish: await all([World.own]) { try await self.queue?.goOn(with: $0) }
+    case .restore: await all([World.own]) { try await self.restore($0) }
+    case .publish: await all([World.own]) { _ in try self.world.publish("1.1", self.fileSystem) }
+    case .collect: await all([World.own]) { _ in _ = try self.queue?.collect() }
+    }
+  }
+
+  private func all(
+    _ products: [String], _ body: @escaping @Sendable (String) async throws -> Void
+  ) async -> [ContentError] {
+    await withTaskGroup(of: ContentError?.self) { group in
+      for product in products {
+        group.addTask {
+          do {
+            try await body(product)
+            return nil
+          } catch {
+            return ContentError(error, while: "disturbing \(product)")
+          }
+        }
+      }
+      return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+    }
+  }
+
+  private func repair(_ product: String) async throws {
+    let content = try world.reader().contents().first { $0.content.version.rawValue == "1.0" }
+    guard let content = content?.content else {
+      throw ContentError(.notInstalled, "\(product) is gone", remedy: "Look why")
+    }
+    _ = try await queue?.repair(content)
+  }
+
+  private func restore(_ product: String) async throws {
+    guard let queue else { return }
+    try await queue.goOn(with: product)
+    guard try queue.installedVersion(of: ProductIdentifier(product)) == nil else { return }
+    for transaction in try await queue.restore() {
+      try await queue.complete(transaction)
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import ContentModel
+import ContentPackage
+package import ContentStore
+package import FileIO
+import Foundation
+package import HostedContent
+import TestSupport
+
+/// A folder with a store, libraries and a grants file, in which an operation is disturbed.
+package struct World: Sendable {
+  /// The product whose packages are ours, by members.
+  package static let own = "com.example.own"
+  /// The product whose package was built elsewhere, by blocks.
+  package static let foreign = "com.example.forms.zip"
+
+  package let path: String
+  /// Held as long as this is, when it is a folder of its own.
+  private let folder: TemporaryFolder?
+
+  /// The folder at `path`, which stays.
+  package init(_ path: String) {
+    self.path = path
+    folder = nil
+  }
+
+  /// A new folder, removed with the last copy of this.
+  package init() throws {
+    let folder = try TemporaryFolder()
+    path = folder.path
+    self.folder = folder
+  }
+
+  package var storePath: String { "\(path)/store" }
+  package var grantsPath: String { "\(path)/grants.json" }
+
+  package func libraryPath(_ name: String = "library") -> String { "\(path)/\(name)" }
+
+  package func configuration(_ library: String, _ fileSystem: FileSystem) throws
+    -> PaymentQueue.Configuration
+  {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: libraryPath(library)), store: try StoreLocation(storePath))
+    configuration.grantsFile = URL(filePath: grantsPath)
+    configuration.fileSystem = fileSystem
+    return configuration
+  }
+
+  package func queue(_ library: String = "library", _ fileSystem: FileSystem = .real) throws
+    -> PaymentQueue
+  {
+    try PaymentQueue(configuration(library, fileSystem))
+  }
+
+  package func reader(_ library: String = "library") throws -> LibraryReader {
+    try LibraryReader(URL(filePath: libraryPath(library)))
+  }
+
+  package func store(_ fileSystem: FileSystem = .real) throws -> StoreFolder {
+    try StoreFolder.open(at: storePath, fileSystem: fileSystem)
+  }
+
+  // MARK: What is published
+
+  /// What no compression makes shorter; made once, since every look at a folder needs it.
+  private static let noise = {
+    var random = SplitMix(state: 1)
+    var bytes: [UInt8] = []
+    while bytes.count < 300_000 { withUnsafeBytes(of: random.next()) { bytes += $0 } }
+    return bytes
+  }()
+
+  /// The files of a version: one of several members that changes a little, one that changes, some
+  /// that stay.
+  package static func files(_ version: String) -> [String: [UInt8]] {
+    var film = noise
+    film.replaceSubrange(150_000..<150_000 + version.utf8.count, with: version.utf8)
+    return [
+      "Contents/film.bin": film,
+      "Contents/text.txt": Array("The text of \(version)\n".utf8),
+      "Contents/deep/same.txt": Array("The same in every version\n".utf8),
+      "Contents/empty": [],
+    ]
+  }
+
+  /// The files that an installed version must have, with their bytes.
+  package static func expectedFiles(_ product: String, _ version: String) throws
+    -> [String: [UInt8]]
+  {
+    guard product == foreign else { return files(version) }
+    let source = samples.appending(path: "sources/chapter1-1.0")
+    let paths = try FileManager.default.subpathsOfDirectory(atPath: source.path())
+    return try paths.reduce(into: [:]) { files, path in
+      let file = source.appending(path: path)
+      guard path.hasPrefix("Contents/"),
+        try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true
+      else { return }
+      files[path] = Array(try Data(contentsOf: file))
+    }
+  }
+
+  private static let samples = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")
+
+  /// The folder from which a package of our product is built; made when it is not there.
+  package func source(_ version: String) throws -> String {
+    let source = "\(path)/source-\(version)"
+    for (name, bytes) in Self.files(version) {
+      let file = URL(filePath: "\(source)/\(name)")
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: file)
+    }
+    return source
+  }
+
+  /// Builds a package of our product and publishes it.
+  package func publish(_ version: String, _ fileSystem: FileSystem = .real) throws {
+    let package = try Self.build(source(version), Self.own, version, in: path, fileSystem)
+    try store(fileSystem).publish([package])
+  }
+
+  /// Builds a package of the folder `source`; its path.
+  package static func build(
+    _ source: String, _ product: String, _ version: String, in folder: String,
+    _ fileSystem: FileSystem = .real
+  ) throws -> String {
+    let name = "\(product)-\(version).pkg"
+    _ = try buildPackage(
+      folder: fileSystem.directory(at: source), output: fileSystem.directory(at: folder),
+      outputName: name, productIdentifier: ProductIdentifier(product),
+      version: ContentVersion(version))
+    return "\(folder)/\(name)"
+  }
+
+  package func publishForeign() throws {
+    try store().publish([Self.samples.appending(path: "forms/zip.pkg").path()])
+  }
+
+  /// Another folder with all of it, links as links.
+  package func copy() throws -> World {
+    let other = try World()
+    for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+      try FileManager.default.copyItem(atPath: "\(path)/\(name)", toPath: "\(other.path)/\(name)")
+    }
+    return other
+  }
+}

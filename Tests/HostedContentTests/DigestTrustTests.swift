@@ -1,0 +1,140 @@
+import ContentLibrary
+import ContentModel
+import Digests
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// A signed index that says of a file what is not true.
+@Suite("Whose word a file's digest is", .timeLimit(.minutes(2)))
+struct DigestTrustTests {
+  private static let path = "Contents/page.txt"
+  private static let old = ["Contents/page.txt": Array("What was published first.".utf8)]
+  private static let new = ["Contents/page.txt": Array("What it was changed to...".utf8)]
+  private let fixture: StoreFixture
+  private let signers: [Digest]
+
+  init() throws {
+    fixture = try StoreFixture()
+    signers = try ["one", "other"].map { try Digest(of: Array($0.utf8)) }
+  }
+
+  /// The product as the store offers it now.
+  private func product() async throws -> Product {
+    let queue = try fixture.queue { $0.library = URL(filePath: fixture.folder.path("looking")) }
+    defer { queue.close() }
+    return try #require(try await queue.products(["a"]).products.first)
+  }
+
+  /// The first version, whose index says that the page is what the second version has.
+  private func lyingProduct(signers: Digest?) async throws -> Product {
+    try fixture.publish("a", "1.0", files: Self.old)
+    let product = try await product()
+    let offer = try #require(product.contents.first)
+    let store = try FileSystem.real.directory(at: fixture.storePath)
+    let parts = offer.index.path.split(separator: "/").map(String.init)
+    let honest = try PackageIndex(
+      encoded: store.directory(at: parts.dropLast()).contents(of: parts.last ?? "", limit: 1 << 20))
+    let digest = try Digest(of: Self.new[Self.path] ?? [])
+    let files = honest.files.map { file in
+      file.path == Self.path
+        ? IndexedFile(path: file.path, kind: .file, size: file.size, digest: digest) : file
+    }
+    let lying = PackageIndex(
+      packageLength: honest.packageLength, payload: try #require(honest.payload), files: files
+    ).encoded
+    try store.directory("targets").replaceFile("lying", with: lying)
+    let index = SignedFile(
+      path: "targets/lying", length: Int64(lying.count), digest: try Digest(of: lying))
+    return product.offering(offer, index: index, signers: signers)
+  }
+
+  private func queue(selling product: Product) throws -> PaymentQueue {
+    try fixture.queue { $0.service = OneProduct(product: product) }
+  }
+
+  private func buy(_ product: Product) async throws {
+    let queue = try queue(selling: product)
+    defer { queue.close() }
+    _ = try await queue.deliver(Payment(productIdentifier: product.productIdentifier))
+  }
+
+  @Test func `a wrong one is found by verify, and repair refuses a package that contradicts it`()
+    async throws
+  {
+    let product = try await lyingProduct(signers: signers[0])
+    try await buy(product)
+    let content = try #require(try fixture.reader().contents().first?.content)
+    let damage = try fixture.reader().verify(content)
+    #expect(damage.map(\.path) == [Self.path])
+    let queue = try queue(selling: product)
+    let error = await #expect(throws: ContentError.self) { try await queue.repair(content) }
+    queue.close()
+    #expect(error?.code == .indexMismatch)
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test func `a version that other keys sign takes over nothing on its word`() async throws {
+    try await buy(lyingProduct(signers: signers[0]))
+    try fixture.publish("a", "1.1", files: Self.new)
+    let product = try await product()
+    let offer = try #require(product.contents.first)
+    try await buy(product.offering(offer, index: offer.index, signers: signers[1]))
+    try fixture.expectInstalled("a", "1.1", files: Self.new)
+  }
+
+  @Test func `of nobody it is compared before anything is installed`() async throws {
+    let product = try await lyingProduct(signers: nil)
+    let error = await #expect(throws: ContentError.self) { try await buy(product) }
+    #expect(error?.code == .indexMismatch)
+    #expect(try fixture.reader().contents().isEmpty)
+  }
+
+  @Test func `offers say who signs them, the same as long as the same keys do`() async throws {
+    try fixture.publish("a", "1.0")
+    let first = try #require(try await product().contents.first)
+    try fixture.publish("a", "1.1")
+    let second = try #require(try await product().contents.first)
+    #expect(first.version < second.version)
+    #expect(first.signers != nil && first.signers == second.signers)
+    let other = try StoreFixture()
+    try other.publish("a", "1.0")
+    let queue = try other.queue()
+    let foreign = try await queue.products(["a"]).products.first?.contents.first
+    queue.close()
+    #expect(foreign?.signers != first.signers)
+  }
+}
+
+/// A seller that grants one product as it is.
+private struct OneProduct: StoreService {
+  let product: Product
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [product])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: [product]) }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    .purchased(
+      Grant(transactionIdentifier: transaction, date: 0, payment: payment),
+      contents: product.contents)
+  }
+  func grants(account: String?) async throws -> [Grant] { [] }
+}
+
+extension Product {
+  /// The same product with one content, as somebody else describes it.
+  fileprivate func offering(_ offer: ContentOffer, index: SignedFile, signers: Digest?) -> Product {
+    Product(
+      productIdentifier: productIdentifier, type: type, texts: texts, price: price,
+      currency: currency,
+      contents: [
+        ContentOffer(
+          productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,
+          version: offer.version, installedSize: offer.installedSize, package: offer.package,
+          index: index, signers: signers)
+      ])
+  }
+}

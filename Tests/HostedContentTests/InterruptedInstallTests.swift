@@ -1,0 +1,95 @@
+import ContentJournal
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import Synchronization
+import TestSupport
+import Testing
+
+/// What random schedules of the simulation have found, as small cases on a real disk.
+@Suite("Installs and repairs that end half way", .timeLimit(.minutes(2)))
+struct InterruptedInstallTests {
+  /// A file system whose first operation of this kind on a path that ends so fails.
+  private static func failingOnce(_ kind: FileOperation, _ suffix: String) -> FileSystem {
+    let hasFailed = Mutex(false)
+    return FileSystem { operation, path in
+      guard operation == kind, path.hasSuffix(suffix) else { return }
+      let isFirst = hasFailed.withLock { hasFailed in
+        defer { hasFailed = true }
+        return !hasFailed
+      }
+      if isFirst { throw FaultPlan.diskFull.about(path) }
+    }
+  }
+
+  @Test("An install that fails after its folder is in its place fetches nothing again")
+  func afterTheRename() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let fetched = Mutex<Int64?>(nil)
+    let observer = RecordingObserver(
+      onTransactions: { queue, transactions in
+        for transaction in transactions where transaction.transactionState == .purchased {
+          queue.start(transaction.downloads)
+        }
+      },
+      onDownloads: { queue, downloads in
+        for download in downloads where download.state == .failed {
+          fetched.withLock { $0 = queue.statistics.bytesFetched }
+          queue.start([download])
+        }
+        for download in downloads where download.state == .finished {
+          queue.finishTransaction(download.transaction)
+        }
+      })
+    let queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.sync, "products/a") }
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    await observer.wait { $0.removed.count == 1 }
+    let before = try #require(fetched.withLock { $0 }, "the first attempt failed")
+    #expect(before > 0)
+    #expect(queue.statistics.bytesFetched == before)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A repair that is cut off forgets neither the version nor its pin")
+  func repair() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let product = try ProductIdentifier("a")
+    var queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    try queue.setPin(true, on: product, ContentVersion("1.0"))
+    queue.close()
+    let content = try #require(try fixture.reader().contents().first?.content)
+    try FileManager.default.removeItem(
+      atPath: "\(fixture.libraryPath)/products/a/1.0/Contents/text.txt")
+    queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.rename, "/content") }
+    await #expect(throws: ContentError.self) { try await queue.repair(content) }
+    queue.close()
+    queue = try fixture.queue()
+    #expect(try fixture.reader().contents().map(\.content) == [content])
+    #expect(try fixture.reader().pins().count == 1)
+    _ = try await queue.repair(content)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A version that was removed is not made current by work that had seen it")
+  func removed() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let (product, version) = (try ProductIdentifier("a"), try ContentVersion("1.0"))
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    queue.close()
+    let folder = try LibraryFolder(creating: fixture.libraryPath)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
+    try library.remove(product, version)
+    #expect(throws: ContentError.self) { try library.advance(product, to: version) }
+    #expect(try folder.products.directory("a").link("current") == nil)
+  }
+}

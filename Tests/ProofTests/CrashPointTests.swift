@@ -1,0 +1,57 @@
+import CrashPoints
+import TestSupport
+import Testing
+
+/// A process of its own kills itself at its n-th operation on the file system or the journal.
+///
+/// All n with the slow tests; else a few of them. What the disk had not been told to keep is there all
+/// the same: losing that is for the simulation.
+@Suite("A process may be killed at any step", .timeLimit(.minutes(60)))
+struct CrashPointTests {
+  @Test(arguments: CrashOperation.allCases)
+  func `killed at any step, nothing is half or lost, and the next start completes it`(
+    operation: CrashOperation
+  ) async throws {
+    let template = try World()
+    try await operation.prepare(template)
+    let step = SlowTests.areOn ? 1 : 97
+    let (survived, all) = try await onOwnThread {
+      var survived = 0
+      for n in Swift.stride(from: SlowTests.areOn ? 1 : 23, to: .max, by: step) {
+        guard try Self.survives(n, of: operation, template) else { return (survived, n - 1) }
+        survived += 1
+      }
+      return (survived, 0)
+    }
+    print("crash points: \(operation.rawValue) \(survived) tried of at most \(all), all survived")
+    #expect(survived > 0)
+  }
+
+  /// Kills a process at its step `n` and starts it again; false when it came to its end before.
+  private static func survives(_ n: Int, of operation: CrashOperation, _ template: World) throws
+    -> Bool
+  {
+    let world = try template.copy()
+    let end = try drive(operation, world, n)
+    #expect(end.wasKilled || end.status == 0, "\(operation) step \(n): \(end.output)")
+    expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
+    expect(try Inspection.afterRestart(of: operation, in: world), operation, n)
+    // The next start may be killed as well, while it mends what the first one has left.
+    _ = try drive(operation, world, 1 + n % 50)
+    expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
+    let again = try drive(operation, world, 0)
+    #expect(again.status == 0, "\(operation) after step \(n): \(again.output)")
+    expect(try Inspection.afterSuccess(of: operation, in: world), operation, n)
+    return end.wasKilled
+  }
+
+  private static func drive(_ operation: CrashOperation, _ world: World, _ n: Int) throws
+    -> Program.End
+  {
+    try Program.run(Program.path("crash-driver"), [operation.rawValue, world.path, "\(n)"])
+  }
+
+  private static func expect(_ problems: [String], _ operation: CrashOperation, _ n: Int) {
+    for problem in problems { Issue.record("\(operation) step \(n): \(problem)") }
+  }
+}

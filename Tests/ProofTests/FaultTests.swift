@@ -1,0 +1,84 @@
+import ContentModel
+import CrashPoints
+import FileIO
+import Glibc
+import HostedContent
+import TestSupport
+import Testing
+
+/// The n-th operation on the file system or the journal fails once, for every n until none does.
+///
+/// All n with the slow tests; else a few of them.
+@Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
+struct FaultTests {
+  private static let codes: [Int32: ContentError.Code] = [
+    EIO: .fileFailed, ENOSPC: .diskFull, EMFILE: .tooManyFiles,
+  ]
+
+  @Test(arguments: CrashOperation.allCases)
+  func `a step that fails costs at most its own product, and the same process goes on after it`(
+    operation: CrashOperation
+  ) async throws {
+    let template = try World()
+    try await operation.prepare(template)
+    for (place, number) in [EIO, ENOSPC, EMFILE].enumerated() {
+      // Of a few, other ones for each number.
+      let first = SlowTests.areOn ? 1 : 11 + 40 * place
+      for n in Swift.stride(from: first, to: .max, by: SlowTests.areOn ? 1 : 131) {
+        try Task.checkCancellation()
+        let plan = FaultPlan(failing: n, as: number)
+        try await Self.disturb(
+          operation, template.copy(), plan.fileSystem, code: Self.codes[number], n)
+        guard plan.hasFired else {
+          print("failing steps: \(operation) at most \(n - 1), errno \(number), all survived")
+          break
+        }
+      }
+    }
+  }
+
+  private static func disturb(
+    _ operation: CrashOperation, _ world: World, _ fileSystem: FileSystem,
+    code: ContentError.Code?, _ n: Int
+  ) async throws {
+    let place = "\(operation) step \(n)"
+    let session: Session
+    do {
+      session = try Session(operation, world, fileSystem)
+    } catch let error as ContentError {
+      #expect(error.code == code, "\(place): \(error)")
+      session = try Session(operation, world, fileSystem)
+    }
+    let failures = await session.attempt()
+    #expect(failures.count <= 1, "\(place): \(failures)")
+    for failure in failures { #expect(failure.code == code, "\(place): \(failure)") }
+    expect(try Inspection.afterEnd(of: operation, in: world), place)
+    if !failures.isEmpty {
+      let later = await session.attempt()
+      #expect(later.isEmpty, "\(place): \(later)")
+    }
+    session.close()
+    // What could not be removed is removed by the next start.
+    expect(try Inspection.afterRestart(of: operation, in: world), place)
+    expect(try Inspection.afterSuccess(of: operation, in: world), place)
+  }
+
+  private static func expect(_ problems: [String], _ place: String) {
+    for problem in problems { Issue.record("\(place): \(problem)") }
+  }
+
+  @Test(arguments: CrashOperation.allCases)
+  func `nobody notices that every system call was interrupted`(operation: CrashOperation)
+    async throws
+  {
+    let world = try World()
+    try await operation.prepare(world)
+    let interruptions = Interruptions()
+    let session = try Session(operation, world, interruptions.fileSystem)
+    let failures = await session.attempt()
+    session.close()
+    #expect(failures.isEmpty)
+    Self.expect(try Inspection.afterSuccess(of: operation, in: world), "\(operation)")
+    print("interrupted steps: \(operation.rawValue) \(interruptions.count), all survived")
+  }
+}

@@ -1,0 +1,34 @@
+import CrashPoints
+import TestSupport
+import Testing
+
+/// A real file system of a few megabytes without room, in a process of its own.
+///
+/// Needs user namespaces to mount one; where there are none the reason is printed.
+@Suite(
+  "A full disk",
+  .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(5)))
+struct FullDiskTests {
+  @Test(arguments: FilledDisk.Phase.allCases)
+  func `in any phase it is an error with the amounts, and with room again it goes on`(
+    phase: FilledDisk.Phase
+  ) async throws {
+    try await Self.run("full", phase.rawValue)
+  }
+
+  @Test(arguments: [CrashOperation.install, .update, .repair, .publish])
+  func `what cannot fit is refused before anything of it is written`(operation: CrashOperation)
+    async throws
+  {
+    try await Self.run("refuse", operation.rawValue)
+  }
+
+  private static func run(_ words: String...) async throws {
+    let end = try await onOwnThread {
+      let folder = try TemporaryFolder()
+      return try SmallDisk.run(
+        Program.path("crash-driver"), words + [folder.path], bytes: 24 << 20, at: folder.path)
+    }
+    #expect(end.status == 0 && !end.wasKilled, "\(end.output)")
+  }
+}

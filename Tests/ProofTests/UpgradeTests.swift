@@ -1,0 +1,176 @@
+@testable import ContentJournal
+import ContentModel
+import ContentStore
+import CrashPoints
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Libraries and stores as earlier versions of this software have left them.
+///
+/// `Tests/Fixtures/make` made them with the tools of their time: of three products two are installed;
+/// the third one's download has failed, and its transaction is open.
+@Suite("What earlier versions have written", .timeLimit(.minutes(2)))
+struct UpgradeTests {
+  enum Fixture: String, CaseIterable {
+    /// A journal of JSON texts, a grants file that is one document, indexes in JSON.
+    case schema1 = "schema-1"
+    /// A journal of columns with pins; grants and indexes as before.
+    case schema2 = "schema-2"
+
+    var schema: Int { self == .schema1 ? 1 : 2 }
+
+    func unpacked() throws -> TemporaryFolder {
+      let folder = try TemporaryFolder()
+      let archive = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Fixtures/\(rawValue).tar.gz").path(percentEncoded: false)
+      let end = try Program.run("/usr/bin/env", ["tar", "-xzf", archive, "-C", folder.path])
+      #expect(end.status == 0, "\(end.output)")
+      return folder
+    }
+  }
+
+  /// A moment at which nothing of the fixtures has expired; also on a machine whose clock is wrong.
+  private static let now = Date(timeIntervalSince1970: 1_795_400_000)
+  private static let products = ["a", "b", "c"].map { "com.example.\($0)" }
+
+  private static func queue(_ folder: TemporaryFolder) throws -> PaymentQueue {
+    var configuration = PaymentQueue.Configuration(
+      library: URL(filePath: folder.path("library")), store: try StoreLocation(folder.path("store"))
+    )
+    configuration.clock = EngineClock(now: { Self.now }, uptime: EngineClock.system.uptime)
+    return try PaymentQueue(configuration)
+  }
+
+  private static func reader(_ folder: TemporaryFolder) throws -> LibraryReader {
+    try LibraryReader(URL(filePath: folder.path("library")))
+  }
+
+  /// What the tool of that time said of it.
+  private static func said<Value: Decodable>(
+    _ name: String, _ type: Value.Type, in folder: TemporaryFolder
+  ) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: folder.path(name))))
+  }
+
+  private struct SaidQueue: Decodable {
+    struct Transaction: Decodable { let id: String }
+    let transactions: [Transaction]
+  }
+
+  @Test(arguments: Fixture.allCases)
+  func `a library opens with all that it had, comes to its end, and is updated`(fixture: Fixture)
+    async throws
+  {
+    let folder = try fixture.unpacked()
+    let queue = try Self.queue(folder)
+    defer { queue.close() }
+    let unfinished = try Self.said("queue.json", SaidQueue.self, in: folder).transactions.map(\.id)
+    let finished = try Self.said("finished.json", SaidQueue.self, in: folder).transactions.map(\.id)
+    #expect(unfinished.count == 1 && finished.count == 2)
+    let transaction = try #require(queue.transactions.first)
+    #expect(queue.transactions.map(\.id) == unfinished)
+    #expect(transaction.transactionState == .purchased)
+    #expect(transaction.payment.productIdentifier.rawValue == Self.products[2])
+    #expect(transaction.downloads.map(\.state) == [.failed])
+    #expect(transaction.downloads.first?.error != nil)
+    let reader = try Self.reader(folder)
+    #expect(try reader.finishedTransactions().map(\.id).sorted() == finished.sorted())
+    #expect(
+      try reader.contents().map(\.content.productIdentifier.rawValue)
+        == ["a", "b"].map {
+          "com.example.\($0)"
+        })
+    #expect(try reader.pins().count == fixture.schema - 1)
+    let grants = try await queue.grants().map(\.transactionIdentifier)
+    #expect(Set(grants) == Set(unfinished + finished))
+
+    try await Self.goOn(queue, folder)
+    #expect(try reader.finishedTransactions().map(\.id).contains(unfinished[0]))
+    #expect(try await queue.grants().map(\.transactionIdentifier) == grants)
+  }
+
+  /// Finishes what is open, updates a product, and buys one again.
+  private static func goOn(_ queue: PaymentQueue, _ folder: TemporaryFolder) async throws {
+    for product in products { try await queue.bring(product) }
+    try publish("1.1", of: products[0], folder)
+    try await queue.bring(products[0])
+    #expect(queue.transactions.isEmpty)
+    let reader = try reader(folder)
+    let installed = try reader.contents().map { "\($0.content.version)\($0.isCurrent ? "!" : "")" }
+    #expect(installed == ["1.0", "1.1!", "1.0!", "1.0!"])
+    for entry in try reader.contents() { #expect(try reader.verify(entry.content) == []) }
+  }
+
+  private static func publish(_ version: String, of product: String, _ folder: TemporaryFolder)
+    throws
+  {
+    let source = folder.path("source/Contents")
+    try FileManager.default.createDirectory(atPath: source, withIntermediateDirectories: true)
+    try Data("new in \(version)".utf8).write(to: URL(filePath: "\(source)/new.txt"))
+    let package = try World.build(folder.path("source"), product, version, in: folder.path)
+    try StoreFolder.open(at: folder.path("store")).publish([package], now: now)
+  }
+
+  @Test(arguments: Fixture.allCases)
+  func `grants of an earlier version are kept when something is bought`(fixture: Fixture)
+    async throws
+  {
+    let folder = try fixture.unpacked()
+    let queue = try Self.queue(folder)
+    defer { queue.close() }
+    // Renewed, since a purchase asks the catalogue.
+    try StoreFolder.open(at: folder.path("store")).refresh(everything: true, now: Self.now)
+    let before = try await queue.grants()
+    #expect(before.count == 3)
+    _ = try await queue.deliver(
+      Payment(productIdentifier: try ProductIdentifier(Self.products[0])))
+    let after = try await queue.grants()
+    #expect(Array(after.prefix(3)) == before && after.count == 4)
+  }
+
+  @Test(arguments: [false, true])
+  func `a journal of a newer version is refused and stays as it is to the last byte`(
+    isInLog: Bool
+  ) throws {
+    let world = try World()
+    _ = try StoreFolder.create(at: world.storePath)
+    try world.queue().close()
+    let copy = world.libraryPath("copy")
+    do {
+      let folder = try FileSystem.real.directory(at: world.libraryPath())
+      let journal = try SQLiteJournal(in: folder)
+      try journal.write { try $0.execute("PRAGMA user_version = \(JournalSchema.version + 1)") }
+      // With the journal open the newer version stands in its log only.
+      if isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
+    }
+    if !isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
+    let files = ["journal.sqlite", "journal.sqlite-wal"].map { URL(filePath: "\(copy)/\($0)") }
+    let before = try files.map { try Data(contentsOf: $0) }
+    #expect(before[1].isEmpty != isInLog)
+    for _ in 0..<2 {
+      let error = #expect(throws: ContentError.self) {
+        _ = try world.queue("copy")
+      }
+      #expect(error?.code == .libraryNewer)
+      #expect(error?.message.contains("\(JournalSchema.version + 1)") == true)
+      #expect(throws: ContentError.self) { try LibraryReader(URL(filePath: copy)).pins() }
+      #expect(try files.map { try Data(contentsOf: $0) } == before)
+    }
+  }
+
+  @Test func `an index of a newer version says that newer software is needed`() throws {
+    var bytes = PackageIndex(packageLength: 0, blockLength: 4096, blocks: [], files: []).encoded
+    bytes[4] += 1
+    let error = #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }
+    #expect(error?.code == .formUnknown)
+    let json = #"{"format":3,"packageLength":0,"blockLength":4096,"blocks":[],"files":[]}"#
+    let other = #expect(throws: ContentError.self) {
+      try PackageIndex(encoded: Array(json.utf8))
+    }
+    #expect(other?.code == .formUnknown)
+    #expect(throws: ContentError.self) { try PackageIndex(encoded: Array("{}".utf8)) }
+  }
+}

@@ -1,0 +1,51 @@
+import ContentModel
+import ContentStore
+import CrashPoints
+import Foundation
+import TestSupport
+
+/// What the store sells, and how a version of it is made.
+enum Goods {
+  static let products = (1...6).map { "com.example.soak.p\($0)" }
+
+  /// The large file of each product, made once.
+  private static let films = Dictionary(
+    uniqueKeysWithValues: products.enumerated().map { number, product in
+      var random = SplitMix(state: UInt64(number))
+      var film: [UInt8] = []
+      while film.count < 400_000 { withUnsafeBytes(of: random.next()) { film += $0 } }
+      return (product, film)
+    })
+
+  /// The files of a version: a large one that changes a little, small ones of which one changes.
+  static func files(_ product: String, _ version: String) -> [String: [UInt8]] {
+    var film = films[product] ?? []
+    film.replaceSubrange(200_000..<200_000 + version.utf8.count, with: version.utf8)
+    var files = ["Contents/film.bin": film, "Contents/version.txt": Array(version.utf8)]
+    for number in 0..<8 {
+      files["Contents/pages/\(number).txt"] = Array("Page \(number) of \(product)".utf8)
+    }
+    return files
+  }
+
+  /// Builds and publishes a version of each of `products`.
+  static func publish(_ products: [String], _ version: String, to store: StoreFolder, work: String)
+    throws
+  {
+    let packages = try products.map { try package($0, version, work: work) }
+    try store.publish(packages)
+    for path in packages { try FileManager.default.removeItem(atPath: path) }
+  }
+
+  private static func package(_ product: String, _ version: String, work: String) throws -> String {
+    let source = "\(work)/source"
+    try? FileManager.default.removeItem(atPath: source)
+    for (path, bytes) in files(product, version) {
+      let file = URL(filePath: "\(source)/\(path)")
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: file)
+    }
+    return try World.build(source, product, version, in: work)
+  }
+}

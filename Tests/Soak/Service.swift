@@ -1,0 +1,190 @@
+import ContentLibrary
+import ContentModel
+import CrashPoints
+import Foundation
+import HostedContent
+import Locks
+import TestSupport
+
+/// One service: a process with a library of its own, until it is told to stop.
+///
+/// It writes a line for what must not be, beginning with BROKEN, and one for all that it did.
+final class Service: Sendable {
+  private let library: URL
+  private let configuration: PaymentQueue.Configuration
+  private let state: Mutex<State>
+  private let mustStop = Atomic(false)
+
+  private struct State {
+    var random: SplitMix
+    var counts: [String: Int] = [:]
+    var isBroken = false
+  }
+
+  /// `words`: library, store, mirror, the file of the trusted root, seed.
+  init(_ words: [String]) throws {
+    library = URL(filePath: words[0])
+    var configuration = PaymentQueue.Configuration(
+      library: library, store: try StoreLocation(words[1]))
+    configuration.mirrors = [try StoreLocation(words[2])]
+    configuration.trustedRoot = Array(try Data(contentsOf: URL(filePath: words[3])))
+    configuration.network.connectTimeout = 1
+    configuration.network.stallTimeout = 0.7
+    configuration.network.attempts = 4
+    configuration.network.firstRetryDelay = 0.05
+    self.configuration = configuration
+    state = Mutex(State(random: SplitMix(state: UInt64(words[4]) ?? 0)))
+  }
+
+  /// Works until SIGTERM, and then until everything is there; false when a promise was broken.
+  func run() async throws -> Bool {
+    signal(SIGTERM, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
+    source.setEventHandler { [self] in mustStop.store(true, ordering: .relaxed) }
+    source.resume()
+    let queue = try PaymentQueue(configuration)
+    do {
+      try checkWhole()
+      try await mend(queue)
+      while !mustStop.load(ordering: .relaxed) { try await act(queue) }
+      try await complete(queue)
+    } catch {
+      report("\(error)")
+    }
+    queue.close()
+    source.cancel()
+    let (counts, isBroken) = state.withLock { ($0.counts, $0.isBroken) }
+    let text = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+    say("done: \(text.joined(separator: ", "))")
+    return !isBroken
+  }
+
+  private func report(_ problem: String) {
+    state.withLock { $0.isBroken = true }
+    say("BROKEN: \(library.lastPathComponent): \(problem)")
+  }
+
+  private func count(_ what: String) { state.withLock { $0.counts[what, default: 0] += 1 } }
+
+  private func random(below limit: Int) -> Int {
+    state.withLock { Int.random(in: 0..<limit, using: &$0.random) }
+  }
+
+  // MARK: What it does
+
+  private func act(_ queue: PaymentQueue) async throws {
+    do {
+      switch random(below: 10) {
+      case 0: try checkWhole()
+      case 1: try await damageAndMend(queue)
+      case 2:
+        let freed = try queue.collect(CollectionPolicy(keptVersions: 2)).removed
+        freed.forEach { _ in count("collected") }
+      case 3: try switchBackAndForth(queue)
+      case 4: try await changeOfMind(queue)
+      default: try await bringAll(queue)
+      }
+    } catch let error as ContentError where Self.isExpected(error) {
+      count("failures by network or server")
+    }
+  }
+
+  /// What servers that are killed and make faults may cause; everything else is a broken promise.
+  private static func isExpected(_ error: ContentError) -> Bool {
+    error.group == .network || error.group == .server || error.code == .productUnknown
+      || [.metadataDamaged, .digestMismatch, .signatureInvalid].contains(error.code)
+  }
+
+  private func bringAll(_ queue: PaymentQueue) async throws {
+    let failures = await withTaskGroup(of: (any Error)?.self) { group -> [any Error] in
+      for product in Goods.products {
+        group.addTask {
+          do {
+            try await queue.bring(product)
+            return nil
+          } catch { return error }
+        }
+      }
+      return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
+    }
+    count("rounds of bringing all")
+    for failure in failures {
+      guard let error = failure as? ContentError, Self.isExpected(error) else { throw failure }
+      count("failures by network or server")
+    }
+  }
+
+  /// Everything must be there within a minute, whatever the servers do.
+  private func complete(_ queue: PaymentQueue) async throws {
+    let start = ContinuousClock.now
+    while ContinuousClock.now - start < .seconds(60) {
+      try await bringAll(queue)
+      let updates = try? await queue.updates()
+      let installed = try Goods.products.filter {
+        try queue.installedVersion(of: ProductIdentifier($0)) != nil
+      }
+      if updates?.isEmpty == true, installed == Goods.products, queue.transactions.isEmpty {
+        return try checkWhole()
+      }
+    }
+    report("not complete after a minute: \(queue.transactions)")
+  }
+
+  /// Buys once more, starts, pauses, cancels, and finishes it all the same.
+  private func changeOfMind(_ queue: PaymentQueue) async throws {
+    let product = Goods.products[random(below: Goods.products.count)]
+    let transaction = try await queue.purchase(
+      Payment(productIdentifier: try ProductIdentifier(product)))
+    queue.start(transaction.downloads)
+    if random(below: 2) == 0 { queue.pause(transaction.downloads) }
+    if random(below: 2) == 0 { queue.cancel(transaction.downloads) }
+    try await queue.finish(transaction)
+    count("bought again and dropped")
+  }
+
+  private func switchBackAndForth(_ queue: PaymentQueue) throws {
+    let product = try ProductIdentifier(Goods.products[random(below: Goods.products.count)])
+    let versions = try LibraryReader(library).contents().map(\.content)
+      .filter { $0.contentIdentifier == product }.map(\.version)
+    guard let oldest = versions.first, let newest = versions.last else { return }
+    try queue.use(oldest, of: product)
+    try queue.use(newest, of: product)
+    count("switched back and forth")
+  }
+
+  // MARK: What must be so
+
+  /// Every installed version is what was published, but for a file that this service damaged itself.
+  private func checkWhole() throws {
+    let reader = try LibraryReader(library)
+    for entry in try reader.contents() {
+      let damages = try reader.verify(entry.content).filter { $0.path != Self.damagedFile }
+      if !damages.isEmpty { report("\(entry.content.contentIdentifier): \(damages)") }
+      let product = entry.content.contentIdentifier.rawValue
+      let version = entry.content.version.rawValue
+      for (path, bytes) in Goods.files(product, version) where path != Self.damagedFile {
+        let found = try? Data(contentsOf: URL(filePath: "\(entry.path)/\(path)"))
+        if found != Data(bytes) { report("\(product) \(version) \(path)") }
+      }
+    }
+    count("checks of everything")
+  }
+
+  private static let damagedFile = "Contents/pages/3.txt"
+
+  private func damageAndMend(_ queue: PaymentQueue) async throws {
+    let entries = try LibraryReader(library).contents()
+    guard !entries.isEmpty else { return }
+    let path = "\(entries[random(below: entries.count)].path)/\(Self.damagedFile)"
+    try FileManager.default.removeItem(atPath: path)
+    try Data("damage".utf8).write(to: URL(filePath: path))
+    try await mend(queue)
+  }
+
+  private func mend(_ queue: PaymentQueue) async throws {
+    for entry in try LibraryReader(library).contents() {
+      let report = try await queue.repair(entry.content)
+      if !report.damagedPaths.isEmpty { count("repaired") }
+    }
+  }
+}

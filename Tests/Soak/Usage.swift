@@ -1,0 +1,89 @@
+import Foundation
+
+/// What a process and its folder take at one moment.
+struct Usage {
+  let descriptors: Int
+  let threads: Int
+  /// Bytes.
+  let resident: Int
+  /// Bytes of its folder on disk; 0 without one.
+  let disk: Int
+
+  /// Reads it from /proc; nil when there is no such process.
+  init?(of process: Int32, folder: String?) {
+    let place = "/proc/\(process)"
+    guard let files = try? FileManager.default.contentsOfDirectory(atPath: "\(place)/fd"),
+      let tasks = try? FileManager.default.contentsOfDirectory(atPath: "\(place)/task"),
+      let statm = try? String(contentsOfFile: "\(place)/statm", encoding: .utf8)
+    else { return nil }
+    let pages = statm.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    descriptors = files.count
+    threads = tasks.count
+    resident = pages * Int(sysconf(Int32(_SC_PAGESIZE)))
+    disk = folder.map(Self.bytes) ?? 0
+  }
+
+  /// Bytes that the files below take, each inode once.
+  private static func bytes(below folder: String) -> Int {
+    var seen: Set<UInt> = []
+    var total = 0
+    for path in (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? [] {
+      var status = stat()
+      guard lstat("\(folder)/\(path)", &status) == 0, seen.insert(status.st_ino).inserted else {
+        continue
+      }
+      total += Int(status.st_blocks) * 512
+    }
+    return total
+  }
+}
+
+/// The samples of one long-lived process, in their order.
+struct UsageHistory {
+  let name: String
+  private(set) var samples: [Usage] = []
+
+  init(_ name: String) { self.name = name }
+
+  mutating func add(_ usage: Usage?) { if let usage { samples.append(usage) } }
+
+  /// How much more the last quarter may take than the first one: a part of it, and an amount.
+  private struct Bound: Sendable {
+    let what: String
+    let part: Double
+    let amount: Int
+    let value: @Sendable (Usage) -> Int
+  }
+
+  private static let bounds = [
+    Bound(what: "descriptors", part: 0, amount: 8) { $0.descriptors },
+    Bound(what: "threads", part: 0, amount: 8) { $0.threads },
+    Bound(what: "resident bytes", part: 0.25, amount: 8 << 20) { $0.resident },
+    Bound(what: "bytes on disk", part: 0.5, amount: 8 << 20) { $0.disk },
+  ]
+
+  /// What each took in the first quarter and in the last, medians; and what grew beyond its bound.
+  ///
+  /// The first tenth is left out: it fills caches and libraries.
+  func compare() -> (lines: [String], grown: [String]) {
+    let settled = samples.dropFirst(samples.count / 10)
+    let quarter = settled.count / 4
+    guard quarter >= 2 else { return ([], ["\(name): only \(samples.count) samples"]) }
+    var (lines, grown): ([String], [String]) = ([], [])
+    for bound in Self.bounds {
+      let values = settled.map(bound.value)
+      let first = Self.median(values.prefix(quarter))
+      let last = Self.median(values.suffix(quarter))
+      let line = "\(name): \(bound.what) \(first) first, \(last) last, \(values.max() ?? 0) at most"
+      lines.append(line)
+      if Double(last) > Double(first) * (1 + bound.part) + Double(bound.amount) {
+        grown.append("\(line): grown")
+      }
+    }
+    return (lines, grown)
+  }
+
+  private static func median(_ values: some Collection<Int>) -> Int {
+    values.sorted()[values.count / 2]
+  }
+}

@@ -1,0 +1,15 @@
+import TestSupport
+import Testing
+
+/// `Scripts/soak` runs for minutes; this is the same for seconds.
+@Suite("Services that everything around breaks for a while", .timeLimit(.minutes(5)))
+struct SoakTests {
+  @Test(.enabled(if: SlowTests.areOn, "with the slow tests"))
+  func `every promise is kept, and nothing grows`() async throws {
+    let end = try await onOwnThread {
+      try Program.run(Program.path("soak"), ["--seconds", "20", "--seed", "1"])
+    }
+    #expect(end.status == 0 && !end.wasKilled, "\(end.output)")
+    print(end.output)
+  }
+}
