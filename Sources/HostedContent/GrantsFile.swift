@@ -66,7 +66,7 @@ final class GrantsFile: Sendable {
       var file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
       if known.isDocument {
-        try folder.replaceFile(name, with: Self.lines(known.grants), mode: 0o600)
+        try folder.replaceFile(name, with: known.grants.flatMap { try $0.line }, mode: 0o600)
         file = try folder.updatedFile(name, mode: 0o600)
         try catchUp(&known, with: file)
       }
