@@ -49,9 +49,9 @@ package struct FeedRows {
   }
 
   /// Takes the file's next bytes in; false once `body` has enough.
-  package mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool) throws
-    -> Bool
-  {
+  package mutating func take(
+    _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
+  ) throws -> Bool {
     var start = 0
     if !rest.isEmpty {
       // The mark's two bytes may lie on both sides of the seam.

@@ -1,22 +1,25 @@
 import ContentModel
 
-/// A stream of a cpio archive that ends in a refusal when a name has a NUL in it.
+/// A stream of a cpio archive, odc or newc, that ends in a refusal at a name that no file can have.
 ///
-/// libarchive takes such a name for what lies before the NUL, and hides the rest.
+/// libarchive makes room for any length that a name says it has, up to 4 GB, and takes a name with
+/// a NUL in it for what lies before the NUL.
 final class CpioNameCheck: ByteStream {
   private let inner: any ByteStream
   private var scanner = CpioScanner()
-  private var isScanning = true
 
   init(_ inner: any ByteStream) { self.inner = inner }
 
   func next() throws -> UnsafeRawBufferPointer {
     let bytes = try inner.next()
-    // What is no cpio archive is libarchive's to refuse.
-    if isScanning { isScanning = scanner.push(bytes) && !scanner.isAtEnd }
+    guard !scanner.isAtEnd else { return bytes }
+    guard scanner.push(bytes) else {
+      throw scanner.isAtLongName
+        ? Refusal.limit("limit-header", "An entry's header has more bytes than are read")
+        : Refusal.damaged("The payload is no cpio archive, odc or newc")
+    }
     guard !scanner.hasSplitName else {
-      let message = "A name has a NUL in it"
-      throw Refusal(PathRules.finding("path-control", message, path: ""))
+      throw Refusal(PathRules.finding("path-control", "A name has a NUL in it", path: ""))
     }
     return bytes
   }

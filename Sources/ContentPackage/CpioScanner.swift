@@ -24,6 +24,12 @@ struct CpioScanner {
   /// Whether a name has a NUL in it before its end.
   private(set) var hasSplitName = false
 
+  /// Whether it stands at a header whose name is longer than is read.
+  var isAtLongName: Bool {
+    guard let form = Form(magic: header), header.count >= form.fixedLength else { return false }
+    return (form.nameLength(header) ?? 0) > Self.nameLimit
+  }
+
   private var position: Int64 = 0
   private var header: [UInt8] = []
   /// Bytes of data and padding to pass over before the next header.

@@ -23,7 +23,8 @@ final class PackageReader {
 
   /// Opens the package; a refusal when it is none, or damaged at its beginning.
   ///
-  /// `isChecked` says that the container was checked before, as a whole.
+  /// `isChecked` says that the container was checked before, as a whole; then nothing is read ahead,
+  /// so that what is read follows from what is asked for.
   init(_ source: any ByteSource, limits: PackageLimits, isChecked: Bool = false) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
@@ -47,9 +48,10 @@ final class PackageReader {
         findings = product.findings
         let opened = try product.openPayload(stream, limit: limit)
         payload = opened.payload
+        let named = CpioNameCheck(opened.plain)
         // Without a thread to read ahead it is read as well.
-        let plain = (try? ReadAheadStream(opened.plain)) ?? opened.plain
-        let metered = MeteredStream(CpioNameCheck(plain), limit: limit)
+        let plain: any ByteStream = isChecked ? named : (try? ReadAheadStream(named)) ?? named
+        let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
       } else {

@@ -13,7 +13,7 @@ final class PbzxStream: ByteStream {
 
   private let input: ChunkedInput
   private let chunkLength: UInt64
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private let buffer: UnsafeMutableRawBufferPointer
   private var reader: ArchiveReader?
   private var isInChunk = false
   private var isLast = false
@@ -25,12 +25,11 @@ final class PbzxStream: ByteStream {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
       (1...Self.chunkLimit).contains(length)
-    else {
-      buffer.deallocate()
-      throw Self.damaged("begins wrongly")
-    }
+    else { throw Self.damaged("begins wrongly") }
     self.input = input
     chunkLength = length
+    // Last, since what was made before something throws is given back by nobody.
+    buffer = .allocate(byteCount: 256 << 10, alignment: 16)
   }
 
   deinit { buffer.deallocate() }

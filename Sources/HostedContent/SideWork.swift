@@ -29,7 +29,9 @@ final class SideWork<Value: Sendable>: @unchecked Sendable {
     isDone.signal()
   }
 
-  /// What the work came to; waits for its end. To be asked once.
+  /// What the work came to.
+  ///
+  /// Waits for its end; to be asked once.
   func result() -> Result<Value, any Error> {
     isDone.wait()
     return outcome.withLock { $0 } ?? .failure(CancellationError())

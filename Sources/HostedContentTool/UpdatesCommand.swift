@@ -41,7 +41,8 @@ enum UpdatesCommand {
             Report.Update(
               productIdentifier: $0.productIdentifier.rawValue,
               contentIdentifier: $0.contentIdentifier.rawValue, installed: $0.installed.rawValue,
-              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove, bytesInFull: $0.bytesInFull,
+              offered: $0.offered.rawValue, bytesToMove: $0.bytesToMove,
+              bytesInFull: $0.bytesInFull,
               wholePackageReason: $0.wholePackageReason)
           }))
     } else if updates.isEmpty {
