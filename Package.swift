@@ -164,7 +164,10 @@ let package = Package(
     tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
       "SimulationTests",
-      ["ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate", "TestSupport"]),
+      [
+        "Locks", "ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate",
+        "TestSupport",
+      ]),
     tests(
       "ContentTransferTests",
       ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),

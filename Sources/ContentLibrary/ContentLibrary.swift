@@ -278,18 +278,19 @@ package final class ContentLibrary: Sendable {
   /// Forgets versions whose folders somebody removed, and turns `current` to one that is there.
   private func forgetMissing() throws {
     let installed = try journal.installed()
-    var present: [ProductIdentifier: [ContentVersion]] = [:]
+    var present: [String: [ContentVersion]] = [:]
     for content in installed {
       if try hasFolder(content) {
-        present[content.contentIdentifier, default: []].append(content.version)
+        present[content.contentIdentifier.rawValue, default: []].append(content.version)
       } else {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
-    for (content, versions) in present {
-      let home = try folder.products.directory(content.rawValue)
+    // Also where no version is left, since a removal may have ended half way.
+    for entry in try folder.products.entries() where entry.kind == .directory {
+      let home = try folder.products.directory(entry.name)
       try home.removeFile(Self.newCurrentName)
-      if try Self.current(in: home) == nil, let newest = versions.max() {
+      if try Self.current(in: home) == nil, let newest = present[entry.name]?.max() {
         try switchCurrent(of: home, to: newest)
       }
     }

@@ -11,12 +11,10 @@ extension Grant {
     }
   }
 
-  /// The grant as a line, its end included.
-  package var line: [UInt8] {
-    get throws {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = .sortedKeys
-      return try Array(encoder.encode(self)) + [Self.newline]
-    }
+  /// The grants as lines, each with its end.
+  package static func lines(_ grants: [Grant]) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .sortedKeys
+    return try grants.flatMap { try Array(encoder.encode($0)) + [newline] }
   }
 }

@@ -1,4 +1,3 @@
-import CLinux
 import ContentModel
 import Glibc
 
@@ -122,12 +121,9 @@ package struct File: ~Copyable, Sendable {
   ///
   /// False where the file system cannot do that.
   package func punchHole(_ range: Range<Int64>) throws -> Bool {
-    try fileSystem.check(.write, path)
-    while hc_punch_hole(descriptor, range.lowerBound, Int64(range.count)) != 0 {
-      if errno == EOPNOTSUPP || errno == ENOSYS { return false }
-      if errno != EINTR { throw ContentError(errno: errno, .write, path) }
+    try fileSystem.perform(.write, path, unless: [EOPNOTSUPP, ENOSYS]) {
+      calls.punchHole(descriptor, off_t(range.lowerBound), off_t(range.count))
     }
-    return true
   }
 
   /// Sets the permission bits.

@@ -59,8 +59,23 @@ final class CatalogueStoreService: GroupStoreService {
     do {
       return try await onSerial { try self.sell(orders) }
     } catch {
+      return await purchaseAlone(orders, after: error)
+    }
+  }
+
+  /// Each by itself after they failed together: a step that fails once costs one purchase only.
+  ///
+  /// Not when it was the store that failed, which would be waited for again and again.
+  private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
+    -> [PurchaseOutcome]
+  {
+    let group = (error as? ContentError)?.group
+    guard orders.count > 1, group == .file || group == .diskSpace else {
       return orders.map { PurchaseOutcome(failing: $0, error) }
     }
+    var outcomes: [PurchaseOutcome] = []
+    for order in orders { outcomes += await purchase([order]) }
+    return outcomes
   }
 
   private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {

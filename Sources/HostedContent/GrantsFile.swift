@@ -66,7 +66,7 @@ final class GrantsFile: Sendable {
       var file = try folder.updatedFile(name, mode: 0o600)
       try catchUp(&known, with: file)
       if known.isDocument {
-        try folder.replaceFile(name, with: known.grants.flatMap { try $0.line }, mode: 0o600)
+        try folder.replaceFile(name, with: Grant.lines(known.grants), mode: 0o600)
         file = try folder.updatedFile(name, mode: 0o600)
         try catchUp(&known, with: file)
       }
@@ -84,7 +84,7 @@ final class GrantsFile: Sendable {
 
   private func append(_ grants: [Grant], to file: borrowing File, _ known: inout Known) throws {
     guard !grants.isEmpty else { return }
-    let lines = try grants.flatMap { try $0.line }
+    let lines = try Grant.lines(grants)
     try file.truncate(to: known.length)
     try lines.withUnsafeBytes { try file.write($0, at: known.length) }
     try file.sync()

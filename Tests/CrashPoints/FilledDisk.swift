@@ -27,7 +27,7 @@ package enum FilledDisk {
       case .journal: operation == .journal
       case .staging: operation == .create && path.hasSuffix("Contents/film.bin")
       case .blocks: operation == .write && path.hasSuffix("/package")
-      case .announcing: operation == .sync && path.contains("/staging/")
+      case .announcing: operation == .createDirectory && path.hasSuffix("/products/\(World.own)")
       case .switching: operation == .rename && path.hasSuffix("/content")
       case .grant: operation == .write && path.hasSuffix("grants.json")
       case .targets: operation == .create && path.hasSuffix(".content.pkg.new")

@@ -4,7 +4,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Synchronization
+import Locks
 import TestSupport
 import Testing
 
@@ -76,6 +76,17 @@ struct InterruptedInstallTests {
     _ = try await queue.repair(content)
     queue.close()
     try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A link that a removal has left half way is collected, also where no version is left")
+  func leftLink() throws {
+    let folder = try TemporaryFolder()
+    let files = try LibraryFolder(creating: folder.path("library"))
+    let library = ContentLibrary(files, journal: try SQLiteJournal(in: files.root))
+    let home = try files.products.createDirectory("a")
+    try home.createLink(".current.new", to: "1.0")
+    try library.recover(keeping: [])
+    #expect(try home.entries().isEmpty)
   }
 
   @Test("A version that was removed is not made current by work that had seen it")

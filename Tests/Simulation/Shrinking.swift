@@ -3,7 +3,7 @@ extension Simulation {
   ///
   /// Choices become 0, many at a time, then fewer, as long as the same rule is broken; 0 is no fault,
   /// no crash, no switch, the first of everything. At most `attempts` schedules are run.
-  package func shrink(_ choices: [[UInt32]], rule: String, attempts: Int = 2000) -> [[UInt32]] {
+  package func shrink(_ choices: [[UInt32]], rule: String, attempts: Int = 4000) -> [[UInt32]] {
     var shrinker = Shrinker(simulation: self, rule: rule, best: choices, attempts: attempts)
     shrinker.run()
     return shrinker.best

@@ -241,7 +241,10 @@ final class SimulatedService: @unchecked Sendable {
     let deed = deeds[choices.pick(.action, deeds.count)]
     world.totals.actions += 1
     world.totals.deeds[deed.rawValue, default: 0] += 1
-    world.trace.event("\(observer.map { "observer \($0.number)" } ?? "service"): \(deed.rawValue)")
+    if deed != .look {
+      world.trace.event(
+        "\(observer.map { "observer \($0.number)" } ?? "service"): \(deed.rawValue)")
+    }
     perform(deed, on: transaction ?? one(of: queue.transactions), queue, observer)
   }
 
@@ -254,9 +257,10 @@ final class SimulatedService: @unchecked Sendable {
     case decide = "decide a deferred payment", grant = "grant elsewhere", revoke, promote,
       storefront
 
-    static let ofServices: [Deed] = [.pay, .pay, .pay] + allCases
+    // The first changes nothing, so that a history becomes short.
+    static let ofServices: [Deed] = [.look, .pay, .pay, .pay] + allCases
     static let ofObservers: [Deed] = [
-      .pay, .start, .pause, .resume, .cancel, .finish, .throwAway, .restore, .look, .block,
+      .look, .pay, .start, .pause, .resume, .cancel, .finish, .throwAway, .restore, .block,
       .addObserver, .removeObserver, .limit, .priority,
     ]
   }
