@@ -1,5 +1,4 @@
 import ContentModel
-import Dispatch
 import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
@@ -11,8 +10,6 @@ final class Seller: Sendable {
   /// Something was put into `orders`.
   private let news: AsyncStream<Void>.Continuation
   private let state = Mutex(State())
-  /// The order that is being carried out.
-  private let work = DispatchGroup()
 
   private struct State {
     var orders: [Order] = []
@@ -70,13 +67,10 @@ final class Seller: Sendable {
     state.withLock { $0.tasks.append(task) }
   }
 
-  /// How long a service may take to notice that nobody waits for its answer any more.
-  private static let patience = DispatchTimeInterval.seconds(2)
-
   /// Takes no more and cancels what is under way, which is asked again at the next launch.
   ///
-  /// Waits until the service has let go of it, so that the next queue is not its second customer at
-  /// once; not for ever, since a service may ignore that it was cancelled.
+  /// Does not wait until the service has noticed: whoever closes a queue in a task would hold the
+  /// thread that the service needs for that.
   func close() {
     news.finish()
     let tasks = state.withLock { state in
@@ -86,14 +80,9 @@ final class Seller: Sendable {
       return state.tasks
     }
     tasks.forEach { $0.cancel() }
-    // A simulation's tasks run on the thread that would wait.
-    guard surroundings.execution.tasks == nil else { return }
-    _ = work.wait(timeout: .now() + Self.patience)
   }
 
   private func carryOutOrders() async {
-    work.enter()
-    defer { work.leave() }
     while true {
       let purchases = takePurchases()
       if !purchases.isEmpty {

@@ -74,45 +74,7 @@ struct PurchaseTests {
   }
 }
 
-extension PurchaseTests {
-  @Test
-  func `closing cancels a purchase that is under way, and waits for the seller to let go of it`()
-    async throws
-  {
-    let fixture = try StoreFixture()
-    let service = PatientService()
-    let queue = try fixture.queue { $0.service = service }
-    let observer = RecordingObserver()
-    queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
-    while !service.isAsked { try await Task.sleep(for: .milliseconds(1)) }
-    try await onOwnThread { queue.close() }
-    #expect(service.hasLetGo)
-    // It is asked again by the next queue, which is its only customer then.
-    #expect(try fixture.reader().transactions().map(\.state) == [.purchasing])
-  }
-}
-
-/// A seller that thinks until nobody waits any more, and takes a moment to notice.
-private final class PatientService: StoreService {
-  private let state = Mutex((isAsked: false, hasLetGo: false))
-
-  var isAsked: Bool { state.withLock { $0.isAsked } }
-  var hasLetGo: Bool { state.withLock { $0.hasLetGo } }
-
-  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    ProductsResponse(products: [])
-  }
-  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
-    state.withLock { $0.isAsked = true }
-    while !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
-    for _ in 0..<100 { await Task.yield() }
-    state.withLock { $0.hasLetGo = true }
-    throw CancellationError()
-  }
-  func grants(account: String?) async throws -> [Grant] { [] }
-}
+extension PurchaseTests {}
 
 /// A seller that grants products without content, once its gate is open, and counts.
 final class GatedService: StoreService {

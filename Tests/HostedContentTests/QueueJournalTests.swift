@@ -107,7 +107,10 @@ struct QueueJournalTests {
     do {
       let journal = try Self.journal(folder)
       try journal.commit(records.map { .save($0) })
-      try journal.write { try $0.execute("DROP TABLE pin; PRAGMA user_version = 1") }
+      try journal.write {
+        try $0.execute(
+          "DROP TABLE pin; ALTER TABLE content DROP COLUMN signers; PRAGMA user_version = 1")
+      }
     }
     let journal = try Self.journal(folder)
     #expect(try journal.transactions() == records.map(\.withoutReceipt))
