@@ -146,7 +146,12 @@ package final class ContentLibrary: Sendable {
       guard try isInstalled(content, version) else {
         throw ContentError.notInstalled(content, version)
       }
-      try switchCurrent(of: folder.products.directory(content.rawValue), to: version)
+      let home = try folder.products.directory(content.rawValue)
+      if let current = try Self.current(in: home), current >= version {
+        // By a switch whose sync failed, perhaps.
+        return try durability.names(in: home)
+      }
+      try pointCurrent(of: home, to: version)
     }
   }
 

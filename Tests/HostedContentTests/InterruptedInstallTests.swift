@@ -78,6 +78,24 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
+  @Test("A switch of current whose sync failed is made durable by the next attempt")
+  func unsyncedSwitch() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let product = try ProductIdentifier("a")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    queue.close()
+    let syncs = Mutex(0)
+    let disk = FileSystem { operation, path in
+      if operation == .sync, path.hasSuffix("products/a") { syncs.withLock { $0 += 1 } }
+    }
+    let folder = try LibraryFolder(creating: fixture.libraryPath, fileSystem: disk)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
+    try library.advance(product, to: ContentVersion("1.0"))
+    #expect(syncs.withLock { $0 } == 1)
+  }
+
   @Test("A link that a removal has left half way is collected, also where no version is left")
   func leftLink() throws {
     let folder = try TemporaryFolder()
