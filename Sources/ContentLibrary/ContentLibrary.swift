@@ -283,6 +283,10 @@ package final class ContentLibrary: Sendable {
       if try hasFolder(content) {
         present[content.contentIdentifier.rawValue, default: []].append(content.version)
       } else {
+        // Gone for good before the journal forgets it, or a power failure could bring it back.
+        let name = content.contentIdentifier.rawValue
+        let hasHome = try folder.products.status(of: name)?.kind == .directory
+        try (hasHome ? folder.products.directory(name) : folder.products).sync()
         try journal.forget(content.contentIdentifier, content.version)
       }
     }

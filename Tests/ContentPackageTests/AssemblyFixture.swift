@@ -22,7 +22,7 @@ struct BuiltContent {
     index = try PackageIndex(indexing: MemorySource(bytes), entries: examination.entries)
   }
 
-  private static let ofLibrary = Result { try BuiltContent(ContentPackageTests.library) }
+  private static let ofLibrary = Result { try BuiltContent(ContentPackageTests.library()) }
 
   /// The library, built once for all tests.
   static var library: BuiltContent { get throws { try ofLibrary.get() } }
@@ -77,11 +77,14 @@ func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   return random.bytes(count)
 }
 
-/// Two large files, some texts, an empty file.
-let library = makeLibrary(1)
+/// Two large files, some texts, an empty file; other seeds make other films.
+func library(_ seed: UInt64 = 1) -> [String: [UInt8]] {
+  seed == 1 ? firstLibrary : makeLibrary(seed)
+}
 
-/// The like of `library`; other seeds make other films.
-func makeLibrary(_ seed: UInt64) -> [String: [UInt8]] {
+private let firstLibrary = makeLibrary(1)
+
+private func makeLibrary(_ seed: UInt64) -> [String: [UInt8]] {
   var files: [String: [UInt8]] = [
     "Contents/film.bin": noise(1_500_000, seed: seed),
     "Contents/book.txt": Array(

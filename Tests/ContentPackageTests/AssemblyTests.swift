@@ -16,7 +16,7 @@ struct AssemblyTests {
     let (files, fetched) = try content.assemble(in: folder.directory)
     #expect(files.map(\.entry) == content.index.files)
     #expect(fetched < content.index.packageLength)
-    for (path, bytes) in library {
+    for (path, bytes) in library() {
       #expect(try read(path) == bytes, "\(path)")
       #expect(try status(path)?.permissions == 0o444, "\(path)")
       let identity = files.first { $0.entry.path == path }?.identity
@@ -45,7 +45,7 @@ struct AssemblyTests {
       }
     }
     #expect(try assembly.finish().map(\.entry) == content.index.files)
-    #expect(try read("Contents/film.bin") == library["Contents/film.bin"])
+    #expect(try read("Contents/film.bin") == library()["Contents/film.bin"])
   }
 
   // MARK: Going on
@@ -59,7 +59,7 @@ struct AssemblyTests {
     #expect(rest == Array(all.dropFirst(count)))
     let (files, _) = try content.assemble(in: folder.directory)
     #expect(files.map(\.entry) == content.index.files)
-    for (path, bytes) in library { #expect(try read(path) == bytes, "\(path)") }
+    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
   }
 
   @Test func `what a crash has torn is made again, and what does not belong is removed`() throws {
@@ -72,20 +72,20 @@ struct AssemblyTests {
     let contents = try folder.directory.directory("Contents")
     try contents.removeFile("film.bin")
     let torn = try contents.createFile("film.bin")
-    try torn.write(Array((library["Contents/film.bin"] ?? []).prefix(700_000)))
+    try torn.write(Array((library()["Contents/film.bin"] ?? []).prefix(700_000)))
     try contents.removeFile("empty")
     try contents.createDirectory("empty")
     let missing = try content.survey(folder.directory).missing
     #expect(try (2..<content.survey(nil).missing.count).contains(missing.count))
     try content.assemble(in: folder.directory)
-    for (path, bytes) in library { #expect(try read(path) == bytes, "\(path)") }
+    for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
     #expect(try pages.status(of: "stranger") == nil)
   }
 
   @Test func `a large file that was whole but not sealed needs no member`() throws {
     let content = try BuiltContent.library
     try content.assemble(in: folder.directory)
-    let bytes = library["Contents/film.bin"] ?? []
+    let bytes = library()["Contents/film.bin"] ?? []
     let contents = try folder.directory.directory("Contents")
     try contents.removeFile("film.bin")
     try contents.createFile("film.bin").write(bytes)

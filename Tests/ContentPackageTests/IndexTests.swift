@@ -23,9 +23,9 @@ struct IndexTests {
   }
 
   @Test func `the package does not depend on how many workers made it`() throws {
-    let one = try BuiltContent(library, workers: 1)
+    let one = try BuiltContent(library(), workers: 1)
     for workers in [2, 3, 7] {
-      #expect(try BuiltContent(library, workers: workers).bytes == one.bytes)
+      #expect(try BuiltContent(library(), workers: workers).bytes == one.bytes)
     }
   }
 

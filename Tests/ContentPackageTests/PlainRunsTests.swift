@@ -79,12 +79,12 @@ struct PlainRunsTests {
     isComparing: Bool
   ) throws {
     let folder = try TemporaryFolder()
-    let content = try BuiltContent(library)
+    let content = try BuiltContent.library
     for limit in [5, .max] {
       try content.assemble(in: folder.directory, limit: limit, comparingDigests: isComparing)
     }
     #expect(try content.survey(folder.directory).missing.isEmpty)
-    for (path, bytes) in library {
+    for (path, bytes) in library() {
       let parts = path.split(separator: "/").map(String.init)
       let parent = try folder.directory.directory(at: parts.dropLast())
       #expect(try parent.contents(of: parts.last ?? "", limit: 64 << 20) == bytes, "\(path)")

@@ -23,7 +23,7 @@ struct ReuseTests {
   private func update(_ change: (inout [String: [UInt8]]) -> Void, from tree: ReusableTree) throws
     -> (moved: Int64, full: Int64, files: [InstalledFile])
   {
-    var files = library
+    var files = library()
     change(&files)
     let content = try BuiltContent(files)
     let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
@@ -70,7 +70,7 @@ struct ReuseTests {
     throws
   {
     let tree = try installed()
-    var files = library
+    var files = library()
     for place in [200_000, 700_000, 1_200_000] { files["Contents/film.bin"]?[place] ^= 0x55 }
     let content = try BuiltContent(files)
     let missing = try content.survey(nil, reusing: [tree]).missing
@@ -90,7 +90,7 @@ struct ReuseTests {
 
   @Test func `when everything changed an update moves what a download from nothing does`() throws {
     let tree = try installed()
-    var files = makeLibrary(77)
+    var files = library(77)
     for path in files.keys { files[path]?.append(contentsOf: noise(16, seed: 3)) }
     let content = try BuiltContent(files)
     let full = try content.survey(nil).missingBytes
@@ -143,7 +143,7 @@ struct ReuseTests {
     let content = try BuiltContent.library
     #expect(try content.survey(nil, reusing: [tree]).missing.count == 1)
     try content.assemble(in: new.directory, reusing: [tree])
-    #expect(try read(path, new) == library[path])
+    #expect(try read(path, new) == library()[path])
     #expect(try read(path, old) == bytes)
   }
 

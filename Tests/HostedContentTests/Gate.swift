@@ -1,6 +1,6 @@
 import FileIO
 import Foundation
-import Locks
+import TestSupport
 
 /// Holds the thread that comes to a path until a test lets it go on.
 final class Gate: Sendable {
@@ -19,12 +19,7 @@ final class Gate: Sendable {
 
   /// Returns once a thread waits at the gate.
   func waitUntilReached() async {
-    await withCheckedContinuation { continuation in
-      DispatchQueue(label: "gate").async {
-        self.reached.wait()
-        continuation.resume()
-      }
-    }
+    await offThePool { self.reached.wait() }
   }
 
   /// Lets everybody through, now and later.

@@ -67,7 +67,7 @@ struct InterruptedInstallTests {
     let content = try #require(try fixture.reader().contents().first?.content)
     try FileManager.default.removeItem(
       atPath: "\(fixture.libraryPath)/products/a/1.0/Contents/text.txt")
-    queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.rename, "/content") }
+    queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.rename, "products/a/1.0") }
     await #expect(throws: ContentError.self) { try await queue.repair(content) }
     queue.close()
     queue = try fixture.queue()

@@ -44,8 +44,18 @@ struct FetchWatch {
   /// Offsets of pieces by the download's staging folder: what was handed over, and what is durable.
   private var fetched: [String: Set<Int64>] = [:]
   private var durable: [String: Set<Int64>] = [:]
+  /// Downloads that this process has touched, and those of them that a failed sync has concerned.
+  private var seen: Set<String> = []
+  private var doomed: Set<String> = []
 
   mutating func crash() { fetched = durable }
+
+  mutating func note(_ download: String) { seen.insert(download) }
+
+  mutating func beginProcess() {
+    seen = []
+    doomed = []
+  }
 
   /// The staging folder of a download is removed, if `path` is one.
   mutating func discards(_ path: String) {
@@ -54,6 +64,7 @@ struct FetchWatch {
     let name = String(path.dropFirst(prefix.count))
     fetched[name] = nil
     durable[name] = nil
+    doomed.remove(name)
   }
 
   mutating func synced() { durable = fetched }
@@ -61,6 +72,7 @@ struct FetchWatch {
   mutating func forgetEverything() {
     fetched = [:]
     durable = [:]
+    doomed.formUnion(seen)
   }
 
   /// False when the piece was handed over before.
@@ -69,6 +81,7 @@ struct FetchWatch {
   }
 
   mutating func didFetch(_ offset: Int64, for download: String) {
-    fetched[download, default: []].insert(offset)
+    // What a failed sync has concerned is emptied before the next attempt.
+    if !doomed.contains(download) { fetched[download, default: []].insert(offset) }
   }
 }

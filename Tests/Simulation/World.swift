@@ -106,6 +106,7 @@ package final class World: @unchecked Sendable {
   /// One that was killed leaves the disk as it was seen; a power failure leaves what was durable.
   func restart(isKilled: Bool) {
     totals.restarts += 1
+    watch.beginProcess()
     hasJournalFailed = false
     journal = SimulatedJournal(journal.tables, self)
     disk.closeAll()
@@ -162,7 +163,10 @@ package final class World: @unchecked Sendable {
 extension World: DiskDirector {
   package func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
     guard step("\(call.rawValue) \(path)") else { return .fails(EIO) }
-    if let download = Self.download(ofStaging: path) { scheduler.currentTag = download }
+    if let download = Self.download(ofStaging: path) {
+      scheduler.currentTag = download
+      watch.note(download)
+    }
     // Only a removal of the whole folder begins so; it need not come to its end.
     if call == .stat { watch.discards(path) }
     guard fails(oneIn: plan.diskFaultRate) else { return nil }

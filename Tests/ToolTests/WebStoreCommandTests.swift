@@ -1,6 +1,5 @@
 import ContentModel
 import Foundation
-import Locks
 import StoreServer
 import TestSupport
 import Testing
@@ -82,13 +81,9 @@ struct WebStoreCommandTests {
   @Test(
     "Every fault, fresh, resumed and three at once, once and always", .enabled(if: SlowTests.areOn))
   func matrix() async throws {
-    // Minutes, in which it must not hold one of the few threads that all asynchronous tests share.
-    let result = try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue(label: "fault-matrix").async { [tool] in
-        continuation.resume(
-          with: Result { try tool.run([], program: Tool.program("fault-matrix")) })
-      }
-    }
+    let result = try await offThePool { [tool] in
+      Result { try tool.run([], program: Tool.program("fault-matrix")) }
+    }.get()
     let end = result.output.split(separator: "\n").suffix(20).joined(separator: "\n")
     #expect(result.status == 0, "\(end)")
   }
