@@ -34,9 +34,10 @@ package struct PartwiseUnpacking {
   private let limits: PackageLimits
   private let allowance: Int64
 
-  /// Bytes beyond the installed size that staging may take while a package is unpacked.
+  /// Bytes beyond the installed size that staging may take while a package is unpacked: a tenth, less
+  /// what a file system rounds up.
   package static func allowance(installedSize: Int64) -> Int64 {
-    max(installedSize / 10, 4 << 20)
+    max(installedSize / 11, 4 << 20)
   }
 
   /// Unpacks `source`, which messages call `name`, into the folder `contentName` of `staging`.

@@ -21,7 +21,9 @@ package struct HTTPPieceSource: PieceSource {
     var plan = FetchPlan(pieces.filter { $0.length > 0 })
     var bytes: Int64 = 0
     while let numbers = plan.next(connections: max(1, session.limits.connectionsPerTransfer)) {
-      bytes += Int64(plan.span(of: numbers).count)
+      bytes +=
+        plan.isWhole(numbers, of: file.length)
+        ? file.length : Int64(plan.span(of: numbers).count)
     }
     return bytes
   }

@@ -126,23 +126,33 @@ struct ForeignPackageTests {
   func interrupted(options: [String]) async throws {
     let files = Self.files(16)
     try publish("1.0", files, options)
-    let count = FaultPlan(failing: 0)
-    var queue = try queue(count.fileSystem)
-    try await deliver(queue)
-    queue.close()
+    let steps = StagingFault(at: 0)
+    try await run(queue(steps.fileSystem)) { $0.removed.count == 1 }
     for part in 1...9 {
       try FileManager.default.removeItem(atPath: fixture.libraryPath)
       let before = sentBytes
-      queue = try self.queue(FaultPlan(failing: count.operations * part / 10).fileSystem)
-      _ = try? await deliver(queue)
-      queue.close()
-      queue = try self.queue()
-      try await deliver(queue)
-      queue.close()
+      let fault = StagingFault(at: steps.count * part / 10)
+      try await run(queue(fault.fileSystem)) {
+        $0.downloads.values.contains { $0.state == .failed }
+      }
+      try await run(queue(), isNew: false) { $0.removed.count == 1 }
       try fixture.expectInstalled("a", "1.0", files: files)
-      // At most the blocks of three connections whose bytes had come without being written.
-      #expect(try sentBytes - before <= packageLength + 6 << 20, "fault at \(part) tenths")
+      // Beside the package what three connections had brought when the step failed.
+      let again = try sentBytes - before - packageLength
+      #expect(again <= 6 << 20, "\(again) bytes again after a fault at \(part) tenths")
     }
+  }
+
+  /// Works with `queue` until an observer has seen what is waited for.
+  private func run(
+    _ queue: PaymentQueue, isNew: Bool = true,
+    until: @escaping @Sendable (RecordingObserver.Log) -> Bool
+  ) async throws {
+    let observer = RecordingObserver.delivering()
+    queue.add(observer)
+    if isNew { queue.add(Payment(productIdentifier: try ProductIdentifier("a"))) }
+    await observer.wait(until)
+    queue.close()
   }
 
   @Test("An update of it moves all of it, which is said before, with the reason")
@@ -212,6 +222,30 @@ struct ForeignPackageTests {
     #expect(try fixture.staged().isEmpty)
     var status = stat()
     #expect(lstat(path, &status) == 0 && status.st_mode & 0o7777 == 0o444)
+  }
+}
+
+/// Makes one step in staging fail as a full disk does, and counts those steps.
+private final class StagingFault: Sendable {
+  private let number: Int
+  private let state = Mutex(0)
+
+  /// Number `number` fails, from 1; none for 0.
+  init(at number: Int) { self.number = number }
+
+  var count: Int { state.withLock { $0 } }
+
+  var fileSystem: FileSystem {
+    FileSystem { [self] operation, path in
+      guard [.write, .sync, .create, .rename].contains(operation), path.contains("/staging/") else {
+        return
+      }
+      let step = state.withLock { count in
+        count += 1
+        return count
+      }
+      if step == number { throw FaultPlan.diskFull.about(path) }
+    }
   }
 }
 
