@@ -108,7 +108,7 @@ struct StoreKeys {
 
   /// Whether reading failed for a reason that has nothing to do with the key.
   private static func isOfSystem(_ error: ContentError) -> Bool {
-    [.fileFailed, .tooManyFiles].contains(error.code)
+    [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
   }
 
   /// Where keys of `role` may lie; root keys were once kept with the others.

@@ -86,9 +86,15 @@ final class GrantsFile: Sendable {
     guard !grants.isEmpty else { return }
     let lines = try Grant.lines(grants)
     try file.truncate(to: known.length)
-    try lines.withUnsafeBytes { try file.write($0, at: known.length) }
-    try file.sync()
-    if known.length == 0 { try folder.sync() }
+    do {
+      try lines.withUnsafeBytes { try file.write($0, at: known.length) }
+      try file.sync()
+      if known.length == 0 { try folder.sync() }
+    } catch {
+      // Nobody hears of them, so nobody must find them either.
+      try? file.truncate(to: known.length)
+      throw error
+    }
     known.length += Int64(lines.count)
     for grant in grants { known.append(grant) }
   }

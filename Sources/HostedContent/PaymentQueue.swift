@@ -250,9 +250,13 @@ public final class PaymentQueue: Sendable {
   }
 
   /// Compares what is installed with what the store offers now.
+  ///
+  /// A product that cannot be read costs its own update only; observers hear of it as an error.
   func compareWithCatalogue() async throws -> UpdateComparison {
-    UpdateComparison(
-      of: try await service.allProducts().products, installed: try library.journal.installed(),
+    let response = try await service.allProducts()
+    response.failures.forEach(engine.delivery.report(error:))
+    return UpdateComparison(
+      of: response.products, installed: try library.journal.installed(),
       current: try library.currentVersions())
   }
 

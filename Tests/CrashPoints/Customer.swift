@@ -11,8 +11,18 @@ extension PaymentQueue {
       _ = try await deliver(Payment(productIdentifier: identifier))
       return
     }
-    let update = try await updates().first { $0.productIdentifier == identifier }
-    if let update, update.offered > installed { _ = try await deliver(update) }
+    guard let update = try await update(of: identifier), update.offered > installed else { return }
+    _ = try await deliver(update)
+  }
+
+  /// Looks twice, since a look passes over what it cannot read, and tells observers only.
+  private func update(of product: ProductIdentifier) async throws -> ContentUpdate? {
+    for _ in 0..<2 {
+      if let found = try await updates().first(where: { $0.productIdentifier == product }) {
+        return found
+      }
+    }
+    return nil
   }
 
   /// Delivers and finishes what is unfinished of `product`.

@@ -2,7 +2,7 @@ import Foundation
 import HostedContentTesting
 import Testing
 
-@Suite("A store session for tests", .timeLimit(.minutes(5)))
+@Suite("A store session for tests", .timeLimit(.minutes(10)))
 struct SessionTests {
   private func payment(_ product: String) throws -> Payment {
     Payment(productIdentifier: try ProductIdentifier(product))

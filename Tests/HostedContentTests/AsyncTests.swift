@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("Without an observer of one's own", .timeLimit(.minutes(5)))
+@Suite("Without an observer of one's own", .timeLimit(.minutes(10)))
 struct AsyncTests {
   @Test("Deliver buys, installs and finishes, and returns the folders")
   func deliver() async throws {

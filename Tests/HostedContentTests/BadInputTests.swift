@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Bad input gets a clear typed error and costs nothing else.
-@Suite("Bad input", .timeLimit(.minutes(2)))
+@Suite("Bad input", .timeLimit(.minutes(10)))
 struct BadInputTests {
   /// Installs `good` and tries `bad`; returns what `bad` failed with.
   private func failure(

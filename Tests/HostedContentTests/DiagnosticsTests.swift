@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("Diagnostics", .timeLimit(.minutes(5)))
+@Suite("Diagnostics", .timeLimit(.minutes(10)))
 struct DiagnosticsTests {
   @Test("Events have constant names, and neither accounts nor receipts are in them")
   func events() async throws {
@@ -59,7 +59,9 @@ struct DiagnosticsTests {
     #expect(statistics.stops <= 1)
     // The members, each once; what is around them in the archive is not needed.
     #expect((8_000...length).contains(statistics.bytesFetched))
-    #expect(statistics.bytesReused == (statistics.stops == 1 ? statistics.bytesFetched : 0))
+    // What was on its way to the disk when the work was stopped came again.
+    #expect(statistics.bytesReused <= statistics.bytesFetched)
+    #expect((statistics.bytesReused > 0) == (statistics.stops == 1))
     #expect(statistics.journalCommits >= 4)
     #expect(statistics.journalFailures == 0)
     queue.close()

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// A signed index that says of a file what is not true.
-@Suite("Whose word a file's digest is", .timeLimit(.minutes(2)))
+@Suite("Whose word a file's digest is", .timeLimit(.minutes(10)))
 struct DigestTrustTests {
   private static let path = "Contents/page.txt"
   private static let old = ["Contents/page.txt": Array("What was published first.".utf8)]

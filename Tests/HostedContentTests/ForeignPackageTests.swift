@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Packages that were built elsewhere: fetched by blocks, read through libarchive.
-@Suite("Packages built elsewhere", .timeLimit(.minutes(5)))
+@Suite("Packages built elsewhere", .timeLimit(.minutes(10)))
 struct ForeignPackageTests {
   private let fixture: StoreFixture
   private let server: StoreServer

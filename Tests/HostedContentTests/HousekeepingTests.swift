@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("Housekeeping", .timeLimit(.minutes(5)))
+@Suite("Housekeeping", .timeLimit(.minutes(10)))
 struct HousekeepingTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// What random schedules of the simulation have found, as small cases on a real disk.
-@Suite("Installs and repairs that end half way", .timeLimit(.minutes(2)))
+@Suite("Installs and repairs that end half way", .timeLimit(.minutes(10)))
 struct InterruptedInstallTests {
   /// A file system whose first operation of this kind on a path that ends so fails.
   private static func failingOnce(_ kind: FileOperation, _ suffix: String) -> FileSystem {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The library's folder: who may open it, where it may lie, and what is left in it.
-@Suite("The library's folder", .timeLimit(.minutes(5)))
+@Suite("The library's folder", .timeLimit(.minutes(10)))
 struct LibraryTests {
   @Test("A version that is written otherwise is installed under its own name")
   func sameVersionWrittenOtherwise() async throws {

@@ -6,7 +6,7 @@ import Locks
 import TestSupport
 import Testing
 
-@Suite("The payment queue, end to end over a store folder", .timeLimit(.minutes(2)))
+@Suite("The payment queue, end to end over a store folder", .timeLimit(.minutes(10)))
 struct PaymentQueueTests {
   @Test("A payment leads to an installed version, a finished download and a removed transaction")
   func wholeWay() async throws {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What observers hear of a download's progress.
-@Suite("Progress", .timeLimit(.minutes(5)))
+@Suite("Progress", .timeLimit(.minutes(10)))
 struct ProgressTests {
   /// Bytes that no compression makes shorter, so that a package of them has many blocks.
   private static func noise(_ count: Int) -> [String: [UInt8]] {

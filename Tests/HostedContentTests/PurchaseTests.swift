@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// When and how often the seller is asked.
-@Suite("Asking the seller", .timeLimit(.minutes(5)))
+@Suite("Asking the seller", .timeLimit(.minutes(10)))
 struct PurchaseTests {
   @Test("A payment that is added before the first observer is asked for once, after it came")
   func beforeObserver() async throws {

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The queue's rows in the journal, and commits of several events at once.
-@Suite("The queue's journal", .timeLimit(.minutes(5)))
+@Suite("The queue's journal", .timeLimit(.minutes(10)))
 struct QueueJournalTests {
   private static let error = ContentError(.fileFailed, "It failed", remedy: "Try again")
 

@@ -185,7 +185,7 @@ extension ReceiptVerifier {
   }
 }
 
-@Suite("Receipts in the queue", .timeLimit(.minutes(5)))
+@Suite("Receipts in the queue", .timeLimit(.minutes(10)))
 struct QueueReceiptTests {
   private let product: ProductIdentifier
   private let key: ReceiptSigningKey

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Mending installed content, and what an update is going to cost.
-@Suite("Repair and the cost of updates", .timeLimit(.minutes(2)))
+@Suite("Repair and the cost of updates", .timeLimit(.minutes(10)))
 struct RepairTests {
   private static func files(_ seed: UInt64 = 1) -> [String: [UInt8]] {
     var random = SplitMix(state: seed)

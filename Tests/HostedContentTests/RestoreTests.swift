@@ -5,7 +5,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("Restoring purchases", .timeLimit(.minutes(5)))
+@Suite("Restoring purchases", .timeLimit(.minutes(10)))
 struct RestoreTests {
   private func identifier(_ text: String) throws -> ProductIdentifier {
     try ProductIdentifier(text)

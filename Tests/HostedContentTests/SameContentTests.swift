@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Several downloads of one content in one queue, of one version or of several.
-@Suite("Downloads of the same content", .timeLimit(.minutes(5)))
+@Suite("Downloads of the same content", .timeLimit(.minutes(10)))
 struct SameContentTests {
   /// Makes the first rename of a path with `suffix` wait a while for a second one.
   private static func meeting(at suffix: String) -> FileSystem {

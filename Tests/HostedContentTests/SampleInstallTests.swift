@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The sample packages through the whole engine.
-@Suite("The sample packages, installed", .timeLimit(.minutes(2)))
+@Suite("The sample packages, installed", .timeLimit(.minutes(10)))
 struct SampleInstallTests {
   static let samples = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A product with two contents, the course itself and its audio, end to end.
-@Suite("A product of several contents", .timeLimit(.minutes(2)))
+@Suite("A product of several contents", .timeLimit(.minutes(10)))
 struct SeveralContentsTests {
   private static let course = "com.example.course"
   private static let audio = "com.example.course.audio"

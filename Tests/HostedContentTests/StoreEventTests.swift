@@ -3,7 +3,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("What happens on the seller's side", .timeLimit(.minutes(5)))
+@Suite("What happens on the seller's side", .timeLimit(.minutes(10)))
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService

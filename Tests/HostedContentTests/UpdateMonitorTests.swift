@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("The update monitor", .timeLimit(.minutes(5)))
+@Suite("The update monitor", .timeLimit(.minutes(10)))
 struct UpdateMonitorTests {
   private let fixture: StoreFixture
   private let queue: PaymentQueue

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What verifying finds, and how fast it reads.
-@Suite("Verifying installed content", .timeLimit(.minutes(2)))
+@Suite("Verifying installed content", .timeLimit(.minutes(10)))
 struct VerifyTests {
   /// A clock that a test moves, and that sleeping moves on.
   private final class Clock {

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A store over HTTP, served by our own server.
-@Suite("A store on the web", .timeLimit(.minutes(5)))
+@Suite("A store on the web", .timeLimit(.minutes(10)))
 struct WebStoreTests {
   private let fixture: StoreFixture
   private let server: StoreServer

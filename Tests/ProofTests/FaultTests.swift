@@ -8,7 +8,8 @@ import Testing
 
 /// The n-th operation on the file system or the journal fails once, for every n until none does.
 ///
-/// All n with the slow tests; else a few of them.
+/// With the slow tests every n, by one of the errors in turn; by each of them where
+/// `HOSTEDCONTENT_EVERY_FAULT` is set; else a few.
 @Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
 struct FaultTests {
   private static let codes: [Int32: ContentError.Code] = [
@@ -22,9 +23,7 @@ struct FaultTests {
     let template = try World()
     try await operation.prepare(template)
     for (place, number) in [EIO, ENOSPC, EMFILE].enumerated() {
-      // Of a few, other ones for each number.
-      let first = SlowTests.areOn ? 1 : 11 + 40 * place
-      for n in Swift.stride(from: first, to: .max, by: SlowTests.areOn ? 1 : 131) {
+      for n in Self.steps(place) {
         try Task.checkCancellation()
         let plan = FaultPlan(failing: n, as: number)
         try await Self.disturb(
@@ -35,6 +34,13 @@ struct FaultTests {
         }
       }
     }
+  }
+
+  /// The steps that the error at `place` in the list makes fail: other ones for each.
+  private static func steps(_ place: Int) -> StrideTo<Int> {
+    if getenv("HOSTEDCONTENT_EVERY_FAULT") != nil { return Swift.stride(from: 1, to: .max, by: 1) }
+    if SlowTests.areOn { return Swift.stride(from: 1 + place, to: .max, by: codes.count) }
+    return Swift.stride(from: 11 + 40 * place, to: .max, by: 131)
   }
 
   private static func disturb(

@@ -7,7 +7,7 @@ import Testing
 /// Needs user namespaces to mount one; where there are none the reason is printed.
 @Suite(
   "A full disk",
-  .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(5)))
+  .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(10)))
 struct FullDiskTests {
   @Test(arguments: FilledDisk.Phase.allCases)
   func `in any phase it is an error with the amounts, and with room again it goes on`(

@@ -12,7 +12,7 @@ import Testing
 ///
 /// `Tests/Fixtures/make` made them with the tools of their time: of three products two are installed;
 /// the third one's download has failed, and its transaction is open.
-@Suite("What earlier versions have written", .timeLimit(.minutes(2)))
+@Suite("What earlier versions have written", .timeLimit(.minutes(10)))
 struct UpgradeTests {
   enum Fixture: String, CaseIterable {
     /// A journal of JSON texts, a grants file that is one document, indexes in JSON.

@@ -3,7 +3,7 @@ import HostedContentTesting
 import Testing
 
 /// What belongs to the app's one queue; no other test configures it.
-@Suite("The app's own queue", .timeLimit(.minutes(5)))
+@Suite("The app's own queue", .timeLimit(.minutes(10)))
 struct AppsQueueTests {
   @Test("It is configured once, and knows where a product's content is, and how to delete it")
   func content() async throws {

@@ -33,7 +33,7 @@ struct KitFixture {
   }
 }
 
-@Suite("The queue does as Apple's", .timeLimit(.minutes(5)))
+@Suite("The queue does as Apple's", .timeLimit(.minutes(10)))
 struct QueueTests {
   @Test("A purchase is delivered, downloaded, and removed when it is finished")
   func purchase() async throws {

@@ -5,7 +5,7 @@ import StoreKit
 import StoreServer
 import Testing
 
-@Suite("Requests answer as Apple's", .timeLimit(.minutes(5)))
+@Suite("Requests answer as Apple's", .timeLimit(.minutes(10)))
 struct RequestTests {
   /// Remembers the calls in their order.
   final class Recorder: NSObject, SKProductsRequestDelegate, Sendable {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The example services as processes of their own, over the sample packages.
-@Suite("The examples run", .timeLimit(.minutes(5)))
+@Suite("The examples run", .timeLimit(.minutes(10)))
 struct ExampleTests {
   @Test(
     "Each buys, keeps up to date, and goes on where it stopped",

@@ -10,7 +10,7 @@ import Testing
 @testable import HostedContentTool
 
 /// The heart of get and update, in this process, with sellers and disks that misbehave.
-@Suite("A session of installs", .timeLimit(.minutes(2)))
+@Suite("A session of installs", .timeLimit(.minutes(10)))
 struct InstallSessionTests {
   /// A store of some products, each with one version.
   private struct Shop {

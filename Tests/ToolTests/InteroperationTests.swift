@@ -8,7 +8,7 @@ import Testing
 @Suite(
   "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
-  .timeLimit(.minutes(5)))
+  .timeLimit(.minutes(10)))
 struct InteroperationTests {
   @Test("tuf-client reads repositories of the reference implementation, good and hostile")
   func client() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import HostedContentTool
 
 /// What shells and `man` get to know of the tool.
-@Suite("In a shell", .timeLimit(.minutes(5)))
+@Suite("In a shell", .timeLimit(.minutes(10)))
 struct ShellTests {
   private static func isThere(_ program: String) -> Bool {
     FileManager.default.isExecutableFile(atPath: program)

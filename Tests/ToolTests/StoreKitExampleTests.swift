@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Programs that were written for Apple's StoreKit, as processes over the sample packages.
-@Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(5)))
+@Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(10)))
 struct StoreKitExampleTests {
   private static let course = "com.example.course"
 

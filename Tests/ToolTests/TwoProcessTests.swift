@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Two processes that want the same library, grants or store at the same time.
-@Suite("Two processes at once", .timeLimit(.minutes(5)))
+@Suite("Two processes at once", .timeLimit(.minutes(10)))
 struct TwoProcessTests {
   private static let products = (1...6).map { "com.example.p\($0)" }
 

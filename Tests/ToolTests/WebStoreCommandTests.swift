@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The commands that read a store, on a store over HTTP.
-@Suite("A store on the web", .timeLimit(.minutes(5)))
+@Suite("A store on the web", .timeLimit(.minutes(10)))
 struct WebStoreCommandTests {
   private let tool: Tool
   private let server: StoreServer
