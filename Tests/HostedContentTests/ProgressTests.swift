@@ -57,7 +57,9 @@ struct ProgressTests {
     let isInstalled = Mutex(false)
     let disk = FileSystem { operation, path in
       if operation == .write, path.hasSuffix("/noise.bin") { usleep(15_000) }
-      if operation == .rename, path.hasSuffix("/products/a/1.0") { isInstalled.withLock { $0 = true } }
+      if operation == .rename, path.hasSuffix("/products/a/1.0") {
+        isInstalled.withLock { $0 = true }
+      }
     }
     let queue = try fixture.queue { $0.fileSystem = disk }
     let progress = Mutex([Double]())
