@@ -131,6 +131,10 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO"],
       path: "Tests/TestSupport", swiftSettings: settings),
+    // Apart from TestSupport, which programs use too: they are not to link the test library.
+    .target(
+      name: "TestTraits", dependencies: ["Locks"], path: "Tests/TestTraits",
+      swiftSettings: settings),
     .target(
       name: "Simulation",
       dependencies: [
@@ -175,11 +179,11 @@ let package = Package(
       "ContentTrustTests",
       [
         "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentStore", "HostedContent", "FuzzTargets", "TestSupport",
+        "ContentStore", "HostedContent", "FuzzTargets", "TestSupport", "TestTraits",
       ]),
     tests(
       "ContentPackageTests",
-      ["Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport"]),
+      ["Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport", "TestTraits"]),
     tests(
       "HostedContentTests",
       [
@@ -214,7 +218,7 @@ let package = Package(
       [
         "Locks", "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
         "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course",
-        "fault-matrix", "soak", "TestSupport",
+        "fault-matrix", "soak", "TestSupport", "TestTraits",
       ]),
   ]
 )

@@ -28,11 +28,11 @@ struct Fixture {
         version: ContentVersion("1.0"))
       try store.publish([folder.path("\(name).pkg")])
     }
-    try TestCertificates.right.chain.write(
+    try TestCertificate.right.chain.write(
       toFile: folder.path("right.pem"), atomically: true, encoding: .utf8)
     for (file, text) in [
-      ("right.key", TestCertificates.right.key), ("wrong.pem", TestCertificates.wrong.chain),
-      ("wrong.key", TestCertificates.wrong.key),
+      ("right.key", TestCertificate.right.key), ("wrong.pem", TestCertificate.wrong.chain),
+      ("wrong.key", TestCertificate.wrong.key),
     ] {
       try text.write(toFile: folder.path(file), atomically: true, encoding: .utf8)
     }

@@ -41,7 +41,7 @@ struct LibrarySync: Sendable {
     do {
       try staging.syncFileSystem()
     } catch {
-      trust.noteFailure()
+      trust.noteFailure(error)
       throw error
     }
   }

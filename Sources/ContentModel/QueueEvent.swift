@@ -12,6 +12,8 @@ package enum QueueEvent: Hashable, Sendable {
   case granted(transaction: String, Grant, contents: [ContentOffer])
   /// `request` names the restore in everything that is said of it.
   case restoreRequested(request: String, account: String?)
+  /// A purchase of the history could not be kept: the restore that is under way fails at its end.
+  case restoreLost(ContentError)
   /// Every purchase of the history was handed in by `restored`, or the rest cannot be had.
   case restoreEnded(request: String, ContentError?)
   case startRequested(downloads: [String])
@@ -84,7 +86,7 @@ package struct RestoreEnd: Hashable, Sendable {
   package let request: String
   /// What it found, in its order, those included that an earlier restore had found.
   package var transactions: [String] = []
-  /// Why the rest cannot be had.
+  /// Why the rest cannot be had, or why one of them is missing.
   package var error: ContentError?
 
   package init(request: String) { self.request = request }

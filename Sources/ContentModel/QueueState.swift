@@ -63,6 +63,7 @@ package struct QueueState: Hashable, Sendable {
       restore(id, original, contents, purpose, &draft)
     case .granted(let id, let grant, let contents): take(id, grant, contents, &draft)
     case .restoreRequested(let request, let account): beginRestore(request, account, &draft)
+    case .restoreLost(let error): if restoring?.error == nil { restoring?.error = error }
     case .restoreEnded(let request, let error): endRestore(request, error, &draft)
     case .purchaseAnswered(let id, let outcome): answer(id, outcome, &draft)
     case .startRequested(let ids): each(ids, &draft) { $0.start($1, &$2) }
@@ -171,7 +172,7 @@ package struct QueueState: Hashable, Sendable {
     _ request: String, _ error: ContentError?, _ draft: inout DecisionDraft
   ) {
     guard var end = restoring, end.request == request else { return }
-    end.error = error
+    end.error = error ?? end.error
     restoring = nil
     draft.effects.append(.reportRestoreEnded(end))
   }

@@ -91,7 +91,7 @@ public struct TransferLimits: Hashable, Sendable {
   /// Requests at once to one origin.
   public var connectionsPerHost = 8
   /// Requests at once for one package.
-  public var connectionsPerTransfer = 3
+  public var connectionsPerTransfer = 2
   /// Bytes a second in all; nil for no limit.
   public var bytesPerSecond: Int64?
   /// Bytes a second from one origin; nil for no limit.

@@ -29,8 +29,13 @@ extension PaymentQueue {
     if let begun {
       transaction = begun
     } else {
-      let id = try await add(update, switching: switching)
-      transaction = try await first { report in
+      // Its failure may be reported before `add` returns.
+      var id = ""
+      let begin = { () async throws -> PaymentTransaction? in
+        id = try await self.add(update, switching: switching)
+        return nil
+      }
+      transaction = try await first(begin: begin) { report in
         if case .failure(let error) = report, error.subject == id { throw error }
         return report.transaction(id)
       }

@@ -125,6 +125,8 @@ final class Diagnostics: Sendable {
       }
     case .purchaseAnswered(let id, let outcome): tell(id, outcome)
     case .restoreRequested: tell(.info, "restore begun")
+    case .restoreLost(let error):
+      tell(.error, "restored purchase lost") { ["error": "\(error.code.rawValue)"] }
     case .restoreEnded(_, nil): tell(.info, "restore finished")
     case .restoreEnded(_, let error?):
       tell(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }

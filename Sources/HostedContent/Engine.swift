@@ -168,7 +168,7 @@ final class Engine: @unchecked Sendable {
       try commit(decision.changes)
     } catch {
       var error = ContentError(error, while: "writing the journal")
-      if let transaction = Self.lost(with: event) {
+      if let transaction = event.unreportedTransaction {
         // Whoever waits for it knows the error by its name, not by the journal's.
         error = ContentError(
           error.code, error.message, remedy: error.remedy, subject: transaction,
@@ -177,7 +177,7 @@ final class Engine: @unchecked Sendable {
       diagnostics.count { $0.journalFailures += 1 }
       diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
       delivery.report(error: error)
-      guard let substitute = Self.substitute(for: event, error) else { return }
+      guard let substitute = event.substitute(after: error) else { return }
       next = state
       happened = substitute
       decision = substitute.reduce(into: QueueDecision()) {
@@ -197,37 +197,6 @@ final class Engine: @unchecked Sendable {
     guard !changes.isEmpty else { return }
     try journal.commit(changes)
     diagnostics.count { $0.journalCommits += 1 }
-  }
-
-  /// What happens in memory alone when an event could not be journaled; nil when it must not happen.
-  ///
-  /// Wishes may be lost by a crash, so they are carried out all the same. What must be durable
-  /// becomes a failure that can be tried again once the journal can be written.
-  private static func substitute(for event: QueueEvent, _ error: ContentError) -> [QueueEvent]? {
-    switch event {
-    case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
-      .activeLimitChanged, .priorityChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
-      .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred), .restoreRequested,
-      .restoreEnded:
-      [event]
-    case .paymentAdded(let id, _):
-      [event, .purchaseAnswered(transaction: id, .failed(error))]
-    case .purchaseAnswered(let id, .purchased):
-      [.purchaseAnswered(transaction: id, .failed(error))]
-    case .workEnded(let id, .installed): [.workEnded(download: id, .failed(error))]
-    case .restored, .granted, .finishRequested: nil
-    }
-  }
-
-  /// The transaction of which nothing else is reported when `event` could not be journaled.
-  private static func lost(with event: QueueEvent) -> String? {
-    switch event {
-    case .finishRequested(let id), .restored(let id, _, _, _), .granted(let id, _, _): id
-    case .launched, .paymentAdded, .purchaseAnswered, .restoreRequested, .restoreEnded,
-      .startRequested, .pauseRequested, .resumeRequested, .cancelRequested, .activeLimitChanged,
-      .priorityChanged, .workEnded:
-      nil
-    }
   }
 
   // MARK: Acting

@@ -78,10 +78,10 @@ extension PaymentQueue {
   /// `begin` is called once the reports are observed; what it returns is not waited for. Throws
   /// `CancellationError` when there are no more.
   func first<Value>(
-    begin: () throws -> Value? = { nil }, _ transform: (QueueReport) throws -> Value?
+    begin: () async throws -> Value? = { nil }, _ transform: (QueueReport) throws -> Value?
   ) async throws -> Value {
     let reports = reports
-    if let value = try begin() { return value }
+    if let value = try await begin() { return value }
     for await report in reports {
       if let value = try transform(report) { return value }
     }

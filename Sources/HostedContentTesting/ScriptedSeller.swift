@@ -6,14 +6,14 @@ import Locks
 /// The seller of one engine: the store's own, with the session's script in front of it.
 final class ScriptedSeller: StoreService {
   private let store: any StoreService
-  private let desk: SellerDesk
+  private let book: SellerBook
   private let clock: TestClock
   private let stream: AsyncStream<StoreEvent>
   private let sender: AsyncStream<StoreEvent>.Continuation
 
-  init(_ store: any StoreService, _ desk: SellerDesk, _ clock: TestClock) {
+  init(_ store: any StoreService, _ book: SellerBook, _ clock: TestClock) {
     self.store = store
-    self.desk = desk
+    self.book = book
     self.clock = clock
     (stream, sender) = AsyncStream.makeStream()
   }
@@ -27,7 +27,7 @@ final class ScriptedSeller: StoreService {
   func allProducts() async throws -> ProductsResponse { try await store.allProducts() }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
-    let answer = desk.change { $0.answer(to: payment, transaction: transaction) }
+    let answer = book.change { $0.answer(to: payment, transaction: transaction) }
     if let answer { return answer }
     // The store's own seller would ask again.
     var payment = payment
@@ -38,7 +38,7 @@ final class ScriptedSeller: StoreService {
   func grants(account: String?) async throws -> [Grant] {
     let grants = try await store.grants(account: account)
     let now = clock.now.timeIntervalSince1970
-    return desk.change { $0.valid(grants, at: now) }
+    return book.change { $0.valid(grants, at: now) }
   }
 
   /// Every grant, also what is no longer the account's.
@@ -61,7 +61,7 @@ final class ScriptedSeller: StoreService {
   }
 
   private func restore(_ account: String?, _ found: (RestoredPurchase) -> Void) async throws {
-    let failure = desk.change { script in
+    let failure = book.change { script in
       defer { script.restoreFailure = nil }
       return script.restoreFailure
     }
@@ -76,7 +76,7 @@ final class ScriptedSeller: StoreService {
 
   func events() -> AsyncStream<StoreEvent> { stream }
 
-  func storefront() async -> Storefront? { desk.change { $0.storefront } }
+  func storefront() async -> Storefront? { book.change { $0.storefront } }
 }
 
 /// A seller that restores as every seller does that says nothing else: what its grants say.
@@ -98,22 +98,33 @@ private struct PlainRestore: StoreService {
   }
 }
 
-/// Where sellers sit: the script that outlives them, and who is there now.
-final class SellerDesk: Sendable {
-  private let state = Mutex((script: SellerScript(), seller: ScriptedSeller?.none))
+/// The script of a session, which outlives the sellers that act by it.
+final class SellerBook: Sendable {
+  private let script = Mutex(SellerScript())
 
   /// Looks into the script or changes it.
   func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
-    try state.withLock { try body(&$0.script) }
+    try script.withLock { try body(&$0) }
+  }
+}
+
+/// Where sellers sit: their book, and who is there now.
+final class SellerDesk: Sendable {
+  private let book = SellerBook()
+  private let current = Mutex<ScriptedSeller?>(nil)
+
+  /// Looks into the script or changes it.
+  func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
+    try book.change(body)
   }
 
   /// The seller of the engine that was launched last.
-  var seller: ScriptedSeller? { state.withLock { $0.seller } }
+  var seller: ScriptedSeller? { current.withLock { $0 } }
 
   /// Makes the seller of an engine that is launched now, in front of the store's own.
   func seat(over store: any StoreService, _ clock: TestClock) -> any StoreService {
-    let seller = ScriptedSeller(store, self, clock)
-    state.withLock { $0.seller = seller }
+    let seller = ScriptedSeller(store, book, clock)
+    current.withLock { $0 = seller }
     return seller
   }
 }

@@ -91,7 +91,6 @@ public final class StoreSession: Sendable {
     configuration.trustedRoot = try place.store.initialRoot()
     configuration.network.proxy = .direct
     configuration.network.firstRetryDelay = 0.01
-    configuration.network.stallTimeout = 2
     configuration.clock = clock.engineClock
     configuration.seller = { [desk, clock] store in desk.seat(over: store, clock) }
     return configuration

@@ -3,13 +3,11 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import HostedContent
-import Locks
 
 /// One run of `get` or `update`: brings products to the offered version and finishes what it started.
 ///
-/// An observer like any service's: it starts what was purchased, finishes what is installed, and
-/// leaves a failed download's transaction open, so that the next run goes on.
-final class InstallSession: PaymentTransactionObserver {
+/// It decides what a product needs next; `TransactionDriver` sees each transaction to its end.
+final class InstallSession: Sendable {
   static let options: [Command.Option] =
     [
       .store, .library,
@@ -25,42 +23,13 @@ final class InstallSession: PaymentTransactionObserver {
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let signals: StopSignals?
-  /// Where callbacks come; decisions about a transaction are made here only, one after the other.
-  private let callbacks = DispatchQueue(label: "hostedcontent.session")
-  private let state = Mutex(State())
-
+  private let driver: TransactionDriver
   private let closingSeconds: Int
   /// Where the queue is closed after an abort.
   private let closing = DispatchQueue(label: "hostedcontent.closing")
 
   /// How often a product is tried: what failed once for a passing reason is healed.
   private static let tries = 2
-  /// How often a transaction is asked to be finished while the journal cannot be written.
-  private static let finishTries = 3
-
-  private struct State {
-    /// What is waited for, by transaction.
-    var works: [String: Work] = [:]
-    /// How many failures the queue reported that belong to no transaction, and the last one.
-    var failureCount = 0
-    var lastFailure: ContentError?
-    /// Set once nothing may go on: interrupted, or out of time.
-    var abort: ContentError?
-  }
-
-  private struct Work {
-    let waiter: CheckedContinuation<ContentError?, Never>
-    /// The count of failures before an update was asked for, which the queue may drop with no other
-    /// sign than a failure; nil for what is always answered.
-    let failuresBefore: Int?
-    /// Nil until a new transaction was reported.
-    var transaction: PaymentTransaction?
-    var isStarted = false
-    /// Whether a download was seen on its way since; what was reported before is of an earlier run.
-    var hasMoved = false
-    var finishRequests = 0
-  }
-
   convenience init(_ arguments: Arguments, _ console: Console) throws {
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
     try self.init(
@@ -78,10 +47,12 @@ final class InstallSession: PaymentTransactionObserver {
     self.account = account
     self.signals = signals
     var configuration = configuration
+    let callbacks = DispatchQueue(label: "hostedcontent.session")
     configuration.deliveryQueue = callbacks
     queue = try PaymentQueue(configuration)
     progress = ProgressLines(console)
     watchdog = Watchdog(seconds: seconds)
+    driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)
     watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
     signals?.onSignal = { [weak self] in self?.abort(with: $0) }
   }
@@ -92,7 +63,7 @@ final class InstallSession: PaymentTransactionObserver {
   /// network disk, is ended with the process, which it survives as it survives a crash.
   func close() {
     progress.end()
-    guard state.withLock({ $0.abort }) != nil else { return queue.close() }
+    guard driver.abortion != nil else { return queue.close() }
     let closed = DispatchSemaphore(value: 0)
     closing.async { closed.signal() }
     _ = closed.wait(timeout: .now() + .seconds(closingSeconds))
@@ -123,7 +94,7 @@ final class InstallSession: PaymentTransactionObserver {
       console.report(.unknownProduct(text))
     }
     let unfinished = queue.transactions
-    queue.add(self)
+    queue.add(driver)
     // A seller may list a product twice; it is still one product.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
@@ -137,7 +108,7 @@ final class InstallSession: PaymentTransactionObserver {
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
-    if let abort = state.withLock({ $0.abort }), !left.isEmpty {
+    if let abort = driver.abortion, !left.isEmpty {
       console.report(abort.before(left))
     }
     return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
@@ -169,7 +140,7 @@ final class InstallSession: PaymentTransactionObserver {
       return true
     } catch {
       // What stops the whole command is said once, at its end.
-      if state.withLock({ $0.abort }) == nil {
+      if driver.abortion == nil {
         let error = ContentError(error, while: "installing \(identifier)")
         progress.report(error.naming(identifier))
       }
@@ -205,7 +176,7 @@ final class InstallSession: PaymentTransactionObserver {
         continue
       }
       triesLeft -= 1
-      let isAborted = state.withLock { $0.abort != nil }
+      let isAborted = driver.abortion != nil
       guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
       open = queue.transactions.filter { $0.isFor(identifier) }
     }
@@ -220,7 +191,7 @@ final class InstallSession: PaymentTransactionObserver {
   private func nextStep(
     for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool
   ) async throws -> Step? {
-    if let abort = state.withLock({ $0.abort }) { throw abort }
+    if let abort = driver.abortion { throw abort }
     while let transaction = open.popLast() {
       if transaction.transactionState != .failed { return .goOn(transaction) }
       queue.finishTransaction(transaction)
@@ -246,19 +217,19 @@ final class InstallSession: PaymentTransactionObserver {
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
     switch step {
-    case .goOn(let open): return await end(of: open.id, known: open)
-    case .buy: return await end(of: buy(product))
+    case .goOn(let open): return await driver.end(of: open.id, known: open)
+    case .buy: return await driver.end(of: buy(product))
     case .update(let update):
-      let failuresBefore = state.withLock { $0.failureCount }
+      let failuresBefore = driver.failureCount
       let transaction: String
       do {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
         // Installed for another account: this one buys it, if that was asked for.
         guard mayBuy else { throw error.askingForAccount() }
-        return await end(of: buy(product))
+        return await driver.end(of: buy(product))
       }
-      return await end(of: transaction, failuresBefore: failuresBefore)
+      return await driver.end(of: transaction, failuresBefore: failuresBefore)
     }
   }
 
@@ -266,192 +237,15 @@ final class InstallSession: PaymentTransactionObserver {
     queue.add(Payment(productIdentifier: product, applicationUsername: account))
   }
 
-  private func end(
-    of transaction: String, known: PaymentTransaction? = nil, failuresBefore: Int? = nil
-  ) async -> ContentError? {
-    await withCheckedContinuation { continuation in
-      let abort = state.withLock { state in
-        if state.abort == nil {
-          state.works[transaction] = Work(
-            waiter: continuation, failuresBefore: failuresBefore, transaction: known)
-        }
-        return state.abort
-      }
-      if let abort { return continuation.resume(returning: abort) }
-      // What was reported before it was known to be ours is looked at again, between callbacks.
-      callbacks.async { self.lookAgain(at: transaction) }
-    }
-  }
-
-  private func lookAgain(at transaction: String) {
-    if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
-    let (isGone, failure) = state.withLock { state in
-      let work = state.works[transaction]
-      let isLost = work?.failuresBefore.map { state.failureCount > $0 } ?? false
-      return (work?.transaction != nil, isLost ? state.lastFailure : nil)
-    }
-    if isGone || failure != nil { end(transaction, failure) }
-  }
-
-  private func end(_ transaction: String, _ error: ContentError?) {
-    let work = state.withLock { $0.works.removeValue(forKey: transaction) }
-    work?.waiter.resume(returning: error)
-  }
-
   private func abort(with error: ContentError) {
     // At once, from here: tasks share their threads with the downloads and may not get one soon.
     closing.async { [queue] in queue.close() }
-    let works = state.withLock { state in
-      state.abort = state.abort ?? error
-      defer { state.works = [:] }
-      return state.works.values
-    }
-    works.forEach { $0.waiter.resume(returning: error) }
-  }
-
-  /// Whether `download` is one of ours and what it says is of this run, not of an earlier one.
-  private func hasBegun(_ download: Download) -> Bool {
-    guard let work = state.withLock({ $0.works[download.transaction.id] }) else { return false }
-    return switch download.state {
-    case .waiting, .active, .finished: true
-    case .paused, .failed, .cancelled: work.hasMoved
-    }
-  }
-
-  // MARK: Observing
-
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
-    watchdog.feed()
-    for transaction in transactions { goOn(transaction) }
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    watchdog.feed()
-    let ours = downloads.filter { hasBegun($0) }
-    progress.show(ours)
-    for transaction in Set(downloads.map(\.transaction)) { goOn(transaction) }
-  }
-
-  func paymentQueue(
-    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
-  ) {
-    for transaction in transactions { end(transaction.id, nil) }
-  }
-
-  /// A failure names no transaction unless it refuses something, so it is held against those that
-  /// wait for what cannot be reported otherwise: an end that was asked for, and a beginning.
-  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    let (again, lost) = state.withLock { state in
-      state.failureCount += 1
-      state.lastFailure = error
-      var again: [PaymentTransaction] = []
-      var lost: [String] = []
-      for (id, work) in state.works {
-        let isLost = work.transaction == nil && work.failuresBefore != nil
-        if isLost || id == error.subject || work.finishRequests >= Self.finishTries {
-          lost.append(id)
-        } else if work.finishRequests > 0 {
-          again += [work.transaction].compactMap(\.self)
-          state.works[id]?.finishRequests += 1
-        }
-      }
-      return (again, lost)
-    }
-    again.forEach(queue.finishTransaction)
-    for transaction in lost { end(transaction, error) }
-    if again.isEmpty, lost.isEmpty { progress.report(error) }
-  }
-
-  /// Does what a transaction's state asks for, if it is one of ours.
-  private func goOn(_ transaction: PaymentTransaction) {
-    let isOurs = state.withLock { state in
-      state.works[transaction.id]?.transaction = transaction
-      return state.works[transaction.id] != nil
-    }
-    guard isOurs else { return }
-    switch transaction.transactionState {
-    case .purchasing: break
-    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
-    case .failed:
-      queue.finishTransaction(transaction)
-      end(
-        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
-    case .purchased, .restored: goOn(withDownloadsOf: transaction)
-    }
-  }
-
-  private func goOn(withDownloadsOf transaction: PaymentTransaction) {
-    let downloads = transaction.downloads
-    if downloads.allSatisfy({ $0.state == .finished }) {
-      state.withLock { state in
-        let requests = state.works[transaction.id]?.finishRequests ?? 0
-        state.works[transaction.id]?.finishRequests = max(1, requests)
-      }
-      return queue.finishTransaction(transaction)
-    }
-    let isMoving = downloads.contains { $0.state == .active || $0.state == .waiting }
-    let (mustStart, hasStopped) = state.withLock { state in
-      guard let work = state.works[transaction.id] else { return (false, false) }
-      state.works[transaction.id]?.isStarted = true
-      if work.isStarted, isMoving { state.works[transaction.id]?.hasMoved = true }
-      return (!work.isStarted, work.hasMoved && !isMoving)
-    }
-    // Those that an earlier run left paused or failed are tried again, too.
-    if mustStart { queue.start(downloads) }
-    if hasStopped {
-      let error = downloads.lazy.compactMap(\.error).first
-      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
-    }
+    driver.abort(with: error)
   }
 }
 
 extension PaymentTransaction {
   fileprivate func isFor(_ product: ProductIdentifier) -> Bool {
     payment.productIdentifier == product
-  }
-}
-
-extension ContentError {
-  fileprivate static func deferred(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .notEntitled, "The purchase of \(product) waits for a decision",
-      remedy: "Run the command again once it was decided", subject: product.rawValue)
-  }
-
-  fileprivate static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .stopped, "The downloads of \(product) were stopped", remedy: "Run the command again",
-      subject: product.rawValue)
-  }
-
-  fileprivate static func notDelivered(_ product: ProductIdentifier) -> ContentError {
-    ContentError(
-      .inconsistent, "\(product) was sold, but its offered version is still not installed",
-      remedy: "Look at hostedcontent list and queue, and report what they say",
-      subject: product.rawValue)
-  }
-
-  fileprivate func askingForAccount() -> ContentError {
-    ContentError(
-      code, message,
-      remedy: "Name the account that bought it with --account, or use hostedcontent get",
-      subject: subject, cause: cause)
-  }
-
-  /// The same error with the product's name in it: a message about a file alone would not say which
-  /// of several products is not installed.
-  fileprivate func naming(_ product: ProductIdentifier) -> ContentError {
-    guard !description.contains(product.rawValue) else { return about(product.rawValue) }
-    return ContentError(
-      code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
-  }
-
-  /// The same error, with what it kept from being installed.
-  fileprivate func before(_ products: [ProductIdentifier]) -> ContentError {
-    let names = products.map(\.rawValue).sorted().joined(separator: ", ")
-    return ContentError(
-      code, "\(message); not installed: \(names)", remedy: remedy, subject: subject, cause: cause)
   }
 }

@@ -26,12 +26,21 @@ final class Listener: Sendable {
 
   private static let backlog: Int32 = 512
   private static let mostHeld = 256
+  /// Bytes that may wait in a connection's buffer, so that what is counted as sent nearly is.
+  ///
+  /// Two segments of the loopback must fit, or each waits for the other side.
+  private static let mostUnsent: Int32 = 160 << 10
 
   /// Listens at `address`, a name or number of this machine.
   init(
     _ address: String, port: UInt16, _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Fate
   ) throws {
-    (socket, self.port) = try Self.listen(address, port)
+    (socket, self.port) = try Self.bind(address, port)
+    guard Glibc.listen(socket, Self.backlog) == 0 else {
+      let number = errno
+      close(socket)
+      throw Self.refused(address, port, String(cString: strerror(number)))
+    }
     self.stop = stop
     self.take = take
     DispatchQueue(label: "hostedcontent.listener").async(group: thread) { [self] in run() }
@@ -67,9 +76,11 @@ final class Listener: Sendable {
         if errno == EMFILE || errno == ENFILE || errno == ENOMEM { pauseBriefly() }
         return
       }
-      var one: Int32 = 1
-      setsockopt(
-        connection, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+      for (option, value) in [(TCP_NODELAY, 1), (TCP_NOTSENT_LOWAT, Self.mostUnsent)] {
+        var value = value
+        setsockopt(
+          connection, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
+      }
       switch take(connection) {
       case .taken: continue
       case .held: break
@@ -87,7 +98,8 @@ final class Listener: Sendable {
 
   // MARK: The socket
 
-  private static func listen(_ address: String, _ port: UInt16) throws -> (Int32, UInt16) {
+  /// A socket that has the port at `address`, and the port; 0 takes any that is free.
+  static func bind(_ address: String, _ port: UInt16) throws -> (socket: Int32, port: UInt16) {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
@@ -102,8 +114,8 @@ final class Listener: Sendable {
     guard socket >= 0 else { throw refused(address, port, String(cString: strerror(errno))) }
     var one: Int32 = 1
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-    guard bind(socket, first.pointee.ai_addr, first.pointee.ai_addrlen) == 0,
-      Glibc.listen(socket, backlog) == 0, let bound = boundPort(socket)
+    guard Glibc.bind(socket, first.pointee.ai_addr, first.pointee.ai_addrlen) == 0,
+      let bound = boundPort(socket)
     else {
       let number = errno
       close(socket)

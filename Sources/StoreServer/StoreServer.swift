@@ -19,6 +19,8 @@ package final class StoreServer: Sendable {
     var running: RunningServer?
     /// The port of the last run, so that a server that comes back is where it was.
     var port: UInt16?
+    /// Keeps that port between two runs.
+    var keeper: PortKeeper?
   }
 
   /// What answers a path instead of a file; called with GET and HEAD only.
@@ -72,6 +74,7 @@ package final class StoreServer: Sendable {
   package func start() throws {
     try state.withLock { state in
       guard state.running == nil else { return }
+      state.keeper = nil
       let running = try RunningServer(
         StaticFiles(folder), configuration, port: state.port ?? configuration.port, book, log)
       state.running = running
@@ -88,7 +91,10 @@ package final class StoreServer: Sendable {
       defer { state.running = nil }
       return state.running
     }
-    running?.stop()
+    guard let running else { return }
+    running.stop()
+    let keeper = PortKeeper(configuration.address, port: running.port)
+    state.withLock { if $0.running == nil { $0.keeper = keeper } }
   }
 
   /// The port that it listens at, or did last; 0 before the first start.

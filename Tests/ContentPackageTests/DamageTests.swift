@@ -2,9 +2,10 @@ import ContentModel
 import ContentPackage
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Damaged packages")
+@Suite("Damaged packages", .long)
 struct DamageTests {
   /// Small packages of each form, whose every byte is changed.
   static let packages = Result { try makePackages() }
@@ -49,7 +50,7 @@ struct DamageTests {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
       let entries = try examine(bytes).entries
-      let step = max(1, bytes.count / 60)
+      let step = max(1, bytes.count / (SlowTests.areOn ? 300 : 30))
       for length in stride(from: 0, to: bytes.count, by: step) {
         let box = TemporaryFolderBox()
         let cut = Array(bytes[..<length])
@@ -68,7 +69,7 @@ struct DamageTests {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
       let entries = try examine(bytes).entries
-      let step = max(1, bytes.count / (SlowTests.areOn ? 700 : 70))
+      let step = max(1, bytes.count / (SlowTests.areOn ? 700 : 40))
       for position in stride(from: 0, to: bytes.count, by: step) {
         var changed = bytes
         changed[position] ^= position.isMultiple(of: 2) ? 0xff : 0x10

@@ -2,6 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 import TestSupport
+import TestTraits
 import Testing
 
 /// What is left of a refused archive, and why it was refused.
@@ -45,7 +46,7 @@ func expectRefused(
     (try? examine(bytes, limits: limits))?.isValid != true, sourceLocation: sourceLocation)
 }
 
-@Suite("Hostile archives, every attack in every format that can express it")
+@Suite("Hostile archives, every attack in every format that can express it", .long)
 struct HostileTests {
   /// Formats that cannot say a thing, by the attack's name.
   private static let inexpressible: [String: Set<HostileForm>] = [
@@ -107,7 +108,7 @@ struct HostileTests {
   func cut(_ form: HostileForm) throws {
     let bytes = form.archive([.info(), .file("Contents/a", "The fog horn sounded twice.")])
     let end = bytes.lastIndex { $0 != 0 } ?? 0
-    for length in stride(from: 0, through: end, by: 3) {
+    for length in stride(from: 0, through: end, by: SlowTests.stride(quick: 31)) {
       let outcome = try HostileOutcome(Array(bytes[..<length]))
       #expect(outcome.error?.group == .package, "cut after \(length) bytes")
       #expect(outcome.left.isEmpty && outcome.outside == ["inside"])
@@ -119,7 +120,7 @@ struct HostileTests {
     arguments: HostileForm.allCases)
   func damaged(_ form: HostileForm) throws {
     let bytes = form.archive([.info(), .file("Contents/a", "The fog horn sounded twice.")])
-    for position in stride(from: 0, to: bytes.count, by: 3) {
+    for position in stride(from: 0, to: bytes.count, by: SlowTests.stride(quick: 31)) {
       var changed = bytes
       changed[position] ^= 0x41
       let outcome = try HostileOutcome(changed)

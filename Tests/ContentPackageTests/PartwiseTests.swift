@@ -4,9 +4,10 @@ import FileIO
 import Foundation
 import Locks
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Unpacking a package from its end")
+@Suite("Unpacking a package from its end", .long)
 struct PartwiseTests {
   /// Each form that is read in order or by its directory, of the same folder.
   enum Form: String, CaseIterable, CustomTestStringConvertible {
@@ -17,10 +18,15 @@ struct PartwiseTests {
     /// Whether reading begins anywhere, so that nothing is read ahead for what lies before.
     var isSeekable: Bool { [.tar, .zip, .storedZip, .xar].contains(self) }
 
-    func archive(of folder: TemporaryFolder) throws -> [UInt8] {
-      let names = ["Contents", "ContentInfo.plist"]
+    /// With the links and short files first, or last: as a disk lists them, it may be either.
+    func archive(of folder: TemporaryFolder, isBackwards: Bool) throws -> [UInt8] {
+      let folders = ["Contents", "Contents/deep", "Contents/deep/er"]
+      let files =
+        ["link", "deep/er/empty"] + (0..<12).map { "page-\($0)" } + ["film", "deep/er/noise"]
+      let paths = (isBackwards ? files.reversed() : files).map { "Contents/\($0)" }
       func pack(_ options: [String]) throws -> [UInt8] {
-        try bsdtar(options, folder: folder.path, names)
+        try bsdtar(
+          ["-n"] + options, folder: folder.path, folders + paths + ["ContentInfo.plist"])
       }
       switch self {
       case .tar: return try pack(["--format", "pax"])
@@ -41,7 +47,7 @@ struct PartwiseTests {
 
   private static let blockLength = 16 << 10
   private static let allowance: Int64 = 200_000
-  private static let archives = Mutex<[Form: Archive]>([:])
+  private static let archives = Mutex<[String: Archive]>([:])
 
   /// An archive of the folder, and what it unpacks to; made once.
   private struct Archive {
@@ -49,16 +55,17 @@ struct PartwiseTests {
     let entries: [IndexedFile]
     let expected: [String: String]
 
-    static func of(_ form: Form) throws -> Archive {
-      try archives.withLock { archives in
-        if let known = archives[form] { return known }
+    static func of(_ form: Form, isBackwards: Bool) throws -> Archive {
+      let name = "\(form) \(isBackwards)"
+      return try archives.withLock { archives in
+        if let known = archives[name] { return known }
         let folder = try PartwiseTests.folder()
-        let bytes = try form.archive(of: folder)
+        let bytes = try form.archive(of: folder, isBackwards: isBackwards)
         let examination = try examine(bytes)
         #expect(examination.isValid)
         let made = try Archive(
           bytes: bytes, entries: examination.entries, expected: tree(folder.directory))
-        archives[form] = made
+        archives[name] = made
         return made
       }
     }
@@ -68,18 +75,15 @@ struct PartwiseTests {
   static func folder() throws -> TemporaryFolder {
     let folder = try TemporaryFolder()
     var random = SplitMix(state: 7)
-    func noise(_ count: Int) -> [UInt8] {
-      (0..<(count / 8)).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
-    }
     try folder.directory.createFile("ContentInfo.plist").write(Array(contentInfoText().utf8))
     let contents = try folder.directory.createDirectory("Contents")
     let deep = try contents.createDirectory("deep").createDirectory("er")
-    try deep.createFile("noise").write(noise(100_000))
+    try deep.createFile("noise").write(random.bytes(100_000))
     try deep.createFile("empty").write([UInt8]())
-    try contents.createFile("film").write(noise(600_000))
+    try contents.createFile("film").write(random.bytes(600_000))
     for number in 0..<12 {
       try contents.createFile("page-\(number)").write(
-        Array(String(repeating: "Page \(number). ", count: 200).utf8) + noise(1500))
+        Array(String(repeating: "Page \(number). ", count: 200).utf8) + random.bytes(1500))
     }
     try contents.createLink("link", to: "deep/er/noise")
     return folder
@@ -91,8 +95,8 @@ struct PartwiseTests {
     let expected: [String: String]
     let size: Int64
 
-    init(_ form: Form) throws {
-      let archive = try Archive.of(form)
+    init(_ form: Form, isBackwards: Bool = false) throws {
+      let archive = try Archive.of(form, isBackwards: isBackwards)
       source = ShrinkingMemory(archive.bytes, blockLength: PartwiseTests.blockLength)
       promise = try ContentPackageTests.promise(entries: archive.entries)
       expected = archive.expected
@@ -159,11 +163,11 @@ struct PartwiseTests {
 
   @Test(
     "Wherever a step fails, the next start goes on, and needs no block that was given up",
-    arguments: [Form.gzip, .zip, .xar])
-  func interrupted(_ form: Form) throws {
+    arguments: [Form.gzip, .zip, .xar], [false, true])
+  func interrupted(_ form: Form, isBackwards: Bool) throws {
     var number = 1
     while true {
-      let one = try Case(form)
+      let one = try Case(form, isBackwards: isBackwards)
       let staging = try TemporaryFolder()
       let plan = FaultPlan(failing: number)
       do {
@@ -176,8 +180,7 @@ struct PartwiseTests {
       #expect(try tree(staging.directory.directory("content")) == one.expected, "step \(number)")
       #expect(files.map(\.entry) == one.promise.entries, "step \(number)")
       #expect(one.source.refused == 0, "step \(number)")
-      // Every step of the first pass, then some of each later one.
-      number += number < 20 ? 1 : 13
+      number += SlowTests.stride(quick: 13)
     }
     #expect(number > 60, "\(number)")
   }
@@ -185,7 +188,7 @@ struct PartwiseTests {
   @Test("A file that was read back with other bytes is not installed, and all begins anew")
   func damagedOnDisk() throws {
     struct Crash: Error {}
-    let one = try Case(.gzip)
+    let one = try Case(.gzip, isBackwards: true)
     let staging = try TemporaryFolder()
     #expect(throws: Crash.self) {
       try one.run(in: staging.directory) { _ in if one.source.shrinkings == 2 { throw Crash() } }

@@ -325,7 +325,7 @@ struct HostilePieceTests {
     let ticket = TransferTicket()
     let began = Date()
     let worker = Task {
-      await offThePool { code { _ = try source.fetch(file, ticket: ticket) } }
+      await onOwnThread { code { _ = try source.fetch(file, ticket: ticket) } }
     }
     var wait: TransferWait?
     while wait?.until == nil {

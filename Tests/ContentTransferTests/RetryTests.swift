@@ -36,7 +36,6 @@ struct RetryTests {
       ("Sun Nov  6 08:50:37 1994", 60), ("Sun, 06 Nov 1994 08:49:00 GMT", 0),
       ("Mon, 07 Nov 1994 08:49:37 GMT", 86_400), ("Thu, 29 Feb 1996 00:00:00 GMT", 41_440_223),
       ("Sun, 06 Nov 1994 25:00:00 GMT", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
-      ("Sun, 06 Nov 99999 08:49:37 GMT", nil),
     ]
     for (text, seconds) in cases {
       #expect(RetryPolicy.retryAfter(text, now: now) == seconds, "\(text ?? "nil")")

@@ -1,9 +1,11 @@
 import FileIO
 import FuzzTargets
+import TestSupport
+import TestTraits
 import Testing
 
 /// What fuzzing has found, and where it starts, fed in again.
-@Suite struct FuzzCorpusTests {
+@Suite(.long) struct FuzzCorpusTests {
   private func corpus(_ target: FuzzTarget) throws -> [String: [UInt8]] {
     let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
     let folder = try FileSystem.real.directory(at: "/\(root)/Fuzz/corpus/\(target.rawValue)")
@@ -16,9 +18,10 @@ import Testing
   func `every file of the corpus is read without harm`(_ target: FuzzTarget) throws {
     let files = try corpus(target)
     #expect(!files.isEmpty)
+    let cuts = SlowTests.areOn ? 200 : 20
     for (name, bytes) in files {
       #expect(target.feed(bytes) == nil, "\(name)")
-      for length in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 100)) {
+      for length in stride(from: 0, to: bytes.count, by: max(1, bytes.count / cuts)) {
         #expect(target.feed(Array(bytes.prefix(length))) == nil, "\(name) cut after \(length)")
       }
     }

@@ -6,9 +6,10 @@ import Digests
 import FileIO
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite struct StoreFolderTests {
+@Suite(.long) struct StoreFolderTests {
   private let folder: TemporaryFolder
   private let now = Date(timeIntervalSince1970: 1_900_000_000)
   private let book: ProductIdentifier
@@ -483,7 +484,7 @@ import Testing
     var step = 0
     var fired = true
     while fired {
-      step += 1
+      step += SlowTests.stride(quick: 5)
       let path = folder.path("store-\(step)")
       let fault = FaultAtStep(step)
       let failure = code {
@@ -510,7 +511,7 @@ import Testing
     var (step, version, fired) = (0, 1, true)
     var outcomes: Set<Int> = []
     while fired {
-      step += 1
+      step += SlowTests.stride(quick: 5)
       version += 1
       let next = try package("com.example.book", "\(version)", text: "text \(version)")
       let count = try read().targets.count

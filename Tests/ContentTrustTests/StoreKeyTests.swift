@@ -4,9 +4,10 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite struct StoreKeyTests {
+@Suite(.long) struct StoreKeyTests {
   private let folder: TemporaryFolder
   private let now = Date(timeIntervalSince1970: 1_900_000_000)
   private let book: ProductIdentifier
@@ -210,7 +211,7 @@ import Testing
     _ = try client(trust).refresh(initialRoot: store.initialRoot())
     var (step, fired) = (0, true)
     while fired {
-      step += 1
+      step += SlowTests.stride(quick: 3)
       let fault = FaultAtStep(step)
       let failure = code {
         try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)

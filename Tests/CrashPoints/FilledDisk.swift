@@ -28,7 +28,7 @@ package enum FilledDisk {
       case .staging: operation == .create && path.hasSuffix("Contents/film.bin")
       case .blocks: operation == .write && path.hasSuffix("/package")
       case .announcing: operation == .createDirectory && path.hasSuffix("/products/\(World.own)")
-      case .switching: operation == .rename && path.hasSuffix("/content")
+      case .switching: operation == .rename && path.hasSuffix("/\(World.own)/1.1")
       case .grant: operation == .write && path.hasSuffix("grants.json")
       case .targets: operation == .create && path.hasSuffix(".content.pkg.new")
       case .metadata: operation == .create && path.hasSuffix("snapshot.json.new")
@@ -50,6 +50,7 @@ package enum FilledDisk {
     }
     let (session, failures) = try await attempt(phase.operation, world, fileSystem)
     var problems = failures.flatMap(wrongs)
+    if !hasBegun.load(ordering: .relaxed) { problems.append("the phase never began") }
     if failures.isEmpty, !phase.mayPass { problems.append("nothing failed") }
     problems += try Inspection.afterEnd(of: phase.operation, in: world)
     filler.empty()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FileIO
 
-@Suite("A step that several threads share", .timeLimit(.minutes(1)))
+@Suite("A step that several threads share", .timeLimit(.minutes(10)))
 struct SharedStepTests {
   /// Joins a step for each number from 1 on while number 0 is at it; the groups that were carried out.
   private func groups(

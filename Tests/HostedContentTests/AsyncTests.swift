@@ -1,6 +1,8 @@
 import ContentModel
+import FileIO
 import Foundation
 import HostedContent
+import Locks
 import TestSupport
 import Testing
 
@@ -94,6 +96,31 @@ struct AsyncTests {
     }
     #expect(transaction.downloads.map(\.state) == [.cancelled])
     #expect(queue.transactions == [transaction])
+  }
+
+  @Test("An update that cannot be journaled fails, however soon that is told")
+  func unjournaledUpdate() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let fails = Atomic(false)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, path in
+        if operation == .journal, fails.load(ordering: .relaxed) {
+          throw FaultPlan.diskFull.about(path)
+        }
+      }
+    }
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    try fixture.publish("a", "1.1")
+    let update = try #require(try await queue.updates().first)
+    fails.store(true, ordering: .relaxed)
+    for _ in 0..<200 {
+      let error = await #expect(throws: ContentError.self) { try await queue.deliver(update) }
+      #expect(error?.code == .diskFull)
+    }
+    fails.store(false, ordering: .relaxed)
+    _ = try await queue.deliver(update)
+    try fixture.expectInstalled("a", "1.1")
   }
 
   @Test("An update that comes in while purchases are restored is not counted among them")

@@ -22,14 +22,11 @@ struct ForeignPackageTests {
 
   private static func files(_ megabytes: Int) -> [String: [UInt8]] {
     var random = SplitMix(state: 11)
-    func noise(_ count: Int) -> [UInt8] {
-      (0..<(count / 8)).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
-    }
-    let film = noise(megabytes << 19)
+    let film = random.bytes(megabytes << 19)
     return [
       "Contents/film.bin": film + film.reversed(),
       "Contents/deep/er/page.txt": Array(String(repeating: "A page. ", count: 2000).utf8),
-      "Contents/small.bin": noise(3000),
+      "Contents/small.bin": random.bytes(3000),
     ]
   }
 
@@ -137,7 +134,7 @@ struct ForeignPackageTests {
       }
       try await run(queue(), isNew: false) { $0.removed.count == 1 }
       try fixture.expectInstalled("a", "1.0", files: files)
-      // Beside the package what three connections had brought when the step failed.
+      // Beside the package what its connections had brought when the step failed.
       let again = try sentBytes - before - packageLength
       #expect(again <= 6 << 20, "\(again) bytes again after a fault at \(part) tenths")
     }

@@ -19,7 +19,7 @@ final class Gate: Sendable {
 
   /// Returns once a thread waits at the gate.
   func waitUntilReached() async {
-    await offThePool { self.reached.wait() }
+    await onOwnThread { self.reached.wait() }
   }
 
   /// Lets everybody through, now and later.

@@ -129,6 +129,24 @@ struct RestoreTests {
     await observer.wait { $0.restoreEnds.count == 2 }
   }
 
+  @Test("A restore fails that cannot journal what it found, and finds it the next time")
+  func unjournaled() async throws {
+    let fixture = try StoreFixture()
+    let service = ScriptedService()
+    for number in 1...3 { _ = service.grant(try identifier("p\(number)"), "g\(number)") }
+    let disk = FullDisk()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+    }
+    disk.set(true)
+    let error = await #expect(throws: ContentError.self) { try await queue.restore() }
+    #expect(error?.code == .diskFull)
+    #expect(queue.transactions.isEmpty)
+    disk.set(false)
+    #expect(try await queue.restore().count == 3)
+  }
+
   @Test("A second restore meanwhile is refused, and the first one ends")
   func concurrent() async throws {
     let fixture = try StoreFixture()

@@ -9,23 +9,32 @@ import Testing
 /// Several downloads of one content in one queue, of one version or of several.
 @Suite("Downloads of the same content", .timeLimit(.minutes(10)))
 struct SameContentTests {
-  /// Makes the first rename of a path with `suffix` wait a while for a second one.
-  private static func meeting(at suffix: String) -> FileSystem {
-    let arrivals = Mutex(0)
-    return FileSystem { operation, path in
-      guard operation == .rename, path.hasSuffix(suffix) else { return }
-      arrivals.withLock { $0 += 1 }
-      for _ in 0..<50 where arrivals.withLock({ $0 }) == 1 { usleep(10_000) }
+  /// Makes the first rename to a path with `suffix` wait a while for a second one.
+  private final class Meeting: Sendable {
+    private let suffix: String
+    private let count = Mutex(0)
+
+    init(at suffix: String) { self.suffix = suffix }
+
+    var arrivals: Int { count.withLock { $0 } }
+
+    var fileSystem: FileSystem {
+      FileSystem { [self] operation, path in
+        guard operation == .rename, path.hasSuffix(suffix) else { return }
+        count.withLock { $0 += 1 }
+        for _ in 0..<20 where arrivals == 1 { usleep(10_000) }
+      }
     }
   }
 
   @Test(
     "A product that is bought twice at once is installed, and no download fails",
-    arguments: ["/content", "/.current.new"])
+    arguments: ["/a/1.0", "/a/current"])
   func boughtTwice(suffix: String) async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let queue = try fixture.queue { $0.fileSystem = Self.meeting(at: suffix) }
+    let meeting = Meeting(at: suffix)
+    let queue = try fixture.queue { $0.fileSystem = meeting.fileSystem }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
     let payment = Payment(productIdentifier: try ProductIdentifier("a"))
@@ -36,6 +45,7 @@ struct SameContentTests {
     #expect(Set(observer.log.removed) == Set(ids))
     #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
     #expect(observer.log.downloads.values.allSatisfy { $0.error == nil })
+    #expect(meeting.arrivals > 0)
     try fixture.expectInstalled("a", "1.0")
     queue.close()
     #expect(try fixture.staged().isEmpty)
@@ -45,7 +55,8 @@ struct SameContentTests {
   func olderBesideUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let queue = try fixture.queue { $0.fileSystem = Self.meeting(at: "/.current.new") }
+    let meeting = Meeting(at: "/a/current")
+    let queue = try fixture.queue { $0.fileSystem = meeting.fileSystem }
     let observer = RecordingObserver(onDownloads: { queue, downloads in
       for download in downloads where download.state == .finished {
         queue.finishTransaction(download.transaction)
@@ -63,6 +74,7 @@ struct SameContentTests {
       log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
     }
     #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
+    #expect(meeting.arrivals > 0)
     try fixture.expectInstalled("a", "1.1")
     try fixture.expectInstalled("a", "1.0", isCurrent: false)
   }

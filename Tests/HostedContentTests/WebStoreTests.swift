@@ -59,19 +59,17 @@ struct WebStoreTests {
     arguments: ["a page", "many pages", "a film's middle", "everything"])
   func updateCost(change: String) async throws {
     var random = SplitMix(state: 9)
-    func noise(_ count: Int) -> [UInt8] {
-      (0..<(count / 8)).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
-    }
-    var files = ["Contents/film.bin": noise(2 << 20)]
-    for number in 0..<120 { files["Contents/page-\(number)"] = noise(6000) }
+    var files = ["Contents/film.bin": random.bytes(2 << 20)]
+    for number in 0..<120 { files["Contents/page-\(number)"] = random.bytes(6000) }
     try fixture.publish("a", "1.0", files: files)
     let queue = try queue()
     try await deliver("a", queue)
     switch change {
-    case "a page": files["Contents/page-7"] = noise(5000)
-    case "many pages": for number in 0..<12 { files["Contents/page-\(number * 10)"] = noise(6000) }
+    case "a page": files["Contents/page-7"] = random.bytes(5000)
+    case "many pages":
+      for number in 0..<12 { files["Contents/page-\(number * 10)"] = random.bytes(6000) }
     case "a film's middle": files["Contents/film.bin"]?.insert(contentsOf: [1, 2], at: 1 << 20)
-    default: for name in files.keys { files[name] = noise(files[name]?.count ?? 0) }
+    default: for name in files.keys { files[name] = random.bytes(files[name]?.count ?? 0) }
     }
     try fixture.publish("a", "1.1", files: files)
     let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))

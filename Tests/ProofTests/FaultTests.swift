@@ -8,7 +8,7 @@ import Testing
 
 /// The n-th operation on the file system or the journal fails once, for every n until none does.
 ///
-/// A few of them; every n by each error where `HOSTEDCONTENT_EVERY_FAULT` is set, which is a campaign.
+/// Every n by each error among the slow tests, else a few of them.
 @Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
 struct FaultTests {
   private static let codes: [Int32: ContentError.Code] = [
@@ -37,7 +37,7 @@ struct FaultTests {
 
   /// The steps that the error at `place` in the list makes fail: other ones for each.
   private static func steps(_ place: Int) -> StrideTo<Int> {
-    if getenv("HOSTEDCONTENT_EVERY_FAULT") != nil { return Swift.stride(from: 1, to: .max, by: 1) }
+    if SlowTests.areOn { return Swift.stride(from: 1, to: .max, by: 1) }
     return Swift.stride(from: 11 + 40 * place, to: .max, by: 131)
   }
 

@@ -76,7 +76,7 @@ struct DifferenceTests {
       case 11: try from.removeTree(name)
       case 12: return "\(try from.contents(of: name, limit: 1 << 20))"
       default:
-        try from.file(name).setPermissions(offset % 2 == 0 ? 0o600 : 0o644)
+        try from.file(name).setPermissions(offset % 2 == 0 ? 0o700 : 0o755)
         return "\(try from.status(of: name)?.permissions ?? 0)"
       }
       return "done"

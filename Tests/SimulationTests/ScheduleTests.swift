@@ -1,5 +1,3 @@
-import Foundation
-import Locks
 import Simulation
 import TestSupport
 import Testing
@@ -8,22 +6,8 @@ import Testing
 @Suite("Random schedules with faults and crashes keep every rule", .timeLimit(.minutes(10)))
 struct ScheduleTests {
   /// Runs `simulate`, which was built beside the tests: there sets have the same order each time.
-  private static func simulate(_ words: String...) async throws -> (status: Int32, output: String) {
-    try await blocking { try run(words) }
-  }
-
-  private static func run(_ words: [String]) throws -> (status: Int32, output: String) {
-    let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-    let process = Process()
-    process.executableURL = URL(filePath: tests).deletingLastPathComponent()
-      .appending(path: "simulate")
-    process.arguments = words
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let bytes = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+  private static func simulate(_ words: String...) async throws -> Program.End {
+    try await onOwnThread { try Program.run(Program.path("simulate"), words) }
   }
 
   @Test("No rule is broken")
@@ -48,7 +32,7 @@ struct ScheduleTests {
     "A disk that only pretends to sync is found out, and the history made short",
     arguments: [DiskCall.syncfs, .syncFolder])
   func lyingDisk(call: DiskCall) async throws {
-    try await blocking {
+    try await onOwnThread {
       let simulation = try Simulation(ignoringSyncs: [call])
       let broken = (1...200).lazy.map { simulation.run(seed: $0) }.first { $0.violation != nil }
       let outcome = try #require(broken)
@@ -57,17 +41,6 @@ struct ScheduleTests {
       #expect(shortest.violation?.rule == rule)
       #expect(shortest.totals.steps <= outcome.totals.steps)
       #expect(shortest.totals.faults.isEmpty, "No fault is needed: \(shortest.totals.faults)")
-    }
-  }
-}
-
-/// Calls `body`, which blocks, off the threads that tasks run on.
-private func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws
-  -> Value
-{
-  try await withCheckedThrowingContinuation { continuation in
-    DispatchQueue(label: "simulation.tests").async {
-      continuation.resume(with: Result(catching: body))
     }
   }
 }

@@ -58,7 +58,7 @@ struct UsageHistory {
   private static let bounds = [
     Bound(what: "descriptors", part: 0, amount: 8) { $0.descriptors },
     Bound(what: "threads", part: 0, amount: 8) { $0.threads },
-    Bound(what: "resident bytes", part: 0.25, amount: 8 << 20) { $0.resident },
+    Bound(what: "resident bytes", part: 0.1, amount: 2 << 20) { $0.resident },
     Bound(what: "bytes on disk", part: 0.5, amount: 8 << 20) { $0.disk },
   ]
 

@@ -87,8 +87,9 @@ struct RequestTests {
     request.start()
     let log = await recorder.ended()
     #expect(log.calls == ["failed"])
-    #expect((log.error as NSError?)?.domain == NSURLErrorDomain)
-    #expect((log.error as NSError?)?.code == NSURLErrorCannotConnectToHost)
+    let error = log.error as NSError?
+    #expect(error?.domain == NSURLErrorDomain, "\(error.debugDescription)")
+    #expect(error?.code == NSURLErrorCannotConnectToHost)
     fixture.queue.close()
   }
 

@@ -38,6 +38,8 @@ struct ServerLifeTests {
       #expect(client.end != .silence)
     }
     #expect(throws: (any Error).self) { try fixture.client() }
+    // Nobody else may have its place meanwhile.
+    #expect(throws: ContentError.self) { try ServerFixture { $0.port = port } }
 
     try fixture.server.setFaults(.none)
     try fixture.server.start()

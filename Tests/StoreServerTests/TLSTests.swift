@@ -11,8 +11,8 @@ struct TLSTests {
   init() throws {
     folder = try TemporaryFolder()
     for (name, text) in [
-      ("right.pem", TestCertificates.right.chain), ("right.key", TestCertificates.right.key),
-      ("wrong.pem", TestCertificates.wrong.chain), ("wrong.key", TestCertificates.wrong.key),
+      ("right.pem", TestCertificate.right.chain), ("right.key", TestCertificate.right.key),
+      ("wrong.pem", TestCertificate.wrong.chain), ("wrong.key", TestCertificate.wrong.key),
     ] {
       try folder.directory.createFile(name).write(Array("\(text)\n".utf8))
     }
@@ -27,7 +27,7 @@ struct TLSTests {
   }
 
   private func connect(_ fixture: ServerFixture) throws -> TLSClient {
-    try TLSClient(port: fixture.server.port, trusting: TestCertificates.right.chain)
+    try TLSClient(port: fixture.server.port, trusting: TestCertificate.right.chain)
   }
 
   private func cause(_ body: () throws -> Void) -> String {

@@ -37,12 +37,3 @@ package enum Program {
       output: String(decoding: output, as: UTF8.self))
   }
 }
-
-/// Does blocking work on a thread of its own: the tasks' threads are as few as processors.
-package func onOwnThread<Value: Sendable>(
-  _ body: @escaping @Sendable () throws -> Value
-) async throws -> Value {
-  try await withCheckedThrowingContinuation { continuation in
-    Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
-  }
-}

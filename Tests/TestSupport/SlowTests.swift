@@ -3,4 +3,7 @@ import Glibc
 /// The switch for what takes minutes: `Scripts/test --slow`, which continuous integration uses.
 package enum SlowTests {
   package static let areOn = getenv("HOSTEDCONTENT_SLOW_TESTS") != nil
+
+  /// How far the places are apart that a test tries: each with the switch, every `quick`th without.
+  package static func stride(quick: Int) -> Int { areOn ? 1 : quick }
 }

@@ -1,37 +1,64 @@
 import Foundation
-import Glibc
 
-/// A certificate for 127.0.0.1 that signs itself, made anew for a test with the openssl tool.
+/// A certificate that signs itself, valid from 2020 to 2119; its key protects nothing.
 package struct TestCertificate: Sendable {
-  /// Whether the openssl tool is installed.
-  package static let canBeMade = program != nil
-  /// What a skipped test says.
-  package static let reason = "The openssl tool is not installed: apt-get install openssl"
-
-  private static let program: String? = ["/usr/bin/openssl", "/usr/local/bin/openssl"]
-    .first { (path: String) in access(path, X_OK) == 0 }
-
   /// The certificate in PEM.
-  package let certificate: String
+  package let chain: String
   /// Its key in PEM.
   package let key: String
 
-  /// Makes one in `folder`.
-  package init(in folder: TemporaryFolder) throws {
-    certificate = folder.path("certificate.pem")
-    key = folder.path("key.pem")
-    let tool = Process()
-    tool.executableURL = URL(filePath: Self.program ?? "/usr/bin/openssl")
-    tool.arguments = [
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-      "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-      "-keyout", key, "-out", certificate,
-    ]
-    tool.standardError = FileHandle.nullDevice
-    try tool.run()
-    tool.waitUntilExit()
-  }
+  /// For 127.0.0.1 and localhost.
+  package static let right = TestCertificate(
+    chain: """
+      -----BEGIN CERTIFICATE-----
+      MIIBejCCAR+gAwIBAgITARBrjAqB0oRMQFFQ6PMA5MtvQTAKBggqhkjOPQQDAjAU
+      MRIwEAYDVQQDDAlsb2NhbGhvc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEw
+      MDAwMDBaMBQxEjAQBgNVBAMMCWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49
+      AwEHA0IABCfFbon7b85LMTNX1ObASZBI+PZ6SqCR1l4Gp1ueRlr+/TiG8qvF/Syv
+      dAee1GgwfZqyMRPvTXLX5KFdXt8SEfmjTjBMMA8GA1UdEwEB/wQFMAMBAf8wGgYD
+      VR0RBBMwEYcEfwAAAYIJbG9jYWxob3N0MB0GA1UdDgQWBBSUkmxkvxsPodcqRpRL
+      r5rLKtyqOjAKBggqhkjOPQQDAgNJADBGAiEA1YvAxq8R1+Gyyko4MiOfcrqjfV+m
+      kgjarjILJQFBHBcCIQCoK13SK79Ve23GhzomviSrHux9JvbbunXosjkvyknxpA==
+      -----END CERTIFICATE-----
+      """,
+    key: """
+      -----BEGIN PRIVATE KEY-----
+      MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgJ/Mj3TzDBrtH5zAB
+      agXjQzXG58CNmZYn3skNAIU/xxahRANCAAQnxW6J+2/OSzEzV9TmwEmQSPj2ekqg
+      kdZeBqdbnkZa/v04hvKrxf0sr3QHntRoMH2asjET701y1+ShXV7fEhH5
+      -----END PRIVATE KEY-----
+      """
+  )
 
-  /// nginx's directives for it.
-  package var directives: String { "ssl_certificate \(certificate); ssl_certificate_key \(key);" }
+  /// For another host.
+  package static let wrong = TestCertificate(
+    chain: """
+      -----BEGIN CERTIFICATE-----
+      MIIBizCCATGgAwIBAgITAXj7LQlrjKahALfH7fXjtikW+jAKBggqhkjOPQQDAjAc
+      MRowGAYDVQQDDBFlbHNld2hlcmUuZXhhbXBsZTAgFw0yMDAxMDEwMDAwMDBaGA8y
+      MTIwMDEwMTAwMDAwMFowHDEaMBgGA1UEAwwRZWxzZXdoZXJlLmV4YW1wbGUwWTAT
+      BgcqhkjOPQIBBggqhkjOPQMBBwNCAAR2D67Z9szplsHgK4ZgpW1K5kcd6Fu3DitS
+      OSlL+0YL3RohWy0LyK7k6m3jhZq+kvfELjSE6MAELlivgDghLLTXo1AwTjAPBgNV
+      HRMBAf8EBTADAQH/MBwGA1UdEQQVMBOCEWVsc2V3aGVyZS5leGFtcGxlMB0GA1Ud
+      DgQWBBQyxX/ZJlnX5SJvXKeMBQH1htuHEzAKBggqhkjOPQQDAgNIADBFAiEAyIas
+      Er2BWdO7XUCCc8EHUo2Y7CGXvffEiiMb4A7PeCUCIBcAou9VvG+IRSe0zhOHhY87
+      e/6B6/WNy2AXfd/W5K82
+      -----END CERTIFICATE-----
+      """,
+    key: """
+      -----BEGIN PRIVATE KEY-----
+      MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8UCY7mjBPc85fUPC
+      ruR8GlZ+DVXGd99ft9WHfi+LzO+hRANCAAR2D67Z9szplsHgK4ZgpW1K5kcd6Fu3
+      DitSOSlL+0YL3RohWy0LyK7k6m3jhZq+kvfELjSE6MAELlivgDghLLTX
+      -----END PRIVATE KEY-----
+      """
+  )
+
+  /// Writes both into `folder`; returns their paths.
+  package func write(to folder: TemporaryFolder) throws -> (chain: String, key: String) {
+    let paths = (chain: folder.path("certificate.pem"), key: folder.path("key.pem"))
+    try chain.write(toFile: paths.chain, atomically: false, encoding: .utf8)
+    try key.write(toFile: paths.key, atomically: false, encoding: .utf8)
+    return paths
+  }
 }

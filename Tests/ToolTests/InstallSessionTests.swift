@@ -38,7 +38,7 @@ struct InstallSessionTests {
     /// Runs one session; true when all that it was asked for is installed.
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
-      fileSystem: FileSystem = .real, seconds: Int = 60, closingSeconds: Int = 5,
+      fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 5,
       mayBuy: Bool = true
     ) async throws -> Bool {
       var configuration = PaymentQueue.Configuration(

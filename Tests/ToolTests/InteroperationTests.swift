@@ -2,13 +2,14 @@ import FileIO
 import Foundation
 import HostedContent
 import TestSupport
+import TestTraits
 import Testing
 
 /// Our store and client, and our receipts, with independent implementations, both ways.
 @Suite(
   "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
-  .timeLimit(.minutes(10)))
+  .long, .timeLimit(.minutes(10)))
 struct InteroperationTests {
   @Test("tuf-client reads repositories of the reference implementation, good and hostile")
   func client() throws {

@@ -31,8 +31,9 @@ final class PieceFinder {
     let staged = try isStaged ? findStaged(number, file) : .nothing
     if case .staged = staged { return staged }
     for place in catalog.places(of: file) {
-      if try isUnchanged(place, file) {
-        return .installed(tree: place.tree, path: catalog.path(of: place))
+      if let status = try unchanged(place, file) {
+        return .installed(
+          tree: place.tree, path: catalog.path(of: place), isSealed: status.isSealed)
       }
     }
     guard !plan.isSmall(number) else { return .nothing }
@@ -65,14 +66,15 @@ final class PieceFinder {
 
   // MARK: Installed files
 
-  private func isUnchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> Bool {
+  /// The status of an installed file that has the bytes of `file`.
+  private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
     let installed = trees[place.tree].files[place.file]
     guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
       let status = try parent.folder.status(of: parent.name), status.kind == .file,
       status.size == file.size
-    else { return false }
-    if trees[place.tree].isTrusted, status.identity == installed.identity { return true }
-    return try hash(parent.folder.file(parent.name)) == file.digest
+    else { return nil }
+    if trees[place.tree].isTrusted, status.identity == installed.identity { return status }
+    return try hash(parent.folder.file(parent.name)) == file.digest ? status : nil
   }
 
   private func hash(_ file: borrowing File) throws -> Digest {

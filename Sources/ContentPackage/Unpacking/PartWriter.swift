@@ -46,13 +46,22 @@ final class PartWriter {
     switch entry.kind {
     case .file: if reaches(entry.size) { file = try open(entry.components) }
     case .directory: if isHere { _ = try tree.folder(at: entry.components) }
-    case .link(let target): if isHere { try tree.createLink(at: entry.components, to: target) }
+    case .link(let target):
+      guard isHere else { return }
+      try removeEarlier(entry.components)
+      try tree.createLink(at: entry.components, to: target)
     case .hardLink(let source):
       guard isHere else { return }
+      try removeEarlier(entry.components)
       // The file that gets a second name may lie in a part that is written later.
       if !isWhole, try !tree.exists(source) { _ = try tree.openFile(at: source) }
       try tree.createHardLink(at: entry.components, to: source)
     }
+  }
+
+  /// Takes away the name that an attempt to write this part has left.
+  private func removeEarlier(_ components: [String]) throws {
+    if !isWhole { try tree.removeFile(at: components) }
   }
 
   /// Whether what begins here lies in the part.

@@ -116,8 +116,8 @@ final class MemberWorker {
     case .staged: break
     case .nothing: try writeSmall(number, PlainRuns(UnsafeRawBufferPointer(start: nil, count: 0)))
     case .pieces: _ = try openLarge(number)
-    case .installed(let tree, let path):
-      if try link(entry, to: path, of: tree) { return true }
+    case .installed(let tree, let path, let isSealed):
+      if isSealed, try link(entry, to: path, of: tree) { return true }
       try copy(number, from: path, of: tree)
     }
     return false
@@ -126,9 +126,6 @@ final class MemberWorker {
   /// Gives an installed file a second name; false where that cannot be.
   private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> Bool {
     let source = try sources[tree].parent(of: path)
-    // A file that somebody made writable, or executable, must not be shared.
-    guard let status = try source.folder.status(of: source.name), status.isSealed
-    else { return false }
     let place = try chain.parent(of: entry.path)
     do {
       try source.folder.hardLink(source.name, to: place.folder, place.name)

@@ -4,8 +4,8 @@ import Locks
 
 /// Packed members on their way from the thread that fetches to the threads that unpack.
 ///
-/// A fixed number of buffers: whoever brings a member waits for a free one, so that memory is bounded
-/// and a fast network waits for a slow disk.
+/// A fixed number of buffers, so that memory is bounded: while none is free, whoever brings a member
+/// has to decode it, so that a fast network waits for a slow disk.
 final class MemberQueue: Sendable {
   private struct State {
     var free: [Int]
@@ -16,30 +16,27 @@ final class MemberQueue: Sendable {
 
   private let slots: Slots
   private let state: Mutex<State>
-  // Counted up from 0, since a semaphore must not end lower than it began.
-  private let free = DispatchSemaphore(value: 0)
   private let ready = DispatchSemaphore(value: 0)
 
   /// `count` buffers of `length` bytes.
   init(count: Int, length: Int) {
     slots = Slots(count: count, length: length)
     state = Mutex(State(free: Array(0..<count)))
-    for _ in 0..<count { free.signal() }
   }
 
-  /// Copies a member in once there is room; throws what a worker has failed with.
-  func put(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
-    free.wait()
+  /// Copies a member in; false where there is no room.
+  ///
+  /// Throws what a worker has failed with.
+  func put(_ bytes: UnsafeRawBufferPointer, member: Int) throws -> Bool {
     let slot = try state.withLock { state in
-      if let error = state.error {
-        free.signal()
-        throw error
-      }
-      return state.free.removeLast()
+      if let error = state.error { throw error }
+      return state.free.popLast()
     }
+    guard let slot else { return false }
     slots[slot].copyMemory(from: bytes)
     state.withLock { $0.waiting.append((slot, member, bytes.count)) }
     ready.signal()
+    return true
   }
 
   /// Says that no more will come.
@@ -60,7 +57,6 @@ final class MemberQueue: Sendable {
         fail(error)
       }
       state.withLock { $0.free.append(slot) }
-      free.signal()
     }
   }
 

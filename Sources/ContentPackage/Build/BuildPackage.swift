@@ -29,12 +29,14 @@ package func buildPackage(
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
   do {
-    try writeArchive(
+    let archive = try writeArchive(
       output.createFile(newName), content, ProductTexts(info: info, content: content),
       workers ?? WorkerThreads.standardCount)
     let examination = try examinePackage(
       FileByteSource(output.file(newName)), name: outputName)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
+    // Last, so that the disk writes while the archive is read back.
+    try archive.sync()
     try output.rename(newName, to: output, outputName)
     try output.sync()
     return examination
@@ -45,10 +47,11 @@ package func buildPackage(
   }
 }
 
-/// Writes the payload behind the room for the archive's beginning, and then the beginning.
+/// Writes the payload behind the room for the archive's beginning, and then the beginning; the archive,
+/// which is not durable yet.
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int
-) throws {
+) throws -> PayloadWriter {
   var archive = XarWriter()
   var small: [UInt8] = []
   for (path, bytes) in texts.files {
@@ -63,6 +66,7 @@ private func writeArchive(
   let (length, checksum) = try writeEntries(of: content, to: payload)
   archive.completeLast(length: length, checksum: checksum)
   try payload.complete(beginning: archive.beginning() + small)
+  return payload
 }
 
 private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws

@@ -9,7 +9,7 @@ final class MemberCrew {
 
   private enum Way {
     case caller(MemberWorker)
-    case threads(MemberQueue, WorkerThreads)
+    case all(caller: MemberWorker, MemberQueue, WorkerThreads)
   }
 
   private let way: Way
@@ -19,11 +19,13 @@ final class MemberCrew {
     let survey = board.survey
     let members = survey.plan.payload.members
     let plainLength = survey.missing.reduce(0) { $0 + members[$1.member].plainLength }
+    let caller = try MemberWorker(board)
     if board.workers == 0 || plainLength < Self.leastForThreads {
-      way = .caller(try MemberWorker(board))
+      way = .caller(caller)
       return
     }
-    let count = board.workers
+    // One less, since the caller decodes, too, whenever the others have enough to do.
+    let count = max(1, board.workers - 1)
     let queue = MemberQueue(
       count: 2 * count + 2, length: survey.missing.map(\.length).max() ?? 0)
     let threads = try WorkerThreads(count: count) { _ in
@@ -35,29 +37,30 @@ final class MemberCrew {
         queue.drain { _, _ in }
       }
     }
-    way = .threads(queue, threads)
+    way = .all(caller: caller, queue, threads)
   }
 
   deinit { leave() }
 
-  /// Takes a member's packed bytes; waits while too many are on their way.
+  /// Takes a member's packed bytes; decodes them itself while too many are on their way.
   ///
   /// Throws the first error of any member so far.
   func take(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
     switch way {
     case .caller(let worker): try worker.unpack(member, bytes)
-    case .threads(let queue, _): try queue.put(bytes, member: member)
+    case .all(let worker, let queue, _):
+      if try !queue.put(bytes, member: member) { try worker.unpack(member, bytes) }
     }
   }
 
   /// Waits until all is written; throws the first error of any member.
   func finish() throws {
     leave()
-    if case .threads(let queue, _) = way, let error = queue.error { throw error }
+    if case .all(_, let queue, _) = way, let error = queue.error { throw error }
   }
 
   private func leave() {
-    guard case .threads(let queue, let threads) = way else { return }
+    guard case .all(_, let queue, let threads) = way else { return }
     queue.close()
     threads.join()
   }

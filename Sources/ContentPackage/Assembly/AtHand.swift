@@ -24,8 +24,9 @@ enum AtHand: Sendable {
   case nothing
   /// In staging, whole and as promised.
   case staged(FileIdentity)
-  /// In an installed tree, whole: at this path.
-  case installed(tree: Int, path: String)
+  /// In an installed tree, whole: at this path; `isSealed` when it may be shared, since nobody made it
+  /// writable or executable.
+  case installed(tree: Int, path: String, isSealed: Bool)
   /// Some parts of it: each with its place and the offset there.
   case pieces([Piece])
 

@@ -88,8 +88,11 @@ final class PayloadWriter {
     return try output.finish()
   }
 
-  /// Writes `bytes` before the payload and makes the whole file durable.
+  /// Writes `bytes` before the payload.
   func complete(beginning bytes: [UInt8]) throws { try output.complete(beginning: bytes) }
+
+  /// Makes the whole file durable.
+  func sync() throws { try output.sync() }
 
   // MARK: Groups
 
@@ -154,6 +157,11 @@ private final class PayloadOutput {
   private var digest = DigestStream(.sha1)
   private let start: Int64
   private var end: Int64
+  /// Up to where the disk was told to begin.
+  private var begun: Int64 = 0
+
+  /// How much is written before the disk is told to begin.
+  private static let stretch: Int64 = 8 << 20
 
   init(_ file: consuming File, _ start: Int64) {
     self.file = file
@@ -165,7 +173,13 @@ private final class PayloadOutput {
     try digest.update(bytes)
     try file.write(bytes, at: end)
     end += Int64(bytes.count)
+    if end >= begun + Self.stretch {
+      file.beginWritingBack()
+      begun = end
+    }
   }
+
+  func sync() throws { try file.sync() }
 
   func finish() throws -> (length: Int64, checksum: [UInt8]) {
     (end - start, try digest.finishBytes())
@@ -178,6 +192,6 @@ private final class PayloadOutput {
         remedy: "Report it with these words")
     }
     try bytes.withUnsafeBytes { try file.write($0, at: 0) }
-    try file.sync()
+    file.beginWritingBack()
   }
 }
