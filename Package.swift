@@ -153,7 +153,7 @@ let package = Package(
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
-      name: "crash-driver", dependencies: ["Locks", "CrashPoints", "FileIO"],
+      name: "crash-driver", dependencies: ["Locks", "CrashPoints", "FileIO", "CSQLite"],
       path: "Tests/CrashDriver", swiftSettings: settings),
     .executableTarget(
       name: "soak",

@@ -55,8 +55,9 @@ package final class SQLiteJournal: Sendable {
   }
 
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
-    // Looked at without a right to write, so that a newer one stays as it is to the last byte.
-    if try folder.status(of: fileName) != nil {
+    // Looked at without a right to write, so that a newer one stays as it is to the last byte. One that
+    // was cut off while it was made only a writer can read: it goes back to nothing.
+    if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
       try JournalSchema.refuseNewer(SQLiteConnection(path: path, .read), path: path)
     }
     let opened = try SQLiteConnection(path: path, .write)
@@ -68,6 +69,12 @@ package final class SQLiteJournal: Sendable {
     try opened.execute(
       "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
     return opened
+  }
+
+  /// Whether a process ended while it made the database: later changes have no rollback journal, but a
+  /// write-ahead log.
+  private static func isHalfMade(in folder: Directory) throws -> Bool {
+    try folder.status(of: "\(fileName)-journal") != nil
   }
 
   private static func openToRead(_ path: String, in folder: Directory) throws -> SQLiteConnection {

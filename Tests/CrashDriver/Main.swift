@@ -3,7 +3,8 @@ import FileIO
 import Foundation
 import Locks
 
-/// Does one operation in a folder, and kills itself at one of its steps.
+/// Does one operation in a folder, and kills itself at one of its steps: an operation of ours on files, or
+/// a system call of SQLite's.
 ///
 /// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
 /// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER` and `crash-driver
@@ -11,6 +12,8 @@ import Locks
 @main
 enum CrashDriver {
   private static let steps = Atomic(0)
+  /// The step at which it ends; 0 is none.
+  private static let last = Atomic(0)
 
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
@@ -32,15 +35,21 @@ enum CrashDriver {
   private static func run(_ operation: CrashOperation, _ world: World, killedAt last: Int)
     async throws -> [String]
   {
-    let step: @Sendable () -> Void = {
-      if steps.add(1, ordering: .relaxed).newValue == last { kill(getpid(), SIGKILL) }
-    }
+    self.last.store(last, ordering: .relaxed)
+    try DatabaseSteps.count()
     let fileSystem = FileSystem(willPerform: { _, _ in step() }, didCommit: { _ in step() })
     let session = try Session(operation, world, fileSystem)
     let failures = await session.attempt()
     session.close()
     print("\(steps.load(ordering: .relaxed)) steps")
     return failures.map { "\($0)" }
+  }
+
+  /// Ends this process with SIGKILL if this is the step.
+  static func step() {
+    if steps.add(1, ordering: .relaxed).newValue == last.load(ordering: .relaxed) {
+      kill(getpid(), SIGKILL)
+    }
   }
 
   private struct WrongWords: Error {}

@@ -242,6 +242,38 @@ struct QueueJournalTests {
     let kept = try fixture.reader().transactions().map(\.id)
     #expect(kept == ids.filter { $0 != expected })
   }
+
+  /// Copies a database, at a moment of a transaction at which its rollback journal is on disk, into a
+  /// library's folder.
+  private static func halfMade(_ folder: TemporaryFolder) throws -> Directory {
+    let name = SQLiteJournal.fileName
+    try FileManager.default.createDirectory(
+      atPath: folder.path("library"), withIntermediateDirectories: true)
+    let connection = try SQLiteConnection(path: folder.path(name), .write)
+    // A cache of one page has the others written before the end.
+    try connection.execute("PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (made BLOB)")
+    for _ in 0..<10 { try connection.execute("INSERT INTO half VALUES (zeroblob(10000))") }
+    for file in [name, "\(name)-journal"] {
+      try FileManager.default.copyItem(
+        atPath: folder.path(file), toPath: folder.path("library/\(file)"))
+    }
+    return try FileSystem.real.directory(at: folder.path("library"))
+  }
+
+  @Test("A journal whose making was cut off is made anew by who writes, and told to who reads")
+  func halfMade() throws {
+    let folder = try TemporaryFolder()
+    let library = try Self.halfMade(folder)
+    let error = #expect(throws: ContentError.self) {
+      try SQLiteJournal(in: library, readOnly: true)
+    }
+    #expect(error?.code == .journalFailed)
+    #expect(error?.remedy.contains("get") == true)
+    let records = try Self.records()
+    try SQLiteJournal(in: library).commit(records.map { .save($0) })
+    let journal = try SQLiteJournal(in: library, readOnly: true)
+    #expect(try journal.transactions().map(\.id) == records.map(\.id))
+  }
 }
 
 /// Sells everything at once, without content, and signs it.
