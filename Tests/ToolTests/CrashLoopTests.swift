@@ -44,7 +44,7 @@ struct CrashLoopTests {
       // A round is killed on its way until it happens to reach its end.
       while killed < kills {
         let process = try tool.start(words + ["--store", "store", "--library", "lib", "--quiet"])
-        usleep(UInt32.random(in: 0...UInt32(usual * 500_000), using: &random))
+        usleep(UInt32.random(in: 0...UInt32(usual * 1_000_000), using: &random))
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         try expectCurrentIsWhole(tool, seed)
