@@ -5,89 +5,137 @@ import Locks
 
 /// Packs members on several threads and hands them over in the order in which they were given.
 ///
-/// A ring of slots: the caller fills one, workers pack it, and before it is filled again its packed
-/// bytes are handed over. So memory is bounded, and what comes out does not depend on how many
-/// workers there are. For one thread.
+/// A ring of slots: the caller fills one, a worker packs it, and another thread hands its packed bytes
+/// over before it is filled again. So memory is bounded, what comes out does not depend on how many
+/// workers there are, and the caller reads while earlier members are hashed and written. For one thread.
 final class MemberCompressor {
   /// Plain bytes of a member at most.
   static let capacity = 320 << 10
   // A quarter less time than level 6 for 0.3 % of the benchmark's package, 1 % of source code.
   private static let level: Int32 = 5
-  // Data that a quick look finds incompressible are stored.
-  private static let sampleLength = 8 << 10
 
   private let slots: [Slot]
-  private let board: Board
+  private let packing = Board()
+  private let handover: Handover
   private let workers: WorkerThreads
-  private let emit: (UnsafeRawBufferPointer) throws -> Void
+  private let emitter: WorkerThreads
   private var current = 0
+  private var isHeld = false
 
-  /// `emit` gets each member's packed bytes, on the caller's thread.
-  init(workers count: Int, emit: @escaping (UnsafeRawBufferPointer) throws -> Void) throws {
-    // Two a worker: one is packed while the next is filled or waits to be written.
+  /// `emit` gets each member's packed bytes, on one thread of its own until `finish` returns.
+  init(
+    workers count: Int, emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    // Two a worker and one for who fills: one is packed while the next waits or is handed over.
     let slots = (0..<(2 * count + 1)).map { _ in Slot() }
-    let board = Board()
-    workers = try WorkerThreads(count: count) { _ in Self.work(slots, board) }
+    let (packing, handover) = (packing, Handover(emit))
+    emitter = try WorkerThreads(count: 1) { _ in handover.run(slots) }
+    do {
+      workers = try WorkerThreads(count: count) { _ in Self.pack(slots, packing) }
+    } catch {
+      handover.order.close()
+      throw error
+    }
     self.slots = slots
-    self.board = board
-    self.emit = emit
+    self.handover = handover
   }
 
-  deinit {
-    board.close()
-    workers.join()
-  }
+  deinit { join() }
 
-  /// The empty slot's room; what was packed in it before is handed over first.
+  /// The empty slot's room; throws what `emit` threw.
   func room() throws -> UnsafeMutableRawBufferPointer {
-    try emitPacked(slots[current])
+    if !isHeld { slots[current].isFree.wait() }
+    isHeld = true
+    try handover.check()
     return slots[current].plain
   }
 
-  /// Gives the slot's first `count` plain bytes to a worker.
+  /// Gives the first `count` plain bytes of `room` to a worker.
   func submit(_ count: Int) {
     slots[current].plainCount = count
-    slots[current].isPending = true
-    board.add(current)
+    isHeld = false
+    packing.add(current)
+    handover.order.add(current)
     current = (current + 1) % slots.count
   }
 
-  /// Hands over everything that was given.
+  /// Hands over everything that was given; nothing can be given any more.
   func finish() throws {
-    for step in slots.indices { try emitPacked(slots[(current + step) % slots.count]) }
+    join()
+    try handover.check()
   }
 
-  private func emitPacked(_ slot: Slot) throws {
-    guard slot.isPending else { return }
-    slot.done.wait()
-    slot.isPending = false
-    guard slot.packedCount > 0 else {
-      throw ContentError(
-        .inconsistent, "libdeflate has no memory", remedy: "Free memory and start again")
-    }
-    try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
+  private func join() {
+    packing.close()
+    handover.order.close()
+    workers.join()
+    emitter.join()
   }
 
-  private static func work(_ slots: [Slot], _ board: Board) {
+  private static func pack(_ slots: [Slot], _ packing: Board) {
     let packer = MemberPacker(level: level)
-    while let number = board.next() {
+    while let number = packing.next() {
       let slot = slots[number]
       slot.packedCount = packer.pack(slot.plain[..<slot.plainCount], into: slot.packed)
-      slot.done.signal()
+      slot.isPacked.signal()
     }
   }
 
-  /// One member's buffers: the caller's until it is submitted, then a worker's until it signals
-  /// `done`.
+  /// Hands packed members over in their order, until one cannot be.
+  private final class Handover: Sendable {
+    /// Slots in the order in which they were given.
+    let order = Board()
+    private let emit: @Sendable (UnsafeRawBufferPointer) throws -> Void
+    private let failure = Mutex((any Error)?.none)
+
+    init(_ emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void) { self.emit = emit }
+
+    func run(_ slots: [Slot]) {
+      var hasFailed = false
+      while let number = order.next() {
+        let slot = slots[number]
+        slot.isPacked.wait()
+        // After a failure the ring goes on turning, so that nobody waits for ever.
+        if !hasFailed {
+          do {
+            try emit(slot)
+          } catch {
+            hasFailed = true
+            failure.withLock { $0 = error }
+          }
+        }
+        slot.isFree.signal()
+      }
+    }
+
+    private func emit(_ slot: Slot) throws {
+      guard slot.packedCount > 0 else {
+        throw ContentError(
+          .inconsistent, "libdeflate has no memory", remedy: "Free memory and start again")
+      }
+      try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
+    }
+
+    /// Throws what could not be handed over.
+    func check() throws {
+      if let error = failure.withLock({ $0 }) { throw error }
+    }
+  }
+
+  /// One member's buffers: the caller's while `isFree` was taken, then a worker's until it signals
+  /// `isPacked`, then the emitter's.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)
     let packed = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity + (4 << 10), alignment: 64)
-    let done = DispatchSemaphore(value: 0)
+    let isFree = DispatchSemaphore(value: 0)
+    let isPacked = DispatchSemaphore(value: 0)
     var plainCount = 0
     var packedCount = 0
-    var isPending = false
+
+    // Signalled here, since a semaphore may not end with a lower value than it began with.
+    init() { isFree.signal() }
 
     deinit {
       plain.deallocate()
@@ -95,7 +143,7 @@ final class MemberCompressor {
     }
   }
 
-  /// The numbers of slots that wait for a worker.
+  /// The numbers of slots that wait for a thread.
   private final class Board: Sendable {
     private let waiting = Mutex((numbers: [Int](), isClosed: false))
     private let signal = DispatchSemaphore(value: 0)

@@ -152,7 +152,9 @@ final class PayloadWriter {
 }
 
 /// The file that packed members are appended to, and their checksum.
-private final class PayloadOutput {
+///
+/// Unchecked, because one thread has it at a time: the compressor's until that has finished, then the caller's.
+private final class PayloadOutput: @unchecked Sendable {
   private let file: File
   private var digest = DigestStream(.sha1)
   private let start: Int64

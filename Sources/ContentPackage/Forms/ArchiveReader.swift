@@ -103,8 +103,18 @@ final class ArchiveReader {
   /// Bytes of the format that were consumed, after decompression.
   var plainPosition: Int64 { archive_filter_bytes(archive, 0) }
 
-  /// Bytes of the stream that were consumed, before decompression.
-  var packedPosition: Int64 { archive_filter_bytes(archive, -1) }
+  /// Refuses a compressed `source` that goes on behind what was consumed of it.
+  func checkRest(of source: any ByteSource) throws {
+    var offset = UInt64(max(0, archive_filter_bytes(archive, -1)))
+    while true {
+      let rest = try source.bytes(at: offset, count: 64 << 10)
+      if rest.isEmpty { return }
+      guard rest.allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      offset += UInt64(rest.count)
+    }
+  }
 
   // MARK: Calling libarchive
 

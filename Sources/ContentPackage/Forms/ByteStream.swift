@@ -30,9 +30,41 @@ final class SourceStream: ByteStream {
   func seek(to position: Int64) { offset = min(max(position, 0), length) }
 }
 
-/// The data of the entry that an archive reader stands at.
+/// Data of one entry of an archive.
+protocol EntryData: AnyObject {
+  /// Reads on; 0 at the end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+}
+
+extension ArchiveReader: EntryData {}
+
+/// Data that lie in a package as they are.
+final class StoredData: EntryData {
+  private let source: any ByteSource
+  private let end: Int64
+  private var position: Int64
+
+  init(_ source: any ByteSource, _ range: Range<Int64>) {
+    self.source = source
+    (position, end) = (range.lowerBound, range.upperBound)
+  }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    // To the next multiple only, as `SourceStream` does.
+    let room = buffer.count - Int(position % Int64(buffer.count))
+    let wanted = Int(min(Int64(room), end - position))
+    if wanted == 0 { return 0 }
+    let count = try source.read(
+      into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: position)
+    if count == 0 { throw Refusal.damaged("The package breaks off") }
+    position += Int64(count)
+    return count
+  }
+}
+
+/// The data of an entry, bounded and compared with its checksum.
 final class EntryStream: ByteStream {
-  private let reader: ArchiveReader
+  private let data: any EntryData
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   private var checksum: FileChecksum?
   private var allowed: Int64
@@ -41,9 +73,9 @@ final class EntryStream: ByteStream {
   /// `checksum` is what the bytes must have in the end, nil when that is not known; more than
   /// `limit` bytes are refused.
   init(
-    _ reader: ArchiveReader, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
+    _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
   ) {
-    self.reader = reader
+    self.data = data
     self.path = path
     self.checksum = checksum
     allowed = limit
@@ -52,25 +84,12 @@ final class EntryStream: ByteStream {
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let count = try reader.read(into: buffer)
+    let count = try data.read(into: buffer)
     let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
     allowed -= Int64(count)
     if allowed < 0 { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
     try checksum?.update(bytes)
     return bytes
-  }
-
-  /// Refuses a compressed `source` that goes on behind its stream; of bzip2, libarchive does not.
-  func checkRest(of source: any ByteSource) throws {
-    var offset = UInt64(max(0, reader.packedPosition))
-    while true {
-      let rest = try source.bytes(at: offset, count: 64 << 10)
-      if rest.isEmpty { return }
-      guard rest.allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data goes on behind its end")
-      }
-      offset += UInt64(rest.count)
-    }
   }
 
   /// Reads what is left and compares the checksum.

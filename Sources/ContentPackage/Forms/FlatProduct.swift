@@ -46,30 +46,51 @@ struct FlatProduct {
       code: .executableContent)
   }
 
-  /// Opens the payload as it is packed, to be finished in the end, and its plain cpio bytes.
+  /// Opens the payload, whose bytes are read from `source` where they lie in it as they are.
   ///
   /// Refused when the payload itself, which a xar may hold compressed, has more than `limit` bytes.
-  func openPayload(_ stream: SourceStream, limit: Int64) throws
-    -> (payload: EntryStream, plain: any ByteStream)
-  {
+  /// With `readingAhead`, a thread of its own reads the packed bytes and computes their checksum.
+  func openPayload(
+    _ stream: SourceStream, _ source: any ByteSource, limit: Int64, readingAhead: Bool
+  ) throws -> OpenPayload {
     let outer = try ArchiveReader(stream, format: .xar)
     while let entry = try outer.next() {
       guard String(decoding: entry.path ?? [], as: UTF8.self) == payloadPath, entry.kind == .file
       else { continue }
-      let payload = EntryStream(
-        outer, path: payloadPath, limit: limit, checksum: checksum.map { FileChecksum($0) })
-      return (payload, try plainPayload(payload))
+      // libarchive would hash them twice and compare neither digest.
+      let stored = payloadRange.flatMap { range in
+        entry.size == Int64(range.count) ? StoredData(source, range) : nil
+      }
+      let data = EntryStream(
+        stored ?? outer, path: payloadPath, limit: limit,
+        checksum: checksum.map { FileChecksum($0) })
+      let packed = readingAhead ? ReadAheadStream.ifPossible(data) : data
+      return OpenPayload(data: data, packed: packed, plain: try plainPayload(packed))
     }
     throw Refusal.damaged("“\(payloadPath)” is listed but not there", path: payloadPath)
   }
 
-  private func plainPayload(_ payload: EntryStream) throws -> any ByteStream {
-    let first = try payload.next()
-    let whole = ReplayStream(first, then: payload)
+  private func plainPayload(_ packed: any ByteStream) throws -> any ByteStream {
+    let first = try packed.next()
+    let whole = ReplayStream(first, then: packed)
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
     if first.starts(with: Array("07070".utf8)) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
     throw Refusal.damaged("The payload is neither gzip, pbzx nor cpio", path: payloadPath)
+  }
+}
+
+/// A payload that is read; for one thread.
+struct OpenPayload {
+  fileprivate let data: EntryStream
+  fileprivate let packed: any ByteStream
+  /// The bytes of its cpio archive.
+  let plain: any ByteStream
+
+  /// Reads what is left and compares the checksum; when `plain` was read to its end.
+  func finish() throws {
+    while try !packed.next().isEmpty {}
+    try data.finish()
   }
 }
 

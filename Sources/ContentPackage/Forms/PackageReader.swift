@@ -10,7 +10,7 @@ final class PackageReader {
   let containerFindings: [Finding]
 
   private let reader: ArchiveReader
-  private let payload: EntryStream?
+  private let payload: OpenPayload?
   private let checksums: [String: FileChecksum.Expected]
   private let meter: MeteredStream?
   private let isTar: Bool
@@ -35,7 +35,7 @@ final class PackageReader {
     let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
     let stream = SourceStream(source)
     let container = try Container(source)
-    var payload: EntryStream?
+    var payload: OpenPayload?
     var checksums: [String: FileChecksum.Expected] = [:]
     var findings: [Finding] = []
     isTar = container.isTar
@@ -46,11 +46,10 @@ final class PackageReader {
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
         findings = product.findings
-        let opened = try product.openPayload(stream, limit: limit)
-        payload = opened.payload
+        let opened = try product.openPayload(stream, source, limit: limit, readingAhead: !isChecked)
+        payload = opened
         let named = CpioNameCheck(opened.plain)
-        // Without a thread to read ahead it is read as well.
-        let plain: any ByteStream = isChecked ? named : (try? ReadAheadStream(named)) ?? named
+        let plain = isChecked ? named : ReadAheadStream.ifPossible(named)
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
@@ -67,10 +66,8 @@ final class PackageReader {
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar
-      let plain = try Self.plain(stream, filter, limit)
-      if filter == .bzip2, let entry = plain as? EntryStream {
-        checkRest = { try entry.checkRest(of: source) }
-      }
+      let plain: any ByteStream
+      (plain, checkRest) = try Self.plain(stream, filter, limit, source)
       let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
@@ -81,18 +78,21 @@ final class PackageReader {
     containerFindings = findings
   }
 
-  /// The plain bytes of a stream compressed with `filter`.
-  private static func plain(_ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ limit: Int64)
-    throws -> any ByteStream
-  {
-    guard let filter else { return stream }
-    if filter == .gzip { return try GzipStream(stream) }
+  /// The plain bytes of a stream compressed with `filter`, and what looks at what lies behind it.
+  private static func plain(
+    _ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ limit: Int64,
+    _ source: any ByteSource
+  ) throws -> (any ByteStream, checkRest: () throws -> Void) {
+    guard let filter else { return (stream, {}) }
+    if filter == .gzip { return (try GzipStream(stream), {}) }
     // A reader of its own, so that the plain bytes can be metered before tar sees them.
     let reader = try ArchiveReader(stream, format: .raw, filter: filter)
     guard try reader.next() != nil else {
       throw Refusal.damaged("The compressed data is damaged or breaks off")
     }
-    return EntryStream(reader, path: "", limit: limit)
+    let plain = EntryStream(reader, path: "", limit: limit)
+    // Of bzip2, libarchive does not look itself.
+    return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
   }
 
   /// The next entry; nil at the end of a complete archive.

@@ -3,14 +3,19 @@ import Locks
 
 /// A stream that a thread of its own reads, a few pieces ahead of whoever takes them.
 ///
-/// So one processor decodes a payload while another one takes it apart and hashes it. For one thread,
-/// and nobody else may read the inner stream before this one's end.
+/// So one processor reads a payload and computes its checksum, or decodes it, while another one takes apart
+/// what it has. For one thread, and nobody else may read the inner stream before this one's end.
 final class ReadAheadStream: ByteStream {
   private let ring: Ring
   private let thread: WorkerThreads
   private var isHolding = false
   /// The last answer, once there is nothing more to come.
   private var end: Result<UnsafeRawBufferPointer, any Error>?
+
+  /// `inner` read ahead; itself where no thread is to be had.
+  static func ifPossible(_ inner: any ByteStream) -> any ByteStream {
+    (try? ReadAheadStream(inner)) ?? inner
+  }
 
   /// Begins to read; throws when no thread is to be had.
   init(_ inner: any ByteStream) throws {
