@@ -8,7 +8,7 @@ import Glibc
 /// again.
 enum ReceiveWindow {
   /// So much is always good: the other side need not wait for each of our turns.
-  private static let least = 128 << 10
+  private static let least = 192 << 10
   /// Bytes a second that a single connection may need: those of a line of 10 Gbit/s.
   private static let fastest = 1.25e9
   /// A longer way than this leaves the choice to the system, which knows the way best.

@@ -5,7 +5,8 @@ import Locks
 /// One multi handle of libcurl on a thread of its own, which starts with the first request.
 ///
 /// Other threads leave commands in the inbox and wake it; everything else belongs to the loop's
-/// thread, which is why it may be shared unchecked. No lock is held while anything is called.
+/// thread, which is why it may be shared unchecked. No lock is held while anything
+/// is called, but for waking the thread.
 /// The corresponding C functions are those of libcurl-multi(3).
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
@@ -14,6 +15,7 @@ final class TransferLoop: @unchecked Sendable {
   let board = StatisticsBoard()
 
   private let inbox = Mutex(Inbox())
+  private let awakened = Mutex(Awakened())
   private static let counter = Atomic<Int>(0)
 
   private struct Inbox {
@@ -23,7 +25,10 @@ final class TransferLoop: @unchecked Sendable {
     var isClosed = false
     /// Whether the thread sleeps, or is about to, and must be woken for a command.
     var isAsleep = false
-    /// For curl_multi_wakeup, which may be called by any thread while the handle lives.
+  }
+
+  /// The handle that other threads wake; its lock keeps it from being cleaned up meanwhile.
+  private struct Awakened {
     nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
   }
 
@@ -95,22 +100,21 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   @discardableResult private func post(_ command: Command) -> Bool {
-    let (isOpen, hasThread) = inbox.withLock { inbox in
-      guard !inbox.isClosed else { return (false, true) }
+    let (isOpen, hasThread, isAsleep) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, true, false) }
       inbox.commands.append(command)
       if case .close = command {
         inbox.isClosed = true
         // A thread that never was need not end.
-        if inbox.thread == nil { return (true, true) }
+        if inbox.thread == nil { return (true, true, false) }
       }
-      // Under the lock, so that the handle is not cleaned up meanwhile; it only writes one byte,
-      // and only for a thread that sleeps.
-      if let multi = inbox.multi, inbox.isAsleep { curl_multi_wakeup(multi) }
-      inbox.isAsleep = false
+      defer { inbox.isAsleep = false }
       if inbox.thread == nil { inbox.thread = LoopThread { self.run() } }
       if inbox.thread == nil { inbox.isClosed = true }
-      return (true, inbox.thread != nil)
+      return (true, inbox.thread != nil, inbox.isAsleep)
     }
+    // Not under the inbox's lock, for which the thread would wait as soon as it is awake.
+    if isAsleep { awakened.withLock { if let multi = $0.multi { curl_multi_wakeup(multi) } } }
     if !hasThread { endAll(TransferFault(.network, "The system gives no thread")) }
     return isOpen
   }
@@ -131,10 +135,10 @@ final class TransferLoop: @unchecked Sendable {
     }
     // Connections stay open for as many as may be in use at once.
     hc_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.limits.connections * 2)
-    inbox.withLock { $0.multi = multi }
+    awakened.withLock { $0.multi = multi }
     while !isClosing { turn(multi) }
     endAll(TransferFault(.cancelled, "The session is closed"))
-    inbox.withLock { $0.multi = nil }
+    awakened.withLock { $0.multi = nil }
     idleHandles = []
     curl_multi_cleanup(multi)
     self.multi = nil

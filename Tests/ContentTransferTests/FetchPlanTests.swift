@@ -180,7 +180,7 @@ struct FetchPlanTests {
   @Test("What a socket may hold follows the way's length, and is the system's choice on long ways")
   func receiveWindows() {
     let cases: [(milliseconds: Double, bytes: Int?)] = [
-      (0.02, 128 << 10), (0.1, 128 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
+      (0.02, 192 << 10), (0.1, 192 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
     ]
     for (milliseconds, bytes) in cases {
       #expect(ReceiveWindow.bytes(roundTrip: milliseconds / 1000) == bytes, "\(milliseconds) ms")

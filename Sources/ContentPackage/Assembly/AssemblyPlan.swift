@@ -98,7 +98,7 @@ struct AssemblyPlan: Sendable {
         throw Refusal.limit(
           "limit-size", "The files have more than the \(limit) bytes allowed for this package")
       }
-      var rules = EntryRules(limits: limits, isContent: true)
+      var rules = EntryRules(limits: limits, isContent: true, expecting: index.files.count)
       for file in index.files {
         if let finding = rules.check(ArchiveEntry(file)).findings.first { throw Refusal(finding) }
         guard file.kind != .file || file.digest != nil else {

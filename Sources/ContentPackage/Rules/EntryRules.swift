@@ -15,10 +15,12 @@ struct EntryRules {
   private var seen: [String: Seen] = [:]
   private var root = Root.undecided
   // The parent of the entry before, whose ancestors were all checked.
-  private var checkedParent: [String] = []
+  private var checkedParent = ""
 
-  init(limits: PackageLimits, isContent: Bool) {
+  /// Expects about `count` entries.
+  init(limits: PackageLimits, isContent: Bool, expecting count: Int = 0) {
     self.limits = limits
+    seen.reserveCapacity(min(count, limits.entryCount))
     self.isContent = isContent
     paths = PathRules(limits: limits)
     links = LinkRules(limits: limits)
@@ -146,7 +148,11 @@ struct EntryRules {
     if components.count > limits.depth {
       findings.append(limitFinding("limit-depth", "“\(shown)” is \(components.count) deep", shown))
     }
-    let (implied, ancestorFinding) = impliedFolders(above: components, shown)
+    let parentLength = max(0, path.utf8.count - (components.last?.utf8.count ?? 0) - 1)
+    let isKnownParent =
+      checkedParent.utf8.count == parentLength && path.utf8.starts(with: checkedParent.utf8)
+    let (implied, ancestorFinding) =
+      isKnownParent ? ([], nil) : impliedFolders(above: components, shown)
     if let ancestorFinding { findings.append(ancestorFinding) }
     let key = path.lowercased()
     let known = seen[key]
@@ -161,7 +167,7 @@ struct EntryRules {
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     for folder in implied { seen[folder.lowercased()] = Seen(path: folder, kind: .impliedFolder) }
     seen[key] = Seen(path: path, kind: kind.seenKind)
-    checkedParent = components.dropLast()
+    if !isKnownParent { checkedParent = components.dropLast().joined(separator: "/") }
     return Verdict(
       shown: shown,
       entry: CheckedEntry(
@@ -171,15 +177,9 @@ struct EntryRules {
 
   /// The folders above an entry that no entry has named so far; a finding when one is no folder.
   private func impliedFolders(above components: [String], _ shown: String) -> ([String], Finding?) {
-    let parent = components.dropLast()
-    if parent.count == checkedParent.count,
-      zip(parent, checkedParent).allSatisfy({ Self.isSame($0, $1) })
-    {
-      return ([], nil)
-    }
     var implied: [String] = []
     var path = ""
-    for component in parent {
+    for component in components.dropLast() {
       path += path.isEmpty ? component : "/\(component)"
       guard let known = seen[path.lowercased()] else {
         implied.append(path)

@@ -4,6 +4,8 @@ import ContentModel
 struct PathRules {
   let limits: PackageLimits
 
+  private static let dot = UInt8(ascii: ".")
+
   /// A path taken apart; `components` is empty for the root itself.
   struct Result {
     /// The path as messages may show it.
@@ -27,19 +29,25 @@ struct PathRules {
     }
     if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
     if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
-    let text = String(validating: raw, as: UTF8.self)
-    if text == nil { refuse("path-encoding", "is no UTF-8 text") }
     if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
-    if !Self.isPrintable(raw), let text,
-      text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-    {
-      refuse("path-control", "contains a control character")
+    // Printable ASCII has nothing else that could be wrong.
+    if !Self.isPrintable(raw) {
+      let text = String(validating: raw, as: UTF8.self)
+      if text == nil { refuse("path-encoding", "is no UTF-8 text") }
+      if let text,
+        text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+      {
+        refuse("path-control", "contains a control character")
+      }
     }
     let parts = Self.parts(raw)
     for part in parts {
-      if part.isEmpty { refuse("path-empty", "has an empty component") }
-      if part.elementsEqual([46]) { refuse("path-dot", "has a component “.”") }
-      if part.elementsEqual([46, 46]) { refuse("path-parent", "leads out through “..”") }
+      switch (part.count, part.first, part.last) {
+      case (0, _, _): refuse("path-empty", "has an empty component")
+      case (1, Self.dot, _): refuse("path-dot", "has a component “.”")
+      case (2, Self.dot, Self.dot): refuse("path-parent", "leads out through “..”")
+      default: break
+      }
       if part.count > limits.componentLength {
         refuse("path-length", "has a component of \(part.count) bytes")
       }
@@ -54,8 +62,10 @@ struct PathRules {
     let slash = UInt8(ascii: "/")
     var rest = raw[...]
     if rest.last == slash, rest.count > 1 { rest = rest.dropLast() }
-    if rest.elementsEqual([46]) { return [] }
-    if rest.starts(with: [46, slash]) { rest = rest.dropFirst(2) }
+    if rest.first == dot {
+      if rest.count == 1 { return [] }
+      if rest.dropFirst().first == slash { rest = rest.dropFirst(2) }
+    }
     if rest.first == slash { rest = rest.dropFirst() }
     return rest.split(separator: slash, omittingEmptySubsequences: false)
   }
