@@ -86,15 +86,17 @@ struct SimulatedStore: Sendable {
     _ product: String, _ content: String, _ version: ContentVersion, byBlocks: Bool,
     _ source: [String: [UInt8]]
   ) throws -> ContentOffer {
-    let disk = SimulatedDisk()
-    let folder = try disk.fileSystem.directory(at: "/source", creating: true)
+    // Real folders, since a build has threads of its own and the simulated disk is for one at a time.
+    let place = try TemporaryFolder()
+    defer { withExtendedLifetime(place) {} }
+    let folder = try FileSystem.real.directory(at: place.path("source"), creating: true)
     for (path, bytes) in source.sorted(by: { $0.key < $1.key }) {
       var parent = folder
       let parts = path.split(separator: "/").map(String.init)
       for part in parts.dropLast() { parent = try parent.createDirectory(part) }
       try parent.createFile(parts.last ?? "").write(bytes)
     }
-    let output = try disk.fileSystem.directory(at: "/output", creating: true)
+    let output = try FileSystem.real.directory(at: place.path("output"), creating: true)
     let identifier = try ProductIdentifier(content)
     let examination = try buildPackage(
       folder: folder, output: output, outputName: "out.pkg",
