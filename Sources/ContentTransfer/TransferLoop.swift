@@ -5,9 +5,8 @@ import Locks
 /// One multi handle of libcurl on a thread of its own, which starts with the first request.
 ///
 /// Other threads leave commands in the inbox and wake it; everything else belongs to the loop's
-/// thread, which is why it may be shared unchecked. No lock is held while anything
-/// is called, but for waking the thread.
-/// The corresponding C functions are those of libcurl-multi(3).
+/// thread, which is why it may be shared unchecked. No lock is held while anything is
+/// called, but for waking the thread. The corresponding C functions are those of libcurl-multi(3).
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
   let clock: TransferClock

@@ -12,6 +12,19 @@ package protocol ByteSource: AnyObject {
 }
 
 extension ByteSource {
+  /// Reads on at `offset`, to the next multiple of the buffer's length at most and not beyond `end`; 0
+  /// there.
+  ///
+  /// So a part of the package is read by the same steps wherever reading began.
+  func readStep(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, before end: Int64)
+    throws -> Int
+  {
+    let room = buffer.count - Int(offset % Int64(buffer.count))
+    let wanted = Int(min(Int64(room), end - offset))
+    return wanted == 0
+      ? 0 : try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
+  }
+
   /// Up to `count` bytes at `offset`; fewer only at the end.
   func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
     guard offset < UInt64(length) else { return [] }

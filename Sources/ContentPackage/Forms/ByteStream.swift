@@ -17,11 +17,7 @@ final class SourceStream: ByteStream {
   deinit { buffer.deallocate() }
 
   func next() throws -> UnsafeRawBufferPointer {
-    // To the next multiple only, so that a part of the package is read by the same steps wherever
-    // reading began.
-    let room = buffer.count - Int(offset % Int64(buffer.count))
-    let count = try source.read(
-      into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]), at: offset)
+    let count = try source.readStep(into: buffer, at: offset, before: length)
     offset += Int64(count)
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
@@ -50,12 +46,8 @@ final class StoredData: EntryData {
   }
 
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-    // To the next multiple only, as `SourceStream` does.
-    let room = buffer.count - Int(position % Int64(buffer.count))
-    let wanted = Int(min(Int64(room), end - position))
-    if wanted == 0 { return 0 }
-    let count = try source.read(
-      into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: position)
+    if position == end { return 0 }
+    let count = try source.readStep(into: buffer, at: position, before: end)
     if count == 0 { throw Refusal.damaged("The package breaks off") }
     position += Int64(count)
     return count
