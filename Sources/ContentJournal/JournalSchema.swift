@@ -3,10 +3,11 @@ import ContentModel
 /// The journal's tables, and what brings an older journal to them.
 ///
 /// Version 1 had each transaction as one JSON text, version 2 has columns, and pins; version 3 says who
-/// vouches for the digests of a content's files.
+/// vouches for the digests of a content's files; version 4 keeps these files as one value instead of a
+/// row each, since they are written and read together only.
 enum JournalSchema {
   /// The version that is written; an older journal is brought to it when it is opened to write.
-  static let version = 3
+  static let version = 4
 
   private static let queueTables = """
     CREATE TABLE queue_transaction (
@@ -61,18 +62,6 @@ enum JournalSchema {
       is_confirmed INTEGER NOT NULL,
       UNIQUE (content, version)
     ) STRICT;
-    CREATE TABLE content_file (
-      content_id INTEGER NOT NULL REFERENCES content (id) ON DELETE CASCADE,
-      path TEXT NOT NULL,
-      kind TEXT NOT NULL,
-      size INTEGER NOT NULL,
-      digest BLOB,
-      target TEXT,
-      inode INTEGER,
-      modified INTEGER,
-      changed INTEGER,
-      PRIMARY KEY (content_id, path)
-    ) STRICT, WITHOUT ROWID;
     """
 
   private static let pinTable = """
@@ -81,6 +70,13 @@ enum JournalSchema {
       version TEXT NOT NULL,
       PRIMARY KEY (content, version)
     ) STRICT, WITHOUT ROWID;
+    """
+
+  private static let filesTable = """
+    CREATE TABLE content_files (
+      content_id INTEGER PRIMARY KEY REFERENCES content (id) ON DELETE CASCADE,
+      files BLOB NOT NULL              -- InstalledFile.encoded
+    ) STRICT;
     """
 
   /// Who vouches for the digests of its files; null when the files were compared with them.
@@ -103,6 +99,10 @@ enum JournalSchema {
       }
       if found < 2 { try connection.execute(pinTable) }
       if found < 3 { try connection.execute(signersColumn) }
+      if found < 4 {
+        try connection.execute(filesTable)
+        if found > 0 { try FilesOfVersionThree.bringOver(connection) }
+      }
       try connection.execute("PRAGMA user_version = \(version)")
     }
   }

@@ -113,17 +113,6 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try step(statement, body)
   }
 
-  /// Runs one statement once for each element of `rows`, prepared once.
-  func runEach(_ sql: String, _ rows: some Sequence<[Value]>) throws {
-    let statement = try prepare(sql)
-    defer { put(statement, back: sql) }
-    for values in rows {
-      try bind(values, to: statement)
-      try step(statement) { _ in }
-      sqlite3_reset(statement)
-    }
-  }
-
   /// Runs `body` as one transaction: all of it is durable, or nothing happened.
   func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try execute("BEGIN IMMEDIATE")

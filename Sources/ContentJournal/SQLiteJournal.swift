@@ -156,6 +156,7 @@ extension SQLiteJournal: InstallJournal {
   private func write(
     _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
   ) throws {
+    let list = InstalledFile.encoded(files)
     try write { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
       var id: Int64 = 0
@@ -170,22 +171,9 @@ extension SQLiteJournal: InstallJournal {
           .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
         ]
       ) { id = $0.integer(0) }
-      try connection.runEach(
-        "INSERT INTO content_file VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        files.lazy.map { Self.values(of: $0, content: id) })
+      try connection.run(
+        "INSERT INTO content_files VALUES (?1, ?2)", [.integer(id), .blob(list)])
     }
-  }
-
-  private static func values(of file: InstalledFile, content id: Int64) -> [SQLiteConnection.Value]
-  {
-    [
-      .integer(id), .text(file.entry.path), .text(file.entry.kind.rawValue),
-      .integer(file.entry.size), file.entry.digest.map { .blob($0.bytes) } ?? .null,
-      file.entry.target.map { .text($0) } ?? .null,
-      file.identity.map { .integer(Int64(bitPattern: $0.inode)) } ?? .null,
-      file.identity.map { .integer($0.modified) } ?? .null,
-      file.identity.map { .integer($0.changed) } ?? .null,
-    ]
   }
 
   package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
@@ -290,29 +278,18 @@ extension SQLiteJournal: InstallJournal {
     try read { connection in
       var files: [InstalledFile] = []
       try connection.query(
-        "SELECT path, kind, f.size, digest, target, inode, modified, changed "
-          + "FROM content_file f JOIN content c ON c.id = content_id "
-          + "WHERE content = ?1 AND version = ?2 ORDER BY path",
+        "SELECT files FROM content_files JOIN content c ON c.id = content_id "
+          + "WHERE content = ?1 AND version = ?2",
         [.text(content.rawValue), .text(version.rawValue)]
-      ) { files.append(try Self.file(from: $0)) }
+      ) { row in
+        guard let found = InstalledFile.decoded(row.blob(0)) else {
+          throw ContentError(
+            .journalFailed, "The journal's record of the files of \(content) cannot be read",
+            remedy: "Move the journal away and get the product again", subject: content.rawValue)
+        }
+        files = found
+      }
       return files
     }
-  }
-
-  private static func file(from row: SQLiteConnection.Row) throws -> InstalledFile {
-    guard let kind = IndexedFile.Kind(rawValue: row.text(1)) else {
-      throw ContentError(
-        .journalFailed, "The journal's record of the file \(row.text(0)) cannot be read",
-        remedy: "Move the journal away and get the product again")
-    }
-    let entry = IndexedFile(
-      path: row.text(0), kind: kind, size: row.integer(2), digest: Digest(bytes: row.blob(3)),
-      target: row.isNull(4) ? nil : row.text(4))
-    guard !row.isNull(5) else { return InstalledFile(entry: entry, identity: nil) }
-    return InstalledFile(
-      entry: entry,
-      identity: FileIdentity(
-        inode: UInt64(bitPattern: row.integer(5)), size: entry.size, modified: row.integer(6),
-        changed: row.integer(7)))
   }
 }

@@ -96,7 +96,7 @@ extension ContentLibrary {
     var known = Set(paths)
     for path in paths {
       var rest = path[...]
-      while let slash = rest.lastIndex(of: "/") {
+      while let slash = rest.utf8.lastIndex(of: UInt8(ascii: "/")) {
         rest = rest[..<slash]
         if !known.insert(String(rest)).inserted { break }
       }

@@ -6,26 +6,25 @@ import FileIO
 /// Keeps the folder of the last path open, since paths come sorted. For one thread.
 final class TreeWalker {
   private let root: Directory
-  private var components: [Substring] = []
+  private var components: [String] = []
   private var parents: [Directory] = []
 
   init(_ root: Directory) { self.root = root }
 
   /// The folder that holds `path`, and the name in it; nil when a folder on the way is missing.
   func parent(of path: String) throws -> (folder: Directory, name: String)? {
-    let parts = path.split(separator: "/")
-    guard let name = parts.last else { return nil }
-    let wanted = Array(parts.dropLast())
-    let shared = zip(components, wanted).prefix { $0 == $1 }.count
+    var wanted = path.pathComponents()
+    guard let name = wanted.popLast() else { return nil }
+    let shared = zip(components, wanted).prefix { $0.hasSameBytes(as: $1) }.count
     components.removeLast(components.count - shared)
     parents.removeLast(parents.count - shared)
     for component in wanted[shared...] {
       let folder = parents.last ?? root
-      guard try folder.status(of: String(component))?.kind == .directory else { return nil }
-      parents.append(try folder.directory(String(component)))
+      guard try folder.status(of: component)?.kind == .directory else { return nil }
+      parents.append(try folder.directory(component))
       components.append(component)
     }
-    return (parents.last ?? root, String(name))
+    return (parents.last ?? root, name)
   }
 
   /// What is at `path`; nil for nothing.

@@ -1,8 +1,7 @@
 /// The bytes of an index, compact and with one way only to write it.
 ///
-/// `HCIX`, the format's number, then numbers as LEB128 (seven bits a byte, low ones first), digests
-/// as 32 bytes, paths in byte order as the count of bytes that they share with the one before and
-/// the rest. Everything is bounded before room for it is made.
+/// `HCIX`, the format's number, then what a `CompactWriter` writes, files in the order of their paths'
+/// bytes. Everything is bounded before room for it is made.
 extension PackageIndex {
   /// The number of this format; readers take the one before it, too, and refuse any later one.
   public static let currentFormat: UInt8 = 2
@@ -10,12 +9,10 @@ extension PackageIndex {
 
   /// The index as it is published.
   public var encoded: [UInt8] {
-    var writer = IndexWriter()
-    writer.bytes += Self.magic + [Self.currentFormat]
+    var writer = CompactWriter()
+    writer.append(Self.magic + [Self.currentFormat])
     writer.number(packageLength)
-    writer.number(Int64(files.count))
-    var previous: [UInt8] = []
-    for file in files { writer.file(file, after: &previous) }
+    writer.files(files)
     writer.number(payload == nil ? 0 : 1)
     if let payload {
       writer.payload(payload, of: files)
@@ -31,8 +28,19 @@ extension PackageIndex {
   /// Reads an index; throws `storeDamaged` unless it is whole and its numbers agree, `formUnknown`
   /// when newer software wrote it.
   public init(encoded bytes: [UInt8]) throws {
+    do {
+      try self.init(reading: bytes)
+    } catch let error as CompactReader.Unreadable {
+      throw ContentError(
+        .storeDamaged, "The index of a package cannot be read: \(error.reason)",
+        remedy: "Ask the store's owner to publish the package again")
+    }
+  }
+
+  private init(reading bytes: [UInt8]) throws {
+    typealias Unreadable = CompactReader.Unreadable
     guard Int64(bytes.count) <= Self.maximumLength else {
-      throw IndexReader.damaged("it is too long")
+      throw Unreadable(reason: "it is too long")
     }
     if IndexFormatOne.begins(bytes) {
       do {
@@ -40,24 +48,24 @@ extension PackageIndex {
       } catch let error as ContentError {
         throw error
       } catch {
-        throw IndexReader.damaged("\(error)")
+        throw Unreadable(reason: "\(error)")
       }
-      guard isConsistent else { throw IndexReader.damaged("its numbers contradict each other") }
+      guard isConsistent else { throw Unreadable(reason: "its numbers contradict each other") }
       return
     }
-    var reader = IndexReader(bytes)
+    var reader = CompactReader(bytes)
     guard try reader.take(4).elementsEqual(Self.magic) else {
-      throw IndexReader.damaged("it does not begin as one")
+      throw Unreadable(reason: "it does not begin as one")
     }
     let format = try reader.take(1).first ?? 0
     guard format <= Self.currentFormat else { throw ContentError.indexFormatUnknown(Int(format)) }
     guard format == Self.currentFormat else {
-      throw IndexReader.damaged("it has the format \(format), not \(Self.currentFormat)")
+      throw Unreadable(reason: "it has the format \(format), not \(Self.currentFormat)")
     }
     let packageLength = try reader.number()
     let files = try reader.files()
     let kind = try reader.number()
-    guard kind <= 1 else { throw IndexReader.damaged("it has an unknown layout") }
+    guard kind <= 1 else { throw Unreadable(reason: "it has an unknown layout") }
     if kind == 1 {
       let payload = try reader.payload(of: files)
       self.init(packageLength: packageLength, payload: payload, files: files)
@@ -70,50 +78,13 @@ extension PackageIndex {
         obstacle: obstacle.isEmpty ? nil : obstacle)
     }
     guard reader.isAtEnd, isConsistent else {
-      throw IndexReader.damaged("its numbers contradict each other")
+      throw Unreadable(reason: "its numbers contradict each other")
     }
   }
 }
 
-/// Appends the parts of an index.
-private struct IndexWriter {
-  var bytes: [UInt8] = []
-
-  mutating func number(_ value: Int64) {
-    var rest = UInt64(max(0, value))
-    while rest > 0x7f {
-      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
-    }
-    bytes.append(UInt8(rest))
-  }
-
-  mutating func digest(_ digest: Digest) { bytes += digest.bytes }
-
-  mutating func text(_ text: [UInt8]) {
-    number(Int64(text.count))
-    bytes += text
-  }
-
-  mutating func file(_ file: IndexedFile, after previous: inout [UInt8]) {
-    let path = Array(file.path.utf8)
-    let shared = zip(path, previous).prefix { $0 == $1 }.count
-    number(Int64(shared))
-    text(Array(path[shared...]))
-    previous = path
-    switch file.kind {
-    case .file:
-      number(file.digest == nil ? 3 : 0)
-      number(file.size)
-      if let digest = file.digest { self.digest(digest) }
-    case .directory: number(1)
-    case .link:
-      number(2)
-      text(Array((file.target ?? "").utf8))
-    }
-  }
-
-  mutating func payload(_ payload: PayloadIndex, of files: [IndexedFile]) {
+extension CompactWriter {
+  fileprivate mutating func payload(_ payload: PayloadIndex, of files: [IndexedFile]) {
     number(payload.offset)
     number(Int64(payload.members.count))
     for member in payload.members {
@@ -130,103 +101,8 @@ private struct IndexWriter {
   }
 }
 
-/// Takes an index apart; each count is bounded by the bytes that are left.
-private struct IndexReader {
-  private static let pathLimit = 4096
-  // Shared beginnings are written once but held again and again.
-  private static let pathTotalLimit = 128 << 20
-
-  private let bytes: [UInt8]
-  private var position = 0
-
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-  var isAtEnd: Bool { position == bytes.count }
-
-  mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
-    guard count >= 0, count <= bytes.count - position else { throw Self.damaged("it breaks off") }
-    defer { position += count }
-    return bytes[position..<(position + count)]
-  }
-
-  mutating func number() throws -> Int64 {
-    var value: UInt64 = 0
-    for shift in stride(from: UInt64(0), through: 56, by: 7) {
-      guard position < bytes.count else { throw Self.damaged("it breaks off") }
-      let byte = bytes[position]
-      position += 1
-      value |= UInt64(byte & 0x7f) << shift
-      if byte & 0x80 == 0 {
-        // One way only to write a number.
-        guard byte != 0 || shift == 0 else { break }
-        return Int64(value)
-      }
-    }
-    throw Self.damaged("it holds a number that cannot be")
-  }
-
-  /// A count of things that take at least `length` bytes each.
-  mutating func count(ofAtLeast length: Int) throws -> Int {
-    let count = try number()
-    guard count <= (bytes.count - position) / length else { throw Self.damaged("it breaks off") }
-    return Int(count)
-  }
-
-  mutating func digest() throws -> Digest {
-    guard let digest = Digest(bytes: try take(32)) else { throw Self.damaged("it breaks off") }
-    return digest
-  }
-
-  mutating func text(limit: Int) throws -> String {
-    let count = try number()
-    guard count <= limit, let text = String(validating: try take(Int(count)), as: UTF8.self) else {
-      throw Self.damaged("it holds a text that cannot be")
-    }
-    return text
-  }
-
-  mutating func files() throws -> [IndexedFile] {
-    let count = try count(ofAtLeast: 3)
-    var files: [IndexedFile] = []
-    files.reserveCapacity(count)
-    var path: [UInt8] = []
-    var total = 0
-    for _ in 0..<count {
-      let next = try nextPath(after: path)
-      guard files.isEmpty || path.lexicographicallyPrecedes(next) else {
-        throw Self.damaged("its paths are not in order")
-      }
-      path = next
-      total += path.count
-      guard total <= Self.pathTotalLimit, let text = String(validating: path, as: UTF8.self) else {
-        throw Self.damaged("it holds a path that cannot be")
-      }
-      files.append(try file(text))
-    }
-    return files
-  }
-
-  private mutating func nextPath(after path: [UInt8]) throws -> [UInt8] {
-    let (shared, rest) = (try number(), try number())
-    guard shared <= path.count, rest <= Self.pathLimit - Int(shared) else {
-      throw Self.damaged("it holds a path that cannot be")
-    }
-    return try Array(path[..<Int(shared)] + take(Int(rest)))
-  }
-
-  private mutating func file(_ path: String) throws -> IndexedFile {
-    switch try number() {
-    case 0:
-      let size = try number()
-      return IndexedFile(path: path, kind: .file, size: size, digest: try digest())
-    case 1: return IndexedFile(path: path, kind: .directory)
-    case 2: return IndexedFile(path: path, kind: .link, target: try text(limit: Self.pathLimit))
-    case 3: return IndexedFile(path: path, kind: .file, size: try number())
-    default: throw Self.damaged("it holds an entry of an unknown kind")
-    }
-  }
-
-  mutating func payload(of files: [IndexedFile]) throws -> PayloadIndex {
+extension CompactReader {
+  fileprivate mutating func payload(of files: [IndexedFile]) throws -> PayloadIndex {
     let offset = try number()
     let count = try count(ofAtLeast: 34)
     var members: [IndexedMember] = []
@@ -249,11 +125,5 @@ private struct IndexReader {
       return start
     }
     return PayloadIndex(offset: offset, members: members, dataOffsets: offsets)
-  }
-
-  static func damaged(_ reason: String) -> ContentError {
-    ContentError(
-      .storeDamaged, "The index of a package cannot be read: \(reason)",
-      remedy: "Ask the store's owner to publish the package again")
   }
 }

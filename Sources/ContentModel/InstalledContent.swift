@@ -105,6 +105,6 @@ public protocol InstallJournal: Sendable {
   func pins() throws -> Set<ContentKey>
   /// Pins a version, or takes its pin away.
   func setPin(_ pinned: Bool, on key: ContentKey) throws
-  /// The files of an announced or installed version, by path.
+  /// The files of an announced or installed version, by the bytes of their paths.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
 }

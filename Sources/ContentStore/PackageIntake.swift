@@ -35,7 +35,7 @@ struct PackageIntake {
     var accepted: [IncomingPackage] = []
     var refusals: [ContentError] = []
     for path in paths {
-      let name = String(path.split(separator: "/").last ?? "")
+      let name = path.lastPathComponent
       do {
         let (package, findings) = try examine(path, name)
         refusals += findings.map { $0.error(in: path) }

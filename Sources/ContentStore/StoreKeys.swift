@@ -197,7 +197,7 @@ struct FolderPlace {
 
   /// Throws `usage` for a path without a name at its end.
   init(_ path: String) throws {
-    var components = path.split(separator: "/").map(String.init)
+    var components = path.pathComponents()
     guard let name = components.popLast(), name != ".", name != ".." else {
       throw ContentError(
         .usage, "“\(path)” does not name a folder",
@@ -211,14 +211,14 @@ struct FolderPlace {
 
 /// A path without links, also of a file that is not there yet.
 struct RealPath {
-  private let components: [Substring]
+  private let components: [String]
 
   static func of(_ path: String) -> RealPath {
     if let resolved = realpath(path, nil) {
       defer { free(resolved) }
-      return RealPath(components: String(cString: resolved).split(separator: "/"))
+      return RealPath(components: String(cString: resolved).pathComponents())
     }
-    var rest = path.split(separator: "/")
+    var rest = path.pathComponents()
     guard let last = rest.popLast() else { return RealPath(components: []) }
     let parent = (path.hasPrefix("/") ? "/" : rest.isEmpty ? "." : "") + rest.joined(separator: "/")
     return RealPath(components: of(parent).components + [last])

@@ -35,7 +35,7 @@ package struct FolderPieceSource: PieceSource {
   }
 
   private func open(_ file: SignedFile) throws -> File {
-    let components = file.path.split(separator: "/").map(String.init)
+    let components = file.path.pathComponents()
     guard let name = components.last else { throw ContentError.notInStore(file.path, store.path) }
     do {
       return try store.directory(at: components.dropLast()).file(name)

@@ -92,6 +92,9 @@ public struct TransferLimits: Hashable, Sendable {
   public var connectionsPerHost = 8
   /// Requests at once for one package.
   public var connectionsPerTransfer = 2
+  /// Requests at once for one package as long as they ask for less than 256 KiB together, since then
+  /// the way to the server and back takes longer than the bytes.
+  public var smallRequestsPerTransfer = 6
   /// Bytes a second in all; nil for no limit.
   public var bytesPerSecond: Int64?
   /// Bytes a second from one origin; nil for no limit.

@@ -5,6 +5,9 @@ import ContentModel
 /// Decides nothing itself: `FetchPlan` says what is asked for, `MirrorChoice` where and when,
 /// `TransferFault` what may help. For one thread, which blocks in `run`.
 final class PieceFetch {
+  /// Bytes that arrive sooner than a further request's answer begins.
+  private static let littleToFetch = 256 << 10
+
   private let file: SignedFile
   private let addresses: [WebURL]
   private let session: HTTPSession
@@ -70,7 +73,7 @@ final class PieceFetch {
   /// Asks for as much at once as may be.
   private func ask() {
     let limit = max(1, session.limits.connectionsPerTransfer)
-    while requests.count < limit, plan.hasWaiting {
+    while plan.hasWaiting, requests.count < limit || mayAskForMore {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
       // One request is enough to find out whether a server is back.
@@ -84,6 +87,12 @@ final class PieceFetch {
         ask(for: plan.takeAll(), choice, isWhole: true)
       }
     }
+  }
+
+  /// Whether so little is asked for that the server would wait for the next request.
+  private var mayAskForMore: Bool {
+    requests.count < session.limits.smallRequestsPerTransfer
+      && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
   }
 
   private func ask(for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool) {

@@ -21,10 +21,10 @@ package struct FolderFetcher: MetadataFetcher {
   package init(_ folder: Directory) { self.folder = folder }
 
   package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    let components = path.split(separator: "/", omittingEmptySubsequences: false)
+    let components = path.pathComponents(omittingEmpty: false)
     do {
       let parent = try folder.directory(at: components.dropLast())
-      return try parent.contents(of: components.last.map(String.init) ?? "", limit: limit)
+      return try parent.contents(of: components.last ?? "", limit: limit)
     } catch let error as ContentError where error.code == .fileMissing {
       return nil
     }

@@ -1,3 +1,5 @@
+import ContentModel
+
 /// The top-level roles of The Update Framework, by what the newcomer fetches first.
 package enum RoleName: String, CaseIterable, Sendable {
   case root, timestamp, snapshot, targets
@@ -54,7 +56,7 @@ package enum PercentEncoding {
 
   /// A path: each component encoded, the slashes between them kept.
   package static func path(_ text: String) -> String {
-    text.split(separator: "/", omittingEmptySubsequences: false).map { component($0) }
+    text.pathComponents(omittingEmpty: false).map { component($0) }
       .joined(separator: "/")
   }
 }

@@ -1,3 +1,5 @@
+import ContentModel
+
 /// A delegation's path pattern: `*`, `?` and `[…]` match within one component, never a `/`.
 ///
 /// Names are compared by Unicode scalar, since one pattern must mean the same set of names to every
@@ -6,13 +8,12 @@ package struct PathPattern: Hashable, Sendable {
   private let components: [[Unicode.Scalar]]
 
   package init(_ text: String) {
-    components = text.split(separator: "/", omittingEmptySubsequences: false)
-      .map { Array($0.unicodeScalars) }
+    components = text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
   }
 
   /// Whether `path` has as many components as the pattern, each of which matches.
   package func matches(_ path: String) -> Bool {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    let parts = path.pathComponents(omittingEmpty: false)
     guard parts.count == components.count else { return false }
     return zip(components, parts).allSatisfy { Self.matches($0, Array($1.unicodeScalars)) }
   }

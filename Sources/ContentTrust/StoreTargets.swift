@@ -168,7 +168,7 @@ package struct StoreListing: Sendable {
   }
 
   private mutating func add(_ name: String, _ file: TargetFile, _ targets: TrustedTargets) {
-    let components = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    let components = name.pathComponents(omittingEmpty: false)
     guard let product = components.first.flatMap({ try? ProductIdentifier($0) }) else { return }
     switch (components.count, components.last) {
     case (2, "product.json"): products[product, default: Entry()].hasRecord = true

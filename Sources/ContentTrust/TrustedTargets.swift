@@ -43,7 +43,7 @@ package struct TrustedTargets: Sendable {
   package static func paths(of name: String, _ file: TargetFile, consistent: Bool) -> [String] {
     guard consistent else { return [name] }
     return file.hashes.prefixes.map { prefix in
-      var parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      var parts = name.pathComponents(omittingEmpty: false)
       parts.append("\(prefix).\(parts.removeLast())")
       return parts.joined(separator: "/")
     }

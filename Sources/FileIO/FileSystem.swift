@@ -58,19 +58,19 @@ package struct FileSystem: Sendable {
     let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     defer {
       // Left behind, it only takes room among temporary files.
-      try? directory(at: parent).removeTree(String(path.split(separator: "/").last ?? ""))
+      try? directory(at: parent).removeTree(path.lastPathComponent)
     }
     return try body(directory(at: path))
   }
 
   private func createDirectories(_ path: String) throws {
     var prefix = path.hasPrefix("/") ? "/" : ""
-    for component in path.split(separator: "/") {
+    for component in path.pathComponents() {
       prefix += component
       let isNew = try perform(.createDirectory, prefix, unless: [EEXIST, EISDIR]) {
         calls.mkdir(prefix, 0o755)
       }
-      if isNew { try syncParent(prefix.dropLast(component.count)) }
+      if isNew { try syncParent(Substring(prefix.utf8.dropLast(component.utf8.count))) }
       prefix += "/"
     }
   }

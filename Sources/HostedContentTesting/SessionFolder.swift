@@ -16,7 +16,7 @@ final class SessionFolder: Sendable {
 
   /// Removes the folder and what is in it.
   func remove() throws {
-    guard let slash = path.lastIndex(of: "/") else { return }
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return }
     try FileSystem.real.directory(at: String(path[..<slash]))
       .removeTree(String(path[path.index(after: slash)...]))
   }

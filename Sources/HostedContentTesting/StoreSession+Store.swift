@@ -34,7 +34,7 @@ extension StoreSession {
 
   private static func write(_ bytes: [UInt8], at path: String, in root: Directory) throws {
     var folder = root
-    var components = path.split(separator: "/").map(String.init)
+    var components = path.pathComponents()
     guard let name = components.popLast() else {
       throw ContentError(
         .usage, "A file of the content has no name", remedy: "Name it by its path below Contents")

@@ -65,11 +65,13 @@ struct FilePlace {
     }
   }
 
-  var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+  var name: String { path.pathComponents().last ?? path }
 
   /// Opens the folder that holds it.
   func folder() throws -> Directory {
-    guard let slash = path.lastIndex(of: "/") else { return try FileSystem.real.directory(at: ".") }
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+      return try FileSystem.real.directory(at: ".")
+    }
     let parent = String(path[...slash])
     return try FileSystem.real.directory(at: parent)
   }

@@ -39,8 +39,18 @@ struct BuiltContent {
   ) throws -> (files: [InstalledFile], fetched: Int64) {
     let index = other ?? index
     let survey = try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
+    return try finish(
+      survey, in: folder, limit: limit, entries: index.files, comparingDigests: comparingDigests)
+  }
+
+  /// Makes in `folder` what `survey` has found to be missing, but for members behind `limit`.
+  @discardableResult
+  func finish(
+    _ survey: PackageSurvey, in folder: Directory, limit: Int = .max,
+    entries: [IndexedFile]? = nil, comparingDigests: Bool = true
+  ) throws -> (files: [InstalledFile], fetched: Int64) {
     let assembly = try PackageAssembly(
-      survey, name: "out.pkg", promise: promise(entries: index.files), in: folder,
+      survey, name: "out.pkg", promise: promise(entries: entries ?? index.files), in: folder,
       comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)
@@ -65,7 +75,7 @@ struct BuiltContent {
 func writeBytes(_ files: [String: [UInt8]], to directory: Directory) throws {
   for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
     var folder = directory
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     for part in parts.dropLast() { folder = try folder.createDirectory(part) }
     try folder.createFile(parts.last ?? "").write(bytes)
   }

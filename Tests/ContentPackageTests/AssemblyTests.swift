@@ -32,6 +32,21 @@ struct AssemblyTests {
     #expect(files.map(\.entry) == unpacked.files.map(\.entry))
   }
 
+  /// To Swift such a mark makes one character of itself and the slash before it.
+  @Test func `names may begin with a combining mark`() throws {
+    let files = [
+      "Contents/\u{338}a/\u{301}b.txt": Array("one".utf8), "Contents/a/\u{338}": Array("two".utf8),
+    ]
+    let content = try BuiltContent(files)
+    #expect(content.index.payload != nil)
+    let (made, _) = try content.assemble(in: folder.directory)
+    let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
+    #expect(try tree(folder.directory) == unpacked.made)
+    let installed = ReusableTree(root: folder.directory, files: made)
+    #expect(try content.survey(nil, reusing: [installed]).missing.isEmpty)
+    for (path, bytes) in files { #expect(try read(path) == bytes, "\(path)") }
+  }
+
   @Test func `members may arrive in any order`() throws {
     let content = try BuiltContent.library
     let survey = try content.survey(nil)
@@ -185,13 +200,13 @@ struct AssemblyTests {
   // MARK: Helpers
 
   private func read(_ path: String) throws -> [UInt8] {
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     return try folder.directory.directory(at: parts.dropLast())
       .contents(of: parts.last ?? "", limit: 64 << 20)
   }
 
   private func status(_ path: String) throws -> FileStatus? {
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     return try folder.directory.directory(at: parts.dropLast()).status(of: parts.last ?? "")
   }
 }

@@ -26,7 +26,7 @@ func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: Stri
 func write(_ files: [String: String], to directory: Directory) throws {
   for (path, text) in files.sorted(by: { $0.key < $1.key }) {
     var folder = directory
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     for part in parts.dropLast() { folder = try folder.createDirectory(part) }
     if text.hasPrefix("-> ") {
       try folder.createLink(parts.last ?? "", to: String(text.dropFirst(3)))

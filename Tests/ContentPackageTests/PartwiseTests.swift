@@ -136,7 +136,7 @@ struct PartwiseTests {
     #expect(try tree(content) == one.expected)
     #expect(files.map(\.entry) == one.promise.entries)
     for file in files where file.entry.kind == .file {
-      let parts = file.entry.path.split(separator: "/").map(String.init)
+      let parts = file.entry.path.pathComponents()
       let status = try content.directory(at: parts.dropLast()).status(of: parts.last ?? "")
       #expect(status?.identity == file.identity && status?.permissions == 0o444)
     }

@@ -85,7 +85,7 @@ struct PlainRunsTests {
     }
     #expect(try content.survey(folder.directory).missing.isEmpty)
     for (path, bytes) in library() {
-      let parts = path.split(separator: "/").map(String.init)
+      let parts = path.pathComponents()
       let parent = try folder.directory.directory(at: parts.dropLast())
       #expect(try parent.contents(of: parts.last ?? "", limit: 64 << 20) == bytes, "\(path)")
       #expect(try parent.status(of: parts.last ?? "")?.permissions == 0o444, "\(path)")

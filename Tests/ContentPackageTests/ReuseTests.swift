@@ -55,6 +55,39 @@ struct ReuseTests {
     }
   }
 
+  @Test func `hundreds of files are linked while others arrive`() throws {
+    var before = library()
+    for number in 0..<500 { before["Contents/notes/\(number % 7)/\(number)"] = noise(50, seed: 7) }
+    let (files, _) = try BuiltContent(before).assemble(in: old.directory)
+    var after = library(5)
+    for number in 0..<600 { after["Contents/notes/\(number % 9)/\(number)"] = noise(50, seed: 7) }
+    let content = try BuiltContent(after)
+    let tree = ReusableTree(root: old.directory, files: files)
+    let (made, moved) = try content.assemble(in: new.directory, reusing: [tree])
+    #expect(moved > 1_500_000 && moved < content.index.packageLength)
+    for (path, bytes) in after { #expect(try read(path, new) == bytes, "\(path)") }
+    for file in made where file.entry.kind == .file {
+      #expect(try status(file.entry.path, new)?.identity == file.identity, "\(file.entry.path)")
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `an installed file that changes after it was looked at is not taken`(fetches: Bool) throws {
+    var before = library()
+    for number in 0..<200 { before["Contents/notes/\(number)"] = noise(50, seed: UInt64(number)) }
+    let (files, _) = try BuiltContent(before).assemble(in: old.directory)
+    let notes = try old.directory.directory(at: ["Contents", "notes"])
+    // Not sealed, so it is copied.
+    try notes.file("150").setPermissions(0o644)
+    if fetches { before["Contents/film.bin"] = noise(1_500_000, seed: 9) }
+    let content = try BuiltContent(before)
+    let tree = ReusableTree(root: old.directory, files: files)
+    let survey = try content.survey(nil, reusing: [tree])
+    try notes.removeFile("150")
+    try notes.createFile("150", mode: 0o644).write(noise(50, seed: 999))
+    #expect(code { try content.finish(survey, in: new.directory) } == .indexMismatch)
+  }
+
   @Test func `bytes inserted in a large file cost the pieces around them only`() throws {
     let (moved, full, _) = try update(
       { files in
@@ -136,7 +169,7 @@ struct ReuseTests {
     let tree = try installed(isTrusted: false)
     var bytes = try read(path, old)
     bytes[bytes.count / 2] ^= 1
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     let folder = try old.directory.directory(at: parts.dropLast())
     try folder.removeFile(parts.last ?? "")
     try folder.createFile(parts.last ?? "", mode: 0o444).write(bytes)
@@ -148,13 +181,13 @@ struct ReuseTests {
   }
 
   private func read(_ path: String, _ folder: TemporaryFolder) throws -> [UInt8] {
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     return try folder.directory.directory(at: parts.dropLast())
       .contents(of: parts.last ?? "", limit: 64 << 20)
   }
 
   private func status(_ path: String, _ folder: TemporaryFolder) throws -> FileStatus? {
-    let parts = path.split(separator: "/").map(String.init)
+    let parts = path.pathComponents()
     return try folder.directory.directory(at: parts.dropLast()).status(of: parts.last ?? "")
   }
 }

@@ -40,6 +40,9 @@ struct RuleTests {
     Case("a path that leads out", "path-parent", [.file("../a")]),
     Case("a path that leads out further down", "path-parent", [.file("Contents/../../a")]),
     Case("a path that leads out and in again", "path-parent", [.file("Contents/b/../a")]),
+    Case(
+      "a path that leads out before a combining mark", "path-parent",
+      [.file("Contents/../\u{338}a")]),
     Case("a path with a component “.”", "path-dot", [.file("Contents/./a")]),
     Case("a path with an empty component", "path-empty", [.file("Contents//a")]),
     Case("an empty path", "path-empty", [.file("")]),

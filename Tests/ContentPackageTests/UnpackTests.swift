@@ -22,7 +22,7 @@ struct UnpackTests {
         "ContentInfo.plist", "Contents", "Contents/a", "Contents/d", "Contents/d/b", "Contents/l",
       ])
     for file in unpacked.files {
-      let parts = file.entry.path.split(separator: "/").map(String.init)
+      let parts = file.entry.path.pathComponents()
       let status = try inside.directory(at: parts.dropLast()).status(of: parts.last ?? "")
       switch file.entry.kind {
       case .file:

@@ -43,6 +43,30 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
+  @Test("Small ranges are asked for several at a time, so that none waits for the answer before")
+  func smallRanges() throws {
+    let file = try SampleFile(length: 4 << 20, pieces: [1000, 40_000])
+    let open = Mutex((now: 0, most: 0))
+    let server = try ScriptedServer { request in
+      open.withLock {
+        $0.now += 1
+        $0.most = max($0.most, $0.now)
+      }
+      defer { open.withLock { $0.now -= 1 } }
+      // Until all that may come have come; a few seconds at most, should they not.
+      for _ in 0..<300 where open.withLock({ $0.most }) < 6 { usleep(10_000) }
+      return .file(file.bytes, request)
+    }
+    let source = try HTTPPieceSource(at: server.url())
+    let small = file.pieces.filter { $0.length == 1000 }
+    var taken: [Int64] = []
+    try source.fetch(small, of: file.signed, ticket: TransferTicket()) { piece, _ in
+      taken.append(piece.offset)
+    }
+    #expect(taken.sorted() == small.map(\.offset))
+    #expect(open.withLock { $0.most } == 6)
+  }
+
   @Test("A slow sink holds the network back: memory stays within its bounds")
   func slowSink() throws {
     let file = try SampleFile(length: 30 << 20, pieces: [100_000])

@@ -333,7 +333,8 @@ import Testing
     ("a?c", "abc", true), ("a?c", "ac", false), ("?", "/", false), ("[a-c]x", "bx", true),
     ("[!a-c]x", "bx", false), ("[!a-c]x", "dx", true), ("[]]", "]", true), ("[ab", "[ab", true),
     ("a*b*c", "aXXbYYc", true), ("a*b*c", "aXXbYY", false), ("A", "a", false), ("a", "/a", false),
-    ("**", "abc", true), ("\\*", "\\x", true), ("é", "e\u{301}", false), ("", "", true),
+    ("a/*", "a/\u{338}b", true), ("*", "a/\u{338}b", false), ("**", "abc", true),
+    ("\\*", "\\x", true), ("é", "e\u{301}", false), ("", "", true),
   ])
   func `a pattern matches within components`(_ pattern: String, _ path: String, _ matches: Bool) {
     #expect(PathPattern(pattern).matches(path) == matches)

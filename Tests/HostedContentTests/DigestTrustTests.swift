@@ -34,7 +34,7 @@ struct DigestTrustTests {
     let product = try await product()
     let offer = try #require(product.contents.first)
     let store = try FileSystem.real.directory(at: fixture.storePath)
-    let parts = offer.index.path.split(separator: "/").map(String.init)
+    let parts = offer.index.path.pathComponents()
     let honest = try PackageIndex(
       encoded: store.directory(at: parts.dropLast()).contents(of: parts.last ?? "", limit: 1 << 20))
     let digest = try Digest(of: Self.new[Self.path] ?? [])

@@ -109,7 +109,8 @@ struct QueueJournalTests {
       try journal.commit(records.map { .save($0) })
       try journal.write {
         try $0.execute(
-          "DROP TABLE pin; ALTER TABLE content DROP COLUMN signers; PRAGMA user_version = 1")
+          "DROP TABLE pin; ALTER TABLE content DROP COLUMN signers; DROP TABLE content_files;"
+            + Self.fileTableOfVersionThree + "PRAGMA user_version = 1")
       }
     }
     let journal = try Self.journal(folder)
@@ -117,6 +118,90 @@ struct QueueJournalTests {
     let key = ContentKey(try ProductIdentifier("a"), try ContentVersion("1.0"))
     try journal.setPin(true, on: key)
     #expect(try journal.pins() == [key])
+  }
+
+  private static let fileTableOfVersionThree = """
+    CREATE TABLE content_file (content_id INTEGER NOT NULL, path TEXT NOT NULL, kind TEXT NOT NULL,
+      size INTEGER NOT NULL, digest BLOB, target TEXT, inode INTEGER, modified INTEGER,
+      changed INTEGER, PRIMARY KEY (content_id, path)) STRICT, WITHOUT ROWID;
+    """
+
+  /// A list in which every field says something.
+  private static func files() throws -> [InstalledFile] {
+    let digest = try #require(Digest(bytes: [UInt8](repeating: 9, count: 32)))
+    return [
+      InstalledFile(entry: IndexedFile(path: "Contents", kind: .directory), identity: nil),
+      InstalledFile(
+        entry: IndexedFile(path: "Contents/a", kind: .file, size: 5, digest: digest),
+        identity: FileIdentity(inode: .max, size: 5, modified: -1, changed: .max)),
+      InstalledFile(
+        entry: IndexedFile(path: "Contents/b", kind: .link, target: "a"), identity: nil),
+      InstalledFile(
+        entry: IndexedFile(path: "Contents/\u{338}c", kind: .file, size: 1 << 40, digest: digest),
+        identity: FileIdentity(inode: 0, size: 1 << 40, modified: 1, changed: 2)),
+    ]
+  }
+
+  @Test("The files of a content, of which older journals kept a row each, come over")
+  func filesOfVersionThree() throws {
+    let folder = try TemporaryFolder()
+    let identifier = try ProductIdentifier("a")
+    let version = try ContentVersion("1.0")
+    let content = InstalledContent(
+      contentIdentifier: identifier, productIdentifier: identifier, version: version, size: 6,
+      entryCount: 4, date: Date(timeIntervalSince1970: 1))
+    do {
+      let journal = try Self.journal(folder)
+      try journal.announce(content, files: [], signers: nil)
+      try journal.write { connection in
+        try connection.execute("DROP TABLE content_files;" + Self.fileTableOfVersionThree)
+        for file in try Self.files().reversed() {
+          try connection.run(
+            "INSERT INTO content_file VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            [
+              .text(file.entry.path), .text(file.entry.kind.rawValue), .integer(file.entry.size),
+              file.entry.digest.map { .blob($0.bytes) } ?? .null,
+              file.entry.target.map { .text($0) } ?? .null,
+              file.identity.map { .integer(Int64(bitPattern: $0.inode)) } ?? .null,
+              file.identity.map { .integer($0.modified) } ?? .null,
+              file.identity.map { .integer($0.changed) } ?? .null,
+            ])
+        }
+        try connection.execute("PRAGMA user_version = 3")
+      }
+    }
+    let journal = try Self.journal(folder)
+    #expect(try journal.files(of: identifier, version) == Self.files())
+    // They go with their content.
+    try journal.forget(identifier, version)
+    var rows = 0
+    try journal.read {
+      try $0.query("SELECT count(*) FROM content_files") { rows = Int($0.integer(0)) }
+    }
+    #expect(rows == 0)
+  }
+
+  @Test("A list of files that is damaged is told, not guessed at")
+  func damagedFiles() throws {
+    let bytes = InstalledFile.encoded(try Self.files())
+    #expect(InstalledFile.decoded(bytes) == (try Self.files()))
+    #expect(InstalledFile.encoded(try Self.files().reversed()) == bytes)
+    for count in bytes.indices { #expect(InstalledFile.decoded(Array(bytes[..<count])) == nil) }
+    #expect(InstalledFile.decoded(bytes + [0]) == nil)
+    #expect(InstalledFile.decoded([2] + bytes.dropFirst()) == nil)
+    let folder = try TemporaryFolder()
+    let identifier = try ProductIdentifier("a")
+    let version = try ContentVersion("1.0")
+    let journal = try Self.journal(folder)
+    try journal.announce(
+      InstalledContent(
+        contentIdentifier: identifier, productIdentifier: identifier, version: version, size: 6,
+        entryCount: 4, date: Date(timeIntervalSince1970: 1)), files: Self.files(), signers: nil)
+    try journal.write { try $0.execute("UPDATE content_files SET files = x'01ff'") }
+    let error = #expect(throws: ContentError.self) {
+      try journal.files(of: identifier, version)
+    }
+    #expect(error?.code == .journalFailed)
   }
 
   @Test("A pin is of a version however that is written, and goes with it")

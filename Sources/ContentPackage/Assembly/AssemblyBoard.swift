@@ -74,31 +74,4 @@ final class AssemblyBoard: Sendable {
       return (file, true)
     }
   }
-
-  /// Links unchanged files, makes empty ones, and completes those that need no member.
-  func takeWhatIsAtHand() throws {
-    let files = survey.plan.index.files
-    let ready = files.indices.filter { number in
-      guard files[number].kind == .file else { return false }
-      switch survey.states[number] {
-      case .staged: return false
-      case .installed: return true
-      case .nothing: return files[number].size == 0
-      case .pieces: return survey.plan.partsOfFile[number].allSatisfy { survey.isAtHand[$0] }
-      }
-    }
-    let linked = try inParallel(
-      ready, workers: workers, context: { try MemberWorker(self) }
-    ) { number, worker in try worker.takeAtHand(number) ? number : nil }
-    // Only now, because another name of the same file changes its identity.
-    _ = try inParallel(
-      linked, workers: workers, context: { FolderChain(self.folder) }
-    ) { number, chain -> Int? in
-      let place = try chain.parent(of: files[number].path)
-      if let status = try place.folder.status(of: place.name) {
-        self.complete(number, status.identity)
-      }
-      return nil
-    }
-  }
 }

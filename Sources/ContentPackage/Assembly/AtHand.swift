@@ -5,7 +5,7 @@ package import FileIO
 package struct ReusableTree: Sendable {
   /// Its root.
   package let root: Directory
-  /// What was installed there.
+  /// What was installed there, by the bytes of their paths.
   package let files: [InstalledFile]
   /// Whether a file whose identity is the journaled one is taken for unchanged; else each is hashed.
   package let isTrusted: Bool

@@ -1,27 +1,31 @@
 import ContentModel
 
-/// Who decodes the members of an assembly: all processors, or for little the thread that brings them.
+/// Who makes the files of an assembly: all processors, or for little the thread that brings members.
 ///
-/// For one thread.
+/// Members are decoded as they arrive; meanwhile, and after the last one, files are made of what is at
+/// hand. For one thread.
 final class MemberCrew {
   /// Less than so many plain bytes are decoded before threads would have been started.
   private static let leastForThreads = 1 << 20
 
-  private enum Way {
-    case caller(MemberWorker)
-    case all(caller: MemberWorker, MemberQueue, WorkerThreads)
-  }
+  private let caller: MemberWorker
+  private let atHand: AtHandWork
+  /// Nil when the caller does it all.
+  private let others: (queue: MemberQueue, threads: WorkerThreads)?
 
-  private let way: Way
-
-  /// Prepares for the missing members of the board's survey; throws when no thread is to be had.
+  /// Begins with what is at hand, and prepares for the missing members of the board's survey.
+  ///
+  /// Throws when no thread is to be had, and what goes wrong with what is at hand.
   init(_ board: AssemblyBoard) throws {
     let survey = board.survey
+    let atHand = AtHandWork(survey)
     let members = survey.plan.payload.members
     let plainLength = survey.missing.reduce(0) { $0 + members[$1.member].plainLength }
-    let caller = try MemberWorker(board)
-    if board.workers == 0 || plainLength < Self.leastForThreads {
-      way = .caller(caller)
+    self.atHand = atHand
+    caller = try MemberWorker(board)
+    if board.workers == 0 || (plainLength < Self.leastForThreads && !atHand.isMuch) {
+      others = nil
+      while try atHand.doSome(by: caller) {}
       return
     }
     // One less, since the caller decodes, too, whenever the others have enough to do.
@@ -31,37 +35,40 @@ final class MemberCrew {
     let threads = try WorkerThreads(count: count) { _ in
       do {
         let worker = try MemberWorker(board)
-        queue.drain { try worker.unpack($0, $1) }
+        try queue.drain(
+          meanwhile: { try atHand.doSome(by: worker) }, { try worker.unpack($0, $1) })
       } catch {
         queue.fail(error)
-        queue.drain { _, _ in }
+        atHand.giveUp()
+        queue.throwAway()
       }
     }
-    way = .all(caller: caller, queue, threads)
+    others = (queue, threads)
   }
 
-  deinit { leave() }
+  deinit {
+    atHand.giveUp()
+    leave()
+  }
 
   /// Takes a member's packed bytes; decodes them itself while too many are on their way.
   ///
   /// Throws the first error of any member so far.
   func take(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
-    switch way {
-    case .caller(let worker): try worker.unpack(member, bytes)
-    case .all(let worker, let queue, _):
-      if try !queue.put(bytes, member: member) { try worker.unpack(member, bytes) }
-    }
+    if let others, try others.queue.put(bytes, member: member) { return }
+    try caller.unpack(member, bytes)
   }
 
-  /// Waits until all is written; throws the first error of any member.
+  /// Waits until all is written; throws the first error of any file.
   func finish() throws {
+    while try atHand.doSome(by: caller) {}
     leave()
-    if case .all(_, let queue, _) = way, let error = queue.error { throw error }
+    if let error = others?.queue.error { throw error }
+    try caller.lookAgain(at: atHand.namesOfOneInode)
   }
 
   private func leave() {
-    guard case .all(_, let queue, let threads) = way else { return }
-    queue.close()
-    threads.join()
+    others?.queue.close()
+    others?.threads.join()
   }
 }

@@ -45,9 +45,14 @@ final class MemberQueue: Sendable {
     ready.signal()
   }
 
-  /// Hands waiting members to `body` until none will come; the first error is kept for `put`.
-  func drain(_ body: (Int, UnsafeRawBufferPointer) throws -> Void) {
-    while let (slot, member, length) = next() {
+  /// Hands waiting members to `body` until none will come, and does something else `meanwhile`, as long
+  /// as there is anything.
+  ///
+  /// The first error is kept for `put`, or thrown if it is one of `meanwhile`.
+  func drain(
+    meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    while let (slot, member, length) = try next(meanwhile) {
       do {
         // After an error members are only thrown away, so that nobody waits for room for ever.
         if error == nil {
@@ -58,10 +63,23 @@ final class MemberQueue: Sendable {
       }
       state.withLock { $0.free.append(slot) }
     }
+    while error == nil, try meanwhile() {}
   }
 
-  private func next() -> (slot: Int, member: Int, length: Int)? {
-    ready.wait()
+  /// Takes members until none will come, so that nobody waits for room.
+  func throwAway() {
+    while let (slot, _, _) = try? next({ false }) { state.withLock { $0.free.append(slot) } }
+  }
+
+  private func next(_ meanwhile: () throws -> Bool) throws
+    -> (slot: Int, member: Int, length: Int)?
+  {
+    while ready.wait(timeout: .now()) == .timedOut {
+      guard try meanwhile() else {
+        ready.wait()
+        break
+      }
+    }
     let next = state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
     // The other threads must hear of the end, too.
     if next == nil { ready.signal() }

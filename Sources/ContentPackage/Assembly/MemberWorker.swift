@@ -109,30 +109,43 @@ final class MemberWorker {
 
   // MARK: What is at hand
 
-  /// Makes a file that needs no member; true when it is a link whose identity is not known yet.
-  func takeAtHand(_ number: Int) throws -> Bool {
+  /// Makes a file that needs no member; its inode when it has other names.
+  func takeAtHand(_ number: Int) throws -> UInt64? {
     let entry = plan.index.files[number]
     switch survey.states[number] {
     case .staged: break
     case .nothing: try writeSmall(number, PlainRuns(UnsafeRawBufferPointer(start: nil, count: 0)))
     case .pieces: _ = try openLarge(number)
     case .installed(let tree, let path, let isSealed):
-      if isSealed, try link(entry, to: path, of: tree) { return true }
+      if isSealed, let identity = try link(entry, to: path, of: tree) {
+        board.complete(number, identity)
+        return identity.inode
+      }
       try copy(number, from: path, of: tree)
     }
-    return false
+    return nil
   }
 
-  /// Gives an installed file a second name; false where that cannot be.
-  private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> Bool {
+  /// Gives an installed file a second name, and says what it is then; nil where that cannot be.
+  private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> FileIdentity? {
     let source = try sources[tree].parent(of: path)
     let place = try chain.parent(of: entry.path)
     do {
       try source.folder.hardLink(source.name, to: place.folder, place.name)
-      return true
     } catch let error as ContentError where error.code != .diskFull {
       // Too many names, another file system, or a rule of the system: a copy does as well.
-      return false
+      return nil
+    }
+    return try place.folder.status(of: place.name)?.identity
+  }
+
+  /// Takes the identities of files anew.
+  func lookAgain(at files: [Int]) throws {
+    for number in files {
+      let place = try chain.parent(of: plan.index.files[number].path)
+      if let status = try place.folder.status(of: place.name) {
+        board.complete(number, status.identity)
+      }
     }
   }
 

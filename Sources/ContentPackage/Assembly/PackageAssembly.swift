@@ -3,9 +3,10 @@ package import FileIO
 
 /// Makes the files of a package in a folder, from what is at hand and from members as they arrive.
 ///
-/// Members are decoded and written by all processors while later ones are fetched; few by the thread
-/// that brings them, since starting others would take longer. Nothing is made durable: the caller syncs the file system once. What was
-/// taken before an error or a stop is still written, for the next attempt's survey. For one thread.
+/// Members are decoded and written by all processors while later ones are fetched, and what is at hand
+/// is linked or copied meanwhile; little is done by the thread that brings the members, since starting
+/// others would take longer. Nothing is made durable: the caller syncs the file system once. Members
+/// taken before an error or a stop are still written, for the next attempt's survey. For one thread.
 package final class PackageAssembly {
   private let survey: PackageSurvey
   private let name: String
@@ -13,8 +14,7 @@ package final class PackageAssembly {
   private let folder: Directory
   private let board: AssemblyBoard
   private let memberAt: [Int64: Int]
-  /// Nil when nothing is missing.
-  private let crew: MemberCrew?
+  private let crew: MemberCrew
 
   /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
   ///
@@ -40,15 +40,14 @@ package final class PackageAssembly {
       survey, name: name, folder: folder, workers: workers ?? WorkerThreads.standardCount,
       comparingDigests: comparingDigests, progress: progress)
     try AssemblyPreparation(survey, folder).run()
-    try board.takeWhatIsAtHand()
-    crew = try survey.missing.isEmpty ? nil : MemberCrew(board)
+    crew = try MemberCrew(board)
   }
 
   /// Takes the verified packed bytes of the missing member that begins at `offset` of the package.
   ///
   /// Waits while too many are on their way. Throws the first error of any member so far.
   package func take(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
-    guard let crew, let member = memberAt[offset],
+    guard let member = memberAt[offset],
       survey.plan.payload.members[member].packedLength == bytes.count
     else {
       throw ContentError(
@@ -63,7 +62,7 @@ package final class PackageAssembly {
   /// Throws `indexMismatch`, `archiveDamaged`, `wrongProduct`, `wrongVersion` and the like when the
   /// package is not what was promised.
   package func finish() throws -> [InstalledFile] {
-    try crew?.finish()
+    try crew.finish()
     let identities = board.identities
     let files = try zip(survey.plan.index.files, identities).map { entry, identity in
       guard entry.kind != .file || identity != nil else {

@@ -71,18 +71,26 @@ package struct PackageSurvey: Sendable {
         .indexMismatch, "\(name) is not indexed by members",
         remedy: "Ask the store's owner to publish it again", subject: name)
     }
-    try AssemblyPlan.check(index, name: name, limits: limits)
-    let plan = AssemblyPlan(index, payload)
-    let catalog = ReuseCatalog(trees, for: index)
-    let listing = try staging.map { try StagingListing($0, index) }
-    let present = listing?.present ?? []
-    let states = try Self.states(
-      plan, catalog, staging, present, workers ?? WorkerThreads.standardCount, isStopped)
+    let workers = workers ?? WorkerThreads.standardCount
+    // Nothing is written here, so what is at hand may be looked for before the rules have been asked.
+    self = try alongside(
+      { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
+    ) {
+      try Self(
+        plan: AssemblyPlan(index, payload), catalog: ReuseCatalog(trees),
+        listing: staging.map { try StagingListing($0, index) }, staging, workers, isStopped)
+    }
+  }
+
+  private init(
+    plan: AssemblyPlan, catalog: ReuseCatalog, listing: StagingListing?, _ staging: Directory?,
+    _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
+  ) throws {
     self.plan = plan
     self.catalog = catalog
-    self.states = states
-    self.present = present
+    present = listing?.present ?? []
     strangers = listing?.strangers ?? []
+    states = try Self.states(plan, catalog, staging, present, workers, isStopped)
     isAtHand = Self.partsAtHand(plan, states)
     missing = Self.missing(plan, isAtHand)
   }
@@ -134,11 +142,13 @@ package struct PackageSurvey: Sendable {
 private struct StagingListing {
   private(set) var present: Set<String> = []
   private(set) var strangers: [String] = []
-  private let kinds: [String: IndexedFile.Kind]
+  private let index: PackageIndex
+  // Most begin with nothing, so that nobody asks.
+  private lazy var kinds = Dictionary(
+    index.files.map { ($0.path, $0.kind) }, uniquingKeysWith: { first, _ in first })
 
   init(_ staging: Directory, _ index: PackageIndex) throws {
-    kinds = Dictionary(
-      index.files.map { ($0.path, $0.kind) }, uniquingKeysWith: { first, _ in first })
+    self.index = index
     try list(staging, below: "")
   }
 

@@ -9,7 +9,7 @@ struct ContentFolder {
     let path: String
     let kind: Kind
 
-    var components: [String] { path.split(separator: "/").map(String.init) }
+    var components: [String] { path.pathComponents() }
   }
 
   /// What an entry is, and where its bytes are.

@@ -70,7 +70,7 @@ struct XarWriter {
     }
     var offset = Self.digestLength
     for file in files {
-      let parts = file.path.split(separator: "/").map(String.init)
+      let parts = file.path.pathComponents()
       let folder = parts.count > 1 ? parts[0] : nil
       if folder != openFolder {
         if openFolder != nil { text += "  </file>\n" }

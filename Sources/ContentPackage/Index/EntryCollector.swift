@@ -76,6 +76,6 @@ struct EntryCollector: ~Copyable {
 extension IndexedFile {
   /// Orders by the bytes of the path.
   static func isOrdered(_ left: IndexedFile, _ right: IndexedFile) -> Bool {
-    left.path.utf8.lexicographicallyPrecedes(right.path.utf8)
+    left.path.precedesByBytes(right.path)
   }
 }

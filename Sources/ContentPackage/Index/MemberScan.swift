@@ -99,9 +99,8 @@ struct MemberScan {
     guard cpio.isAtEnd else { throw Obstacle("The payload has no end mark") }
     var found: [String: CpioScanner.Entry] = [:]
     for entry in cpio.entries {
-      var path = String(decoding: entry.path, as: UTF8.self)[...]
-      if path.hasPrefix("./") { path = path.dropFirst(2) }
-      found[String(path)] = entry
+      let path = entry.path.starts(with: "./".utf8) ? entry.path.dropFirst(2) : entry.path[...]
+      found[String(decoding: path, as: UTF8.self)] = entry
     }
     var end: Int64 = 0
     let offsets = try entries.map { file -> Int64 in

@@ -56,16 +56,18 @@ struct EntryRules {
     guard path.findings.isEmpty else {
       return Verdict(shown: path.shown, entry: nil, findings: findings)
     }
-    var components = path.components
-    if isContent, let finding = place(&components, entry, path.shown) { findings.append(finding) }
-    guard findings.isEmpty, !components.isEmpty else {
-      if components.isEmpty, findings.isEmpty, entry.kind != .directory {
+    var place = path.path
+    if isContent, !place.isEmpty, let finding = moveIntoContent(&place, entry, path.shown) {
+      findings.append(finding)
+    }
+    guard findings.isEmpty, !place.isEmpty else {
+      if findings.isEmpty, entry.kind != .directory {
         findings.append(
           PathRules.finding("path-dot", "The root itself is no folder", path: path.shown))
       }
       return Verdict(shown: path.shown, entry: nil, findings: findings)
     }
-    return admit(components, entry, shown: path.shown)
+    return admit(place, entry, shown: path.shown)
   }
 
   // MARK: One entry alone
@@ -100,21 +102,22 @@ struct EntryRules {
   // MARK: Layout
 
   /// Strips the top folder; a finding when the entry is not where content lies.
-  private mutating func place(_ components: inout [String], _ entry: ArchiveEntry, _ shown: String)
-    -> Finding?
-  {
-    guard let first = components.first else { return nil }
-    if root == .undecided { decideRoot(components, entry) }
+  private mutating func moveIntoContent(
+    _ path: inout String, _ entry: ArchiveEntry, _ shown: String
+  ) -> Finding? {
+    if root == .undecided { decideRoot(path.pathComponents(), entry) }
     if case .folder(let top) = root {
-      guard Self.isSame(first, top) else { return Self.layoutFinding(shown) }
-      components.removeFirst()
+      if path.hasSameBytes(as: top) {
+        path = ""
+        return nil
+      }
+      guard Self.isBelow(top, path) else { return Self.layoutFinding(shown) }
+      path = String(Substring(path.utf8.dropFirst(top.utf8.count + 1)))
     }
-    switch components.first {
-    case nil: return nil
-    case "Contents" where components.count > 1 || entry.kind == .directory: return nil
-    case ContentInfo.fileName where components.count == 1 && entry.kind == .file: return nil
-    default: return Self.layoutFinding(shown)
-    }
+    let isPlaced =
+      Self.isBelow("Contents", path) || (entry.kind == .directory && path == "Contents")
+      || (entry.kind == .file && path == ContentInfo.fileName)
+    return isPlaced ? nil : Self.layoutFinding(shown)
   }
 
   private mutating func decideRoot(_ components: [String], _ entry: ArchiveEntry) {
@@ -125,9 +128,10 @@ struct EntryRules {
       !names.contains(components[0]) && isInFolder ? .folder(components[0]) : .top
   }
 
-  /// Whether two names have the same bytes; Swift's `==` would take é for é.
-  private static func isSame(_ left: String, _ right: String) -> Bool {
-    left.utf8.elementsEqual(right.utf8)
+  /// Whether `path` leads to something in `folder`.
+  private static func isBelow(_ folder: String, _ path: String) -> Bool {
+    path.beginsWithBytes(of: folder[...])
+      && path.utf8.dropFirst(folder.utf8.count).first == UInt8(ascii: "/")
   }
 
   private static func layoutFinding(_ shown: String) -> Finding {
@@ -140,24 +144,21 @@ struct EntryRules {
 
   // MARK: Entries together
 
-  private mutating func admit(_ components: [String], _ entry: ArchiveEntry, shown: String)
-    -> Verdict
-  {
-    let path = components.joined(separator: "/")
+  private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
-    if components.count > limits.depth {
-      findings.append(limitFinding("limit-depth", "“\(shown)” is \(components.count) deep", shown))
+    let above = Self.folders(above: path)
+    if above >= limits.depth {
+      findings.append(limitFinding("limit-depth", "“\(shown)” is \(above + 1) deep", shown))
     }
-    let parentLength = max(0, path.utf8.count - (components.last?.utf8.count ?? 0) - 1)
-    let isKnownParent =
-      checkedParent.utf8.count == parentLength && path.utf8.starts(with: checkedParent.utf8)
+    let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[..<$0] }
+    let isKnownParent = checkedParent.hasSameBytes(as: Substring(parent ?? path.utf8.prefix(0)))
     let (implied, ancestorFinding) =
-      isKnownParent ? ([], nil) : impliedFolders(above: components, shown)
+      isKnownParent ? ([], nil) : impliedFolders(above: path.pathComponents(), shown)
     if let ancestorFinding { findings.append(ancestorFinding) }
     let key = path.lowercased()
     let known = seen[key]
     if let known, let finding = collision(path, entry, with: known) { findings.append(finding) }
-    let (kind, linkFindings) = checkedKind(entry, components: components, path: path)
+    let (kind, linkFindings) = checkedKind(entry, above: above, path: path)
     findings += linkFindings
     let added = implied.count + (known == nil ? 1 : 0)
     if seen.count + added > limits.entryCount {
@@ -167,12 +168,19 @@ struct EntryRules {
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     for folder in implied { seen[folder.lowercased()] = Seen(path: folder, kind: .impliedFolder) }
     seen[key] = Seen(path: path, kind: kind.seenKind)
-    if !isKnownParent { checkedParent = components.dropLast().joined(separator: "/") }
+    if !isKnownParent { checkedParent = parent.map { String(Substring($0)) } ?? "" }
     return Verdict(
       shown: shown,
       entry: CheckedEntry(
-        path: path, components: components, kind: kind, size: entry.size, impliedFolders: implied,
+        path: path, kind: kind, size: entry.size, impliedFolders: implied,
         isKnownFolder: known != nil), findings: [])
+  }
+
+  /// How many folders a path names above its last component.
+  private static func folders(above path: String) -> Int {
+    let slash = UInt8(ascii: "/")
+    return path.utf8.withContiguousStorageIfAvailable { bytes in bytes.count { $0 == slash } }
+      ?? path.utf8.count { $0 == slash }
   }
 
   /// The folders above an entry that no entry has named so far; a finding when one is no folder.
@@ -185,7 +193,7 @@ struct EntryRules {
         implied.append(path)
         continue
       }
-      guard Self.isSame(known.path, path) else {
+      guard known.path.hasSameBytes(as: path) else {
         return ([], Self.sameNameFinding(shown, known.path))
       }
       switch known.kind {
@@ -207,7 +215,7 @@ struct EntryRules {
   }
 
   private func collision(_ path: String, _ entry: ArchiveEntry, with known: Seen) -> Finding? {
-    guard Self.isSame(known.path, path) else { return Self.sameNameFinding(path, known.path) }
+    guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
     if known.kind == .impliedFolder, entry.kind == .directory { return nil }
     return PathRules.finding("path-duplicate", "“\(path)” is there twice", path: path)
   }
@@ -223,13 +231,13 @@ struct EntryRules {
     Refusal.limit(rule, message, path: path).finding
   }
 
-  private func checkedKind(_ entry: ArchiveEntry, components: [String], path: String)
+  private func checkedKind(_ entry: ArchiveEntry, above: Int, path: String)
     -> (CheckedEntry.Kind, [Finding])
   {
     switch entry.kind {
     case .directory: return (.directory, [])
     case .link(let raw):
-      let checked = links.check(target: raw, path: path, depth: components.count - 1)
+      let checked = links.check(target: raw, path: path, depth: above)
       return (.link(target: checked.target), checked.findings)
     case .hardLink(let raw):
       let checked = hardLinkTarget(raw, of: path)
@@ -245,18 +253,17 @@ struct EntryRules {
   {
     let target = paths.check(raw)
     guard target.findings.isEmpty else { return ([], target.findings) }
-    var components = target.components
-    if case .folder(let top) = root, components.first.map({ Self.isSame($0, top) }) ?? false {
-      components.removeFirst()
+    var place = target.path
+    if case .folder(let top) = root, Self.isBelow(top, place) {
+      place = String(Substring(place.utf8.dropFirst(top.utf8.count + 1)))
     }
-    let known = seen[components.joined(separator: "/").lowercased()]
-    guard let known, known.kind == .file,
-      Self.isSame(known.path, components.joined(separator: "/"))
+    guard let known = seen[place.lowercased()], known.kind == .file,
+      known.path.hasSameBytes(as: place)
     else {
       let message = "The hard link “\(path)” leads to “\(target.shown)”, which is no file before it"
       return ([], [PathRules.finding("hard-link", message, path: path)])
     }
-    return (components, [])
+    return (place.pathComponents(), [])
   }
 }
 
@@ -265,9 +272,8 @@ private enum SeenKind { case file, link, impliedFolder, folder }
 
 /// An entry that keeps the rules.
 struct CheckedEntry {
-  /// The path below the content's root, and its components.
+  /// The path below the content's root.
   let path: String
-  let components: [String]
   let kind: Kind
   /// Bytes of data; nil when the archive does not say.
   let size: Int64?
@@ -275,6 +281,9 @@ struct CheckedEntry {
   let impliedFolders: [String]
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
+
+  /// The names of the path.
+  var components: [String] { path.pathComponents() }
 
   /// What is to be made.
   enum Kind {

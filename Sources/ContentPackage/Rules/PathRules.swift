@@ -5,16 +5,21 @@ struct PathRules {
   let limits: PackageLimits
 
   private static let dot = UInt8(ascii: ".")
+  private static let slash = UInt8(ascii: "/")
+  /// Characters of a path that a message shows.
+  private static let shownLimit = 200
 
-  /// A path taken apart; `components` is empty for the root itself.
+  /// A path that was judged.
   struct Result {
     /// The path as messages may show it.
     let shown: String
-    let components: [String]
+    /// The path without the `./` that tar and cpio begin with and the `/` that folders end with; empty
+    /// for the root itself.
+    let path: String
     let findings: [Finding]
   }
 
-  /// Takes the bytes of an entry's path apart.
+  /// Judges the bytes of an entry's path.
   func check(_ bytes: [UInt8]?) -> Result {
     let raw = bytes ?? []
     let shown = Self.shown(raw)
@@ -25,13 +30,14 @@ struct PathRules {
     }
     guard !raw.isEmpty else {
       refuse("path-empty", "is empty or cannot be read")
-      return Result(shown: shown, components: [], findings: findings)
+      return Result(shown: shown, path: "", findings: findings)
     }
     if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
     if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
     if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
     // Printable ASCII has nothing else that could be wrong.
-    if !Self.isPrintable(raw) {
+    let isPrintable = Self.isPrintable(raw)
+    if !isPrintable {
       let text = String(validating: raw, as: UTF8.self)
       if text == nil { refuse("path-encoding", "is no UTF-8 text") }
       if let text,
@@ -40,8 +46,14 @@ struct PathRules {
         refuse("path-control", "contains a control character")
       }
     }
-    let parts = Self.parts(raw)
-    for part in parts {
+    guard let path = Self.withoutEnds(raw) else {
+      return Result(shown: shown, path: "", findings: findings)
+    }
+    var start = path.startIndex
+    while start <= path.endIndex {
+      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      let part = path[start..<end]
+      start = end + 1
       switch (part.count, part.first, part.last) {
       case (0, _, _): refuse("path-empty", "has an empty component")
       case (1, Self.dot, _): refuse("path-dot", "has a component “.”")
@@ -52,32 +64,33 @@ struct PathRules {
         refuse("path-length", "has a component of \(part.count) bytes")
       }
     }
+    let isShown = isPrintable && path.count == raw.count && raw.count <= Self.shownLimit
     return Result(
-      shown: shown, components: parts.map { String(decoding: $0, as: UTF8.self) },
+      shown: shown, path: isShown ? shown : String(decoding: path, as: UTF8.self),
       findings: findings)
   }
 
-  /// The components, without the `./` that tar and cpio begin with and the `/` that folders end with.
-  private static func parts(_ raw: [UInt8]) -> [ArraySlice<UInt8>] {
-    let slash = UInt8(ascii: "/")
+  /// The path without the `./` that tar and cpio begin with and the `/` that folders end with; nil for
+  /// the root itself.
+  private static func withoutEnds(_ raw: [UInt8]) -> ArraySlice<UInt8>? {
     var rest = raw[...]
     if rest.last == slash, rest.count > 1 { rest = rest.dropLast() }
     if rest.first == dot {
-      if rest.count == 1 { return [] }
+      if rest.count == 1 { return nil }
       if rest.dropFirst().first == slash { rest = rest.dropFirst(2) }
     }
     if rest.first == slash { rest = rest.dropFirst() }
-    return rest.split(separator: slash, omittingEmptySubsequences: false)
+    return rest
   }
 
   /// Text from outside as it may be shown: bounded, control characters and bad bytes replaced.
   static func shown(_ raw: [UInt8]) -> String {
-    if raw.count <= 200, isPrintable(raw) { return String(decoding: raw, as: UTF8.self) }
+    if raw.count <= shownLimit, isPrintable(raw) { return String(decoding: raw, as: UTF8.self) }
     let scalars = String(decoding: raw.prefix(1024), as: UTF8.self).unicodeScalars
-    let kept = scalars.prefix(200).map {
+    let kept = scalars.prefix(shownLimit).map {
       $0.properties.generalCategory == .control ? "\u{fffd}" : String($0)
     }
-    return kept.joined() + (scalars.count > 200 || raw.count > 1024 ? "…" : "")
+    return kept.joined() + (scalars.count > shownLimit || raw.count > 1024 ? "…" : "")
   }
 
   /// Whether all are printable ASCII, as most paths are, which needs no look at Unicode's tables.

@@ -36,6 +36,29 @@ package func inParallel<Item: Sendable, Context, Value: Sendable>(
   return try board.result()
 }
 
+/// Calls `other` on a thread of its own, if there may be `workers`, while `body` runs on this one.
+///
+/// Returns when both have; of two errors that of `other` is thrown.
+func alongside<Value>(
+  _ other: @escaping @Sendable () throws -> Void, workers: Int, _ body: () throws -> Value
+) throws -> Value {
+  guard workers > 1 else {
+    try other()
+    return try body()
+  }
+  let board = ParallelBoard<Void>()
+  let thread = try WorkerThreads(count: 1) { _ in
+    board.collecting {
+      try other()
+      return []
+    }
+  }
+  let value = Result { try body() }
+  thread.join()
+  _ = try board.result()
+  return try value.get()
+}
+
 /// Hands out numbers, each once.
 private final class SharedCounter: Sendable {
   private let next = Atomic<Int>(0)

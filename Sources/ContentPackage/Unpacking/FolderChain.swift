@@ -1,3 +1,4 @@
+import ContentModel
 import FileIO
 
 /// Opens folders below a root, one by one without following links, and keeps the last ones open.
@@ -5,7 +6,9 @@ import FileIO
 /// Paths come mostly in order, so few folders are opened more than once. For one thread.
 final class FolderChain {
   private let root: Directory
-  private var chain: [(name: Substring, folder: Directory)] = []
+  private var chain: [(name: String, folder: Directory)] = []
+  /// The path of the last folder of the chain.
+  private var path = ""
 
   init(_ root: Directory) { self.root = root }
 
@@ -18,19 +21,16 @@ final class FolderChain {
     return (try folder(at: path[..<slash]), name)
   }
 
-  private func folder(at path: Substring) throws -> Directory {
-    var depth = 0
-    for component in path.split(separator: "/") {
-      if depth < chain.count, chain[depth].name.utf8.elementsEqual(component.utf8) {
-        depth += 1
-        continue
-      }
-      chain.removeLast(chain.count - depth)
-      let parent = chain.last?.folder ?? root
-      chain.append((component, try parent.directory(String(component))))
-      depth += 1
+  private func folder(at wanted: Substring) throws -> Directory {
+    if let last = chain.last, path.hasSameBytes(as: wanted) { return last.folder }
+    let components = wanted.pathComponents()
+    let shared = zip(chain, components).prefix { $0.0.name.hasSameBytes(as: $0.1) }.count
+    chain.removeLast(chain.count - shared)
+    path = ""
+    for component in components.dropFirst(shared) {
+      chain.append((component, try (chain.last?.folder ?? root).directory(component)))
     }
-    chain.removeLast(chain.count - depth)
+    path = String(wanted)
     return chain.last?.folder ?? root
   }
 }

@@ -12,9 +12,7 @@ final class TreeWriter {
 
   /// The folder at `components`, opened one by one without following a link, made where missing.
   func folder(at components: some Collection<String>) throws -> Directory {
-    let shared = zip(chain, components).prefix {
-      $0.0.name.utf8.elementsEqual($0.1.utf8)
-    }.count
+    let shared = zip(chain, components).prefix { $0.0.name.hasSameBytes(as: $0.1) }.count
     chain.removeLast(chain.count - shared)
     for name in components.dropFirst(shared) {
       let parent = chain.last?.folder ?? root
@@ -63,7 +61,7 @@ final class TreeWriter {
 
   /// The identity of the file at `path` as it is now.
   func identity(ofFileAt path: String) throws -> FileIdentity? {
-    let components = path.split(separator: "/").map(String.init)
+    let components = path.pathComponents()
     return try root.directory(at: components.dropLast()).status(of: components.last ?? "")?.identity
   }
 }

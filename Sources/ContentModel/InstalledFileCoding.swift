@@ -1,0 +1,45 @@
+extension InstalledFile {
+  private static let format: UInt8 = 1
+
+  /// The bytes of a list of files, as a journal keeps them: the format's number, the entries in the
+  /// order of their paths' bytes, then each one's identity but for its size.
+  package static func encoded(_ files: [InstalledFile]) -> [UInt8] {
+    let isOrdered = zip(files, files.dropFirst()).allSatisfy(Self.isOrdered)
+    let ordered = isOrdered ? files : files.sorted(by: Self.isOrdered)
+    var writer = CompactWriter()
+    writer.append(CollectionOfOne(format))
+    writer.files(ordered.map(\.entry))
+    for file in ordered {
+      writer.number(file.identity == nil ? 0 : 1)
+      guard let identity = file.identity else { continue }
+      writer.word(identity.inode)
+      writer.word(UInt64(bitPattern: identity.modified))
+      writer.word(UInt64(bitPattern: identity.changed))
+    }
+    return writer.bytes
+  }
+
+  private static func isOrdered(_ left: Self, _ right: Self) -> Bool {
+    left.entry.path.precedesByBytes(right.entry.path)
+  }
+
+  /// Reads what `encoded` has written; nil for anything else.
+  package static func decoded(_ bytes: [UInt8]) -> [InstalledFile]? {
+    try? read(bytes)
+  }
+
+  private static func read(_ bytes: [UInt8]) throws -> [InstalledFile]? {
+    var reader = CompactReader(bytes)
+    guard try reader.take(1).first == format else { return nil }
+    let files = try reader.files().map { entry in
+      guard try reader.number() == 1 else { return InstalledFile(entry: entry, identity: nil) }
+      let (inode, modified, changed) = (try reader.word(), try reader.word(), try reader.word())
+      return InstalledFile(
+        entry: entry,
+        identity: FileIdentity(
+          inode: inode, size: entry.size, modified: Int64(bitPattern: modified),
+          changed: Int64(bitPattern: changed)))
+    }
+    return reader.isAtEnd ? files : nil
+  }
+}
