@@ -54,6 +54,11 @@ package final class ContentLibrary: Sendable {
     }
   }
 
+  /// Has the disk write what was written so far.
+  ///
+  /// Promises nothing; the sync at the end of an install tells what fails here. From any thread.
+  @Sendable package func writeOut() { try? durability.everything() }
+
   /// Removes what was fetched for download `id`.
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(id)

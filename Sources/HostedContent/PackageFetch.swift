@@ -30,8 +30,7 @@ struct PackageFetch {
   ) throws -> [InstalledFile] {
     do {
       guard index.payload == nil else {
-        return try byMembers(
-          into: staging, reusing: trees(), requireSpace: library.requireSpace)
+        return try byMembers(into: staging, of: library, reusing: trees())
       }
       return try byBlocks(into: staging, requireSpace: library.requireSpace)
     } catch let error as ContentError where error.code == .diskFull {
@@ -46,24 +45,22 @@ struct PackageFetch {
   /// Fetches the members that are missing, and makes files of them while later ones arrive.
   ///
   /// What staging holds from before is hashed again rather than written down: so a torn write is only
-  /// a piece that is fetched once more, and nothing is synced while it runs. `requireSpace` is
-  /// asked before anything is written.
+  /// a piece that is fetched once more. The library is asked for room before anything is written.
   private func byMembers(
-    into staging: Directory, reusing trees: [ReusableTree],
-    requireSpace: (Int64, ProductIdentifier) throws -> Void
+    into staging: Directory, of library: ContentLibrary, reusing trees: [ReusableTree]
   ) throws -> [InstalledFile] {
     board.enter(.verifying)
     let content = try staging.createDirectory(Self.contentName)
     let survey = try PackageSurvey(
       of: index, name: name, staging: content, reusing: trees, workers: workers,
       isStopped: { [board] in try board.checkStopped() })
-    try requireSpace(survey.bytesToWrite, offer.productIdentifier)
+    try library.requireSpace(survey.bytesToWrite, for: offer.productIdentifier)
     board.begin(
       fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
     board.enter(.downloading)
     let assembly = try PackageAssembly(
       survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
-      comparingDigests: comparesDigests,
+      comparingDigests: comparesDigests, writeOut: library.writeOut,
       // What was fetched is written also when the work is stopped; the fetch is what ends.
       progress: { [board] in try? board.write($0) })
     let pieces = survey.missing.map {

@@ -12,12 +12,9 @@ final class AssemblyBoard: Sendable {
   let workers: Int
   /// Whether each file's bytes are hashed and compared with its digest.
   let comparesDigests: Bool
-  /// Whether the disk begins while more arrives: not for little, which the sync at the end writes.
-  let writesBackEarly: Bool
-  let progress: @Sendable (Int64) -> Void
-
-  /// Bytes that a disk takes long enough to write for others to arrive meanwhile.
-  private static let muchToWrite: Int64 = 64 << 20
+  /// Nil where the sync at the end writes all.
+  let writeOut: WriteOut?
+  private let progress: @Sendable (Int64) -> Void
 
   private let state: Mutex<State>
 
@@ -28,20 +25,26 @@ final class AssemblyBoard: Sendable {
 
   init(
     _ survey: PackageSurvey, name: String, folder: Directory, workers: Int, comparingDigests: Bool,
-    progress: @escaping @Sendable (Int64) -> Void
+    writeOut: WriteOut?, progress: @escaping @Sendable (Int64) -> Void
   ) {
     self.survey = survey
     self.name = name
     self.folder = folder
     self.workers = workers
     comparesDigests = comparingDigests
-    writesBackEarly = survey.bytesToWrite >= Self.muchToWrite
+    self.writeOut = writeOut
     self.progress = progress
     state = Mutex(
       State(
         identities: survey.states.map { state in
           if case .staged(let identity) = state { identity } else { nil }
         }))
+  }
+
+  /// Notes that so many bytes were written.
+  func wrote(_ bytes: Int64) {
+    writeOut?.note(bytes)
+    progress(bytes)
   }
 
   /// Each file's identity once it is whole.

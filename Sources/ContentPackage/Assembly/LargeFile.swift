@@ -29,9 +29,6 @@ final class LargeFile: @unchecked Sendable {
   private let state: Mutex<State>
   private var digest = DigestStream()
 
-  /// How many parts are written before the disk is told to begin.
-  private static let partsOnTheWay = 32
-
   /// Opens or creates the file; `written` are parts that are in their place from before.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
@@ -57,7 +54,6 @@ final class LargeFile: @unchecked Sendable {
     throws -> FileIdentity?
   {
     try bytes.forEach { try file.write($0, at: parts[number].fileOffset + Int64($1)) }
-    if number % Self.partsOnTheWay == Self.partsOnTheWay - 1 { file.beginWritingBack() }
     guard comparesDigest else {
       state.withLock { state in
         if !state.isWritten[number] { state.left -= 1 }
@@ -138,7 +134,6 @@ final class LargeFile: @unchecked Sendable {
     guard try !comparesDigest || digest.finish() == entry.digest, status.size == entry.size else {
       throw ContentError.differs(entry.path, in: name)
     }
-    file.beginWritingBack()
     try file.setPermissions(status.permissions & 0o444)
     return try file.status().identity
   }

@@ -75,7 +75,7 @@ final class MemberWorker {
         board.complete(part.file, identity)
       }
     }
-    board.progress(Int64(bytes.count))
+    board.wrote(Int64(bytes.count))
   }
 
   private func refuseCode(_ bytes: some Collection<UInt8>, _ file: Int) throws {
@@ -97,7 +97,6 @@ final class MemberWorker {
     let place = try chain.parent(of: entry.path)
     let file = try place.folder.createFile(place.name, mode: 0o444)
     try bytes.forEach { run, _ in try file.write(run) }
-    if board.writesBackEarly { file.beginWritingBack() }
     board.complete(number, try file.status().identity)
   }
 
@@ -168,7 +167,7 @@ final class MemberWorker {
     guard try digest.finish() == entry.digest else {
       throw ContentError.differs(entry.path, in: board.name)
     }
-    board.progress(offset)
+    board.wrote(offset)
     board.complete(number, try output.status().identity)
   }
 
@@ -193,7 +192,7 @@ final class MemberWorker {
       identity =
         try file.write(
           PlainRuns(bytes), part: piece.part - first, name: board.name, scratch) ?? identity
-      board.progress(Int64(count))
+      board.wrote(Int64(count))
     }
     identity = try file.resume(name: board.name, scratch) ?? identity
     if let identity { board.complete(number, identity) }

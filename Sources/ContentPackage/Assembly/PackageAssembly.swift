@@ -15,6 +15,7 @@ package final class PackageAssembly {
   private let board: AssemblyBoard
   private let memberAt: [Int64: Int]
   private let crew: MemberCrew
+  private let writingOut: (WriteOut, WorkerThreads)?
 
   /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
   ///
@@ -22,26 +23,34 @@ package final class PackageAssembly {
   /// it; `comparingDigests` finds out besides whether he says the truth about it: each file is hashed
   /// then, and `finish` or an earlier call throws `indexMismatch` for another digest. What is copied
   /// from installed files is compared in any case. Beside the caller's there are `workers` threads, one
-  /// a processor unless given; with none `take` unpacks itself. `progress` is told of bytes written,
-  /// from any thread. Throws errors of the file system, and `indexMismatch` for a file at hand that
+  /// a processor unless given; with none `take` unpacks itself. `writeOut` is called on a further one while
+  /// much is written, to have the disk write it. `progress` is told of bytes written, from any thread. Throws errors of the file system, and `indexMismatch` for a file at hand that
   /// changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
     workers: Int? = nil, comparingDigests: Bool = true,
-    progress: @escaping @Sendable (Int64) -> Void
+    writeOut: (@Sendable () -> Void)? = nil, progress: @escaping @Sendable (Int64) -> Void
   ) throws {
+    let workers = workers ?? WorkerThreads.standardCount
     self.survey = survey
     self.name = name
     self.promise = promise
     self.folder = folder
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
+    writingOut = try writeOut.flatMap { body in
+      guard workers > 0, survey.bytesToWrite >= WriteOut.stretch else { return nil }
+      let writeOut = WriteOut()
+      return (writeOut, try WorkerThreads(count: 1) { _ in writeOut.run(body) })
+    }
     board = AssemblyBoard(
-      survey, name: name, folder: folder, workers: workers ?? WorkerThreads.standardCount,
-      comparingDigests: comparingDigests, progress: progress)
+      survey, name: name, folder: folder, workers: workers, comparingDigests: comparingDigests,
+      writeOut: writingOut?.0, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     crew = try MemberCrew(board)
   }
+
+  deinit { writingOut?.0.close() }
 
   /// Takes the verified packed bytes of the missing member that begins at `offset` of the package.
   ///

@@ -72,12 +72,13 @@ package struct PackageSurvey: Sendable {
         remedy: "Ask the store's owner to publish it again", subject: name)
     }
     let workers = workers ?? WorkerThreads.standardCount
+    let plan = AssemblyPlan(index, payload)
     // Nothing is written here, so what is at hand may be looked for before the rules have been asked.
     self = try alongside(
       { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
     ) {
       try Self(
-        plan: AssemblyPlan(index, payload), catalog: ReuseCatalog(trees),
+        plan: plan, catalog: ReuseCatalog(trees),
         listing: staging.map { try StagingListing($0, index) }, staging, workers, isStopped)
     }
   }
