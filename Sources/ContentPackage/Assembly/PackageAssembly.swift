@@ -17,15 +17,15 @@ package final class PackageAssembly {
   private let crew: MemberCrew
   private let writingOut: (WriteOut, WorkerThreads)?
 
-  /// Prepares `folder`, which `survey` has looked at as staging: folders, links, what is at hand.
+  /// Prepares `folder`, which `survey` has looked at as staging, and begins with what is at hand.
   ///
   /// Members were authenticated and the index signed, so each file is what the index's author made
   /// it; `comparingDigests` finds out besides whether he says the truth about it: each file is hashed
   /// then, and `finish` or an earlier call throws `indexMismatch` for another digest. What is copied
   /// from installed files is compared in any case. Beside the caller's there are `workers` threads, one
   /// a processor unless given; with none `take` unpacks itself. `writeOut` is called on a further one while
-  /// much is written, to have the disk write it. `progress` is told of bytes written, from any thread. Throws errors of the file system, and `indexMismatch` for a file at hand that
-  /// changed meanwhile.
+  /// much is written, to have the disk write it. `progress` is told of bytes written, from any thread.
+  /// Throws errors of the file system, and `indexMismatch` for a file at hand that changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
     workers: Int? = nil, comparingDigests: Bool = true,
@@ -38,16 +38,17 @@ package final class PackageAssembly {
     self.folder = folder
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
-    writingOut = try writeOut.flatMap { body in
-      guard workers > 0, survey.bytesToWrite >= WriteOut.stretch else { return nil }
-      let writeOut = WriteOut()
-      return (writeOut, try WorkerThreads(count: 1) { _ in writeOut.run(body) })
-    }
+    let isMuch = workers > 0 && survey.bytesToWrite >= WriteOut.stretch
+    let turns = isMuch && writeOut != nil ? WriteOut() : nil
     board = AssemblyBoard(
       survey, name: name, folder: folder, workers: workers, comparingDigests: comparingDigests,
-      writeOut: writingOut?.0, progress: progress)
+      writeOut: turns, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     crew = try MemberCrew(board)
+    // Last, because only a complete assembly closes it: who forgets the thread waits for its end.
+    writingOut = try turns.map { turns in
+      (turns, try WorkerThreads(count: 1) { _ in turns.run { writeOut?() } })
+    }
   }
 
   deinit { writingOut?.0.close() }
