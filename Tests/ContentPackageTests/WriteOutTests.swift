@@ -1,7 +1,11 @@
+import ContentModel
 @testable import ContentPackage
+import Digests
 import Dispatch
+import FileIO
 import Glibc
 import Locks
+import TestSupport
 import Testing
 
 @Suite("Having the disk write while more arrives", .timeLimit(.minutes(1)))
@@ -32,6 +36,35 @@ struct WriteOutTests {
     writeOut.close()
     thread.join()
     #expect(calls.withLock { $0 } == 2)
+  }
+
+  @Test func `a large assembly that cannot be prepared ends with its error`() throws {
+    let length = 1 << 20
+    let count = 1 + Int(WriteOut.stretch) / length
+    let digest = try Digest(of: [])
+    let member = IndexedMember(
+      packedLength: length, plainLength: length, digest: digest, plainDigest: digest)
+    let size = Int64(length * (count - 1))
+    let files = [
+      IndexedFile(path: "ContentInfo.plist", kind: .file, size: Int64(length), digest: digest),
+      IndexedFile(path: "Contents", kind: .directory),
+      IndexedFile(path: "Contents/large", kind: .file, size: size, digest: digest),
+    ]
+    let index = PackageIndex(
+      packageLength: Int64(length * count) + 100,
+      payload: PayloadIndex(
+        offset: 50, members: Array(repeating: member, count: count),
+        dataOffsets: [0, 0, Int64(length)]), files: files)
+    let folder = try TemporaryFolder()
+    let survey = try PackageSurvey(of: index, name: "out.pkg", staging: nil, reusing: [])
+    #expect(survey.bytesToWrite >= WriteOut.stretch)
+    // In the way of a folder.
+    _ = try folder.directory.createFile("Contents")
+    #expect(throws: ContentError.self) {
+      _ = try PackageAssembly(
+        survey, name: "out.pkg", promise: promise(entries: files), in: folder.directory, workers: 2,
+        writeOut: {}, progress: { _ in })
+    }
   }
 
   @Test func `nothing is written out for little`() throws {
