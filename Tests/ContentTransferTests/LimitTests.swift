@@ -28,34 +28,24 @@ struct LimitTests {
   @Test("No more requests run at once than may, in all and for one package")
   func connections() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
-    let open = Mutex((now: 0, most: 0))
-    let server = try ScriptedServer { request in
-      open.withLock {
-        $0.now += 1
-        $0.most = max($0.most, $0.now)
-      }
-      defer { open.withLock { $0.now -= 1 } }
-      return .file(file.bytes, request)
-    }
+    let open = OpenRequests()
+    let server = try ScriptedServer { request in open.counting { .file(file.bytes, request) } }
     let source = try HTTPPieceSource(at: server.url()) { $0.limits.connectionsPerTransfer = 2 }
     #expect(try source.fetch(file).bytes == file.bytes)
-    #expect(open.withLock { $0.most } <= 2)
+    #expect(open.most <= 2)
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
   @Test("Small ranges are asked for several at a time, so that none waits for the answer before")
   func smallRanges() throws {
     let file = try SampleFile(length: 4 << 20, pieces: [1000, 40_000])
-    let open = Mutex((now: 0, most: 0))
+    let open = OpenRequests()
     let server = try ScriptedServer { request in
-      open.withLock {
-        $0.now += 1
-        $0.most = max($0.most, $0.now)
+      open.counting {
+        // Until all that may come have come; a few seconds at most, should they not.
+        for _ in 0..<300 where open.most < 6 { usleep(10_000) }
+        return .file(file.bytes, request)
       }
-      defer { open.withLock { $0.now -= 1 } }
-      // Until all that may come have come; a few seconds at most, should they not.
-      for _ in 0..<300 where open.withLock({ $0.most }) < 6 { usleep(10_000) }
-      return .file(file.bytes, request)
     }
     let source = try HTTPPieceSource(at: server.url())
     let small = file.pieces.filter { $0.length == 1000 }
@@ -64,7 +54,7 @@ struct LimitTests {
       taken.append(piece.offset)
     }
     #expect(taken.sorted() == small.map(\.offset))
-    #expect(open.withLock { $0.most } == 6)
+    #expect(open.most == 6)
   }
 
   @Test("A slow sink holds the network back: memory stays within its bounds")
@@ -134,5 +124,21 @@ struct LimitTests {
     #expect(server.requests.count == 3)
     #expect(source.session.statistics.failures == ["status 503": 1])
     #expect(source.session.statistics.retries == 1)
+  }
+}
+
+/// Counts the requests that a server answers at once.
+private final class OpenRequests: Sendable {
+  private let count = Mutex((now: 0, most: 0))
+
+  var most: Int { count.withLock { $0.most } }
+
+  func counting<Value>(_ answer: () -> Value) -> Value {
+    count.withLock {
+      $0.now += 1
+      $0.most = max($0.most, $0.now)
+    }
+    defer { count.withLock { $0.now -= 1 } }
+    return answer()
   }
 }
