@@ -76,28 +76,47 @@ package struct File: ~Copyable, Sendable {
 
   /// Appends all of `buffer` at the file's position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
-    try writeAll(buffer) { rest, _ in calls.write(descriptor, rest) }
+    var rest = buffer
+    while !rest.isEmpty {
+      let written = try writeOnce(rest.count) { calls.write(descriptor, rest) }
+      rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+    }
   }
 
   /// Writes all of `buffer` at `offset`; the file's position stays.
   package func write(_ buffer: UnsafeRawBufferPointer, at offset: Int64) throws {
-    try writeAll(buffer) { rest, written in
-      calls.pwrite(descriptor, rest, off_t(offset) + off_t(written))
+    try write([buffer], at: offset)
+  }
+
+  /// Writes all of `buffers`, one behind the other, from `offset` on; the file's position stays.
+  package func write(_ buffers: [UnsafeRawBufferPointer], at offset: Int64) throws {
+    let count = buffers.reduce(0) { $0 + $1.count }
+    var written = 0
+    while written < count {
+      let rest = written == 0 ? buffers : Self.rest(of: buffers, from: written)
+      written += try writeOnce(count - written) {
+        calls.pwritev(descriptor, rest, off_t(offset) + off_t(written))
+      }
     }
   }
 
-  /// Calls `write` with what is left and how much is written, until all is.
-  private func writeAll(
-    _ buffer: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer, Int) -> Int
-  ) throws {
-    var written = 0
-    while written < buffer.count {
-      let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
-      switch try fileSystem.attempt(.write, path, { write(rest, written) }) {
-      case .success(let count): written += count
-      case .failure(let failure) where failure.number == ENOSPC: throw full(needing: rest.count)
-      case .failure(let failure): throw ContentError(errno: failure.number, .write, path)
-      }
+  private static func rest(of buffers: [UnsafeRawBufferPointer], from count: Int)
+    -> [UnsafeRawBufferPointer]
+  {
+    var passed = 0
+    return buffers.compactMap { buffer in
+      defer { passed += buffer.count }
+      let rest = buffer.dropFirst(max(0, count - passed))
+      return rest.isEmpty ? nil : UnsafeRawBufferPointer(rebasing: rest)
+    }
+  }
+
+  /// Bytes that one call of `write` wrote, out of `count`.
+  private func writeOnce(_ count: Int, _ write: () -> Int) throws -> Int {
+    switch try fileSystem.attempt(.write, path, write) {
+    case .success(let written): return written
+    case .failure(let failure) where failure.number == ENOSPC: throw full(needing: count)
+    case .failure(let failure): throw ContentError(errno: failure.number, .write, path)
     }
   }
 

@@ -110,8 +110,18 @@ final class Kernel: SystemCalls {
     Glibc.write(descriptor, buffer.baseAddress, buffer.count)
   }
 
-  func pwrite(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: off_t) -> Int {
-    Glibc.pwrite(descriptor, buffer.baseAddress, buffer.count, offset)
+  func pwritev(_ descriptor: Int32, _ buffers: [UnsafeRawBufferPointer], _ offset: off_t) -> Int {
+    let count = min(buffers.count, 1024)
+    return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
+      for (number, buffer) in buffers.prefix(count).enumerated() {
+        // The call only reads them.
+        vectors.initializeElement(
+          at: number,
+          to: iovec(
+            iov_base: UnsafeMutableRawPointer(mutating: buffer.baseAddress), iov_len: buffer.count))
+      }
+      return Glibc.pwritev(descriptor, vectors.baseAddress, Int32(count), offset)
+    }
   }
 
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32 {

@@ -36,12 +36,7 @@ struct PlainRunsTests {
   private func plain(_ member: [UInt8], _ length: Int, _ range: Range<Int>? = nil) -> [UInt8]? {
     member.withUnsafeBytes { bytes in
       guard let runs = PlainRuns(storedIn: bytes, plainLength: length) else { return nil }
-      var found: [UInt8] = []
-      runs[range ?? 0..<length].forEach { run, start in
-        #expect(start == found.count)
-        found += run
-      }
-      return found
+      return Array(runs[range ?? 0..<length].runs.joined())
     }
   }
 

@@ -8,7 +8,7 @@ import Locks
 import TestSupport
 import Testing
 
-@Suite("Having the disk write while more arrives", .timeLimit(.minutes(1)))
+@Suite("Having the disk write while more arrives")
 struct WriteOutTests {
   @Test func `the disk is told when much was written, and not again while it writes`() throws {
     let writeOut = WriteOut()

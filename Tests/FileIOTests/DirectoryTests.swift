@@ -131,9 +131,32 @@ struct DirectoryTests {
     #expect(ContentError(errno: EIO, .read, "x").cause == "Input/output error")
   }
 
+  @Test("Any number of buffers is written one behind the other")
+  func buffers() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    let bytes = (0..<9000).map { UInt8(truncatingIfNeeded: $0 / 7) }
+    let file = try folder.createFile("file")
+    try file.write([9, 9, 9])
+    try bytes.withUnsafeBytes { all in
+      // More than the system takes at once, of 0 to 6 bytes.
+      let ends = (0..<3000).map { $0 * 3 + ($0 % 2) * 2 + $0 % 3 / 2 } + [9000]
+      let buffers = zip([0] + ends, ends).map {
+        UnsafeRawBufferPointer(rebasing: all[$0..<max($0, $1)])
+      }
+      try file.write(buffers, at: 3)
+      try file.write([], at: 3)
+    }
+    #expect(try folder.contents(of: "file", limit: 1 << 20) == [9, 9, 9] + bytes)
+  }
+
   @Test("Writing to a full device is an error of disk space")
   func fullDevice() throws {
     let devices = try FileSystem.real.directory(at: "/dev")
     #expect(code { try devices.updatedFile("full").write([1]) } == .diskFull)
+    let bytes: [UInt8] = [1, 2]
+    bytes.withUnsafeBytes { bytes in
+      #expect(code { try devices.updatedFile("full").write([bytes], at: 5) } == .diskFull)
+    }
   }
 }

@@ -292,19 +292,20 @@ extension SimulatedDisk: SystemCalls {
 
   package func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int {
     guard let position = opened(descriptor)?.position else { return Int(fail(EBADF)) }
-    let count = pwrite(descriptor, buffer, off_t(position))
+    let count = pwritev(descriptor, [buffer], off_t(position))
     if count > 0 { move(descriptor, to: position + count) }
     return count
   }
 
-  package func pwrite(
-    _ descriptor: Int32, _ buffer: UnsafeRawBufferPointer, _ offset: off_t
+  package func pwritev(
+    _ descriptor: Int32, _ buffers: [UnsafeRawBufferPointer], _ offset: off_t
   ) -> Int {
     guard let open = opened(descriptor) else { return Int(fail(EBADF)) }
     let fault = director?.willCall(.write, open.path)
     if case .fails(let number) = fault { return Int(fail(number)) }
     let node = open.node
-    var count = buffer.count
+    let given = Array(buffers.joined())
+    var count = given.count
     if fault == .isShort, count > 1 { count /= 2 }
     let growth = max(0, offset + count - node.bytes.count)
     if growth > availableBytes {
@@ -312,7 +313,7 @@ extension SimulatedDisk: SystemCalls {
       count -= growth - Int(availableBytes)
       guard count > 0 else { return Int(fail(ENOSPC)) }
     }
-    let bytes = Array(buffer[..<count])
+    let bytes = Array(given[..<count])
     let length = node.bytes.count
     DiskNode.write(bytes, at: offset, to: &node.bytes)
     resized(node, by: node.bytes.count - length)

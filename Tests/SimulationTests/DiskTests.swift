@@ -73,6 +73,33 @@ struct DiskTests {
     #expect(Set(found) == [[], ["a"], ["b"], ["c"], ["a", "c"], ["b", "c"]])
   }
 
+  /// Takes half of what it is given, at every call.
+  private final class Halving: DiskDirector {
+    func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
+      call == .write ? .isShort : nil
+    }
+
+    func didChange(_ call: DiskCall, _ path: String) {}
+    func losesPages() -> Bool { false }
+    func didFailToSync() {}
+  }
+
+  @Test("What a call did not write is written by the next ones, buffer for buffer")
+  func halves() throws {
+    let disk = SimulatedDisk()
+    let halving = Halving()
+    disk.director = halving
+    let root = try disk.fileSystem.directory(at: "/")
+    let bytes = [UInt8](0..<200)
+    try bytes.withUnsafeBytes { all in
+      let buffers = [0..<1, 1..<120, 120..<120, 120..<121, 121..<200].map {
+        UnsafeRawBufferPointer(rebasing: all[$0])
+      }
+      try root.createFile("a").write(buffers, at: 2)
+    }
+    #expect(Self.bytes(disk, "a") == [0, 0] + bytes)
+  }
+
   @Test("A full disk takes what fits, and then nothing")
   func full() throws {
     let disk = SimulatedDisk(capacity: 20_000)

@@ -53,7 +53,7 @@ final class LargeFile: @unchecked Sendable {
   )
     throws -> FileIdentity?
   {
-    try bytes.forEach { try file.write($0, at: parts[number].fileOffset + Int64($1)) }
+    try file.write(bytes.runs, at: parts[number].fileOffset)
     guard comparesDigest else {
       state.withLock { state in
         if !state.isWritten[number] { state.left -= 1 }
@@ -68,7 +68,7 @@ final class LargeFile: @unchecked Sendable {
       return true
     }
     guard isNext else { return nil }
-    try bytes.forEach { run, _ in try digest.update(run) }
+    for run in bytes.runs { try digest.update(run) }
     return try hashOn(name, scratch, isFirstDone: true)
   }
 

@@ -89,14 +89,14 @@ final class MemberWorker {
   private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
     let entry = plan.index.files[number]
     if board.comparesDigests {
-      try bytes.forEach { run, _ in try digest.update(run) }
+      for run in bytes.runs { try digest.update(run) }
       guard try digest.finish() == entry.digest else {
         throw ContentError.differs(entry.path, in: board.name)
       }
     }
     let place = try chain.parent(of: entry.path)
     let file = try place.folder.createFile(place.name, mode: 0o444)
-    try bytes.forEach { run, _ in try file.write(run) }
+    try file.write(bytes.runs, at: 0)
     board.complete(number, try file.status().identity)
   }
 

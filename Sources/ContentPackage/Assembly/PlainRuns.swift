@@ -2,7 +2,7 @@ import CDeflate
 
 /// Plain bytes of a member, in one piece or in several that lie apart; borrowed.
 struct PlainRuns {
-  private let runs: [UnsafeRawBufferPointer]
+  let runs: [UnsafeRawBufferPointer]
 
   /// Takes bytes that lie together.
   init(_ bytes: UnsafeRawBufferPointer) { runs = [bytes] }
@@ -26,15 +26,6 @@ struct PlainRuns {
       start += run.count
     }
     return PlainRuns(found)
-  }
-
-  /// Calls `body` with each run and where it begins.
-  func forEach(_ body: (UnsafeRawBufferPointer, Int) throws -> Void) rethrows {
-    var start = 0
-    for run in runs {
-      try body(run, start)
-      start += run.count
-    }
   }
 
   /// The first bytes, at most `limit`.
