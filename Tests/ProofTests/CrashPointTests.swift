@@ -15,7 +15,7 @@ struct CrashPointTests {
     let template = try World()
     try await operation.prepare(template)
     let step = SlowTests.areOn ? 1 : 97
-    let (survived, all) = try await onOwnThread {
+    let (survived, all) = try await onOwnThread(givingWay: true) {
       var survived = 0
       for n in Swift.stride(from: SlowTests.areOn ? 1 : 23, to: .max, by: step) {
         guard try Self.survives(n, of: operation, template) else { return (survived, n - 1) }

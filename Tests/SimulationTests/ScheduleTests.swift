@@ -7,7 +7,7 @@ import Testing
 struct ScheduleTests {
   /// Runs `simulate`, which was built beside the tests: there sets have the same order each time.
   private static func simulate(_ words: String...) async throws -> Program.End {
-    try await onOwnThread { try Program.run(Program.path("simulate"), words) }
+    try await onOwnThread(givingWay: true) { try Program.run(Program.path("simulate"), words) }
   }
 
   @Test("No rule is broken")

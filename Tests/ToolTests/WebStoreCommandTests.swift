@@ -77,14 +77,4 @@ struct WebStoreCommandTests {
     let tokens = server.requests.map { $0.request.header("authorization") }
     #expect(Set(tokens) == ["Bearer secret-of-ann"])
   }
-
-  @Test(
-    "Every fault, fresh, resumed and three at once, once and always", .enabled(if: SlowTests.areOn))
-  func matrix() async throws {
-    let result = try await onOwnThread { [tool] in
-      try tool.run([], program: Tool.program("fault-matrix"))
-    }
-    let end = result.output.split(separator: "\n").suffix(20).joined(separator: "\n")
-    #expect(result.status == 0, "\(end)")
-  }
 }
