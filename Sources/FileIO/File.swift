@@ -91,23 +91,14 @@ package struct File: ~Copyable, Sendable {
   /// Writes all of `buffers`, one behind the other, from `offset` on; the file's position stays.
   package func write(_ buffers: [UnsafeRawBufferPointer], at offset: Int64) throws {
     let count = buffers.reduce(0) { $0 + $1.count }
+    var rest = buffers[...]
     var written = 0
     while written < count {
-      let rest = written == 0 ? buffers : Self.rest(of: buffers, from: written)
-      written += try writeOnce(count - written) {
+      let more = try writeOnce(count - written) {
         calls.pwritev(descriptor, rest, off_t(offset) + off_t(written))
       }
-    }
-  }
-
-  private static func rest(of buffers: [UnsafeRawBufferPointer], from count: Int)
-    -> [UnsafeRawBufferPointer]
-  {
-    var passed = 0
-    return buffers.compactMap { buffer in
-      defer { passed += buffer.count }
-      let rest = buffer.dropFirst(max(0, count - passed))
-      return rest.isEmpty ? nil : UnsafeRawBufferPointer(rebasing: rest)
+      rest.drop(bytes: more)
+      written += more
     }
   }
 
@@ -178,4 +169,18 @@ package struct File: ~Copyable, Sendable {
   ///
   /// A child has the file until it runs its own program, and with it the lock if this is only closed.
   package func unlock() { _ = calls.lock(descriptor, LOCK_UN) }
+}
+
+extension ArraySlice<UnsafeRawBufferPointer> {
+  /// Takes away so many bytes at the beginning, and empty buffers there.
+  fileprivate mutating func drop(bytes: Int) {
+    var bytes = bytes
+    while let first, first.count <= bytes {
+      bytes -= first.count
+      removeFirst()
+    }
+    if bytes > 0, let first {
+      self[startIndex] = UnsafeRawBufferPointer(rebasing: first[bytes...])
+    }
+  }
 }

@@ -110,7 +110,9 @@ final class Kernel: SystemCalls {
     Glibc.write(descriptor, buffer.baseAddress, buffer.count)
   }
 
-  func pwritev(_ descriptor: Int32, _ buffers: [UnsafeRawBufferPointer], _ offset: off_t) -> Int {
+  func pwritev(_ descriptor: Int32, _ buffers: ArraySlice<UnsafeRawBufferPointer>, _ offset: off_t)
+    -> Int
+  {
     let count = min(buffers.count, 1024)
     return withUnsafeTemporaryAllocation(of: iovec.self, capacity: count) { vectors in
       for (number, buffer) in buffers.prefix(count).enumerated() {

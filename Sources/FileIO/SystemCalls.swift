@@ -41,7 +41,8 @@ package protocol SystemCalls: AnyObject, Sendable {
   func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: off_t) -> Int
   func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int
   /// Takes at most the first 1,024 buffers, as many as the system does.
-  func pwritev(_ descriptor: Int32, _ buffers: [UnsafeRawBufferPointer], _ offset: off_t) -> Int
+  func pwritev(_ descriptor: Int32, _ buffers: ArraySlice<UnsafeRawBufferPointer>, _ offset: off_t)
+    -> Int
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
 
   /// `fallocate` with `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_KEEP_SIZE`.

@@ -139,11 +139,13 @@ struct DirectoryTests {
     let file = try folder.createFile("file")
     try file.write([9, 9, 9])
     try bytes.withUnsafeBytes { all in
-      // More than the system takes at once, of 0 to 6 bytes.
-      let ends = (0..<3000).map { $0 * 3 + ($0 % 2) * 2 + $0 % 3 / 2 } + [9000]
-      let buffers = zip([0] + ends, ends).map {
-        UnsafeRawBufferPointer(rebasing: all[$0..<max($0, $1)])
-      }
+      // More than the system takes at once, with and without bytes.
+      let empty = UnsafeRawBufferPointer(rebasing: all[..<0])
+      let buffers =
+        Array(repeating: empty, count: 2000)
+        + stride(from: 0, to: 9000, by: 3).flatMap {
+          [UnsafeRawBufferPointer(rebasing: all[$0..<($0 + 3)]), empty]
+        }
       try file.write(buffers, at: 3)
       try file.write([], at: 3)
     }

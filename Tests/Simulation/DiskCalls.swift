@@ -298,7 +298,7 @@ extension SimulatedDisk: SystemCalls {
   }
 
   package func pwritev(
-    _ descriptor: Int32, _ buffers: [UnsafeRawBufferPointer], _ offset: off_t
+    _ descriptor: Int32, _ buffers: ArraySlice<UnsafeRawBufferPointer>, _ offset: off_t
   ) -> Int {
     guard let open = opened(descriptor) else { return Int(fail(EBADF)) }
     let fault = director?.willCall(.write, open.path)
