@@ -209,6 +209,12 @@ package protocol DiskDirector: AnyObject {
   func didFailToSync()
 }
 
+extension DiskDirector {
+  package func didChange(_ call: DiskCall, _ path: String) {}
+  package func losesPages() -> Bool { false }
+  package func didFailToSync() {}
+}
+
 /// What a call does instead of its work.
 package enum DiskFault: Hashable, Sendable {
   /// It fails with this number.

@@ -78,10 +78,6 @@ struct DiskTests {
     func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
       call == .write ? .isShort : nil
     }
-
-    func didChange(_ call: DiskCall, _ path: String) {}
-    func losesPages() -> Bool { false }
-    func didFailToSync() {}
   }
 
   @Test("What a call did not write is written by the next ones, buffer for buffer")

@@ -18,9 +18,7 @@ struct LostPagesTests {
       return .fails(EIO)
     }
 
-    func didChange(_ call: DiskCall, _ path: String) {}
     func losesPages() -> Bool { true }
-    func didFailToSync() {}
   }
 
   @Test("Staging that could not be synced is empty when its download goes on")

@@ -2,6 +2,7 @@ import CDeflate
 
 /// Plain bytes of a member, in one piece or in several that lie apart; borrowed.
 struct PlainRuns {
+  /// The pieces, in order.
   let runs: [UnsafeRawBufferPointer]
 
   /// Takes bytes that lie together.
