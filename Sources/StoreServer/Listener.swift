@@ -7,7 +7,6 @@ import Locks
 
 /// A listening socket and the thread that gives each new connection to whom it belongs.
 final class Listener: Sendable {
-  let port: UInt16
   private let socket: Int32
   private let stop: StopLatch
   private let take: @Sendable (Int32) -> Fate
@@ -31,11 +30,11 @@ final class Listener: Sendable {
   /// Two segments of the loopback must fit, or each waits for the other side.
   private static let mostUnsent: Int32 = 160 << 10
 
-  /// Listens at `address`, a name or number of this machine.
+  /// Listens at `address`, a name or number of this machine, and a port that is held.
   init(
     _ address: String, port: UInt16, _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Fate
   ) throws {
-    (socket, self.port) = try Self.bind(address, port)
+    socket = try Self.bind(address, port).socket
     guard Glibc.listen(socket, Self.backlog) == 0 else {
       let number = errno
       close(socket)

@@ -17,10 +17,8 @@ package final class StoreServer: Sendable {
   private struct State {
     var faults: FaultScript = .none
     var running: RunningServer?
-    /// The port of the last run, so that a server that comes back is where it was.
-    var port: UInt16?
-    /// Keeps that port between two runs.
-    var keeper: PortKeeper?
+    /// Held since the first start, so that a server that comes back is where it was.
+    var port: HeldPort?
   }
 
   /// What answers a path instead of a file; called with GET and HEAD only.
@@ -74,11 +72,11 @@ package final class StoreServer: Sendable {
   package func start() throws {
     try state.withLock { state in
       guard state.running == nil else { return }
-      state.keeper = nil
-      let running = try RunningServer(
-        StaticFiles(folder), configuration, port: state.port ?? configuration.port, book, log)
-      state.running = running
-      state.port = running.port
+      let port = try state.port ?? HeldPort(configuration.address, configuration.port)
+      state.running = try port.lend {
+        try RunningServer(StaticFiles(folder), configuration, port: $0, book, log)
+      }
+      state.port = port
     }
   }
 
@@ -91,14 +89,11 @@ package final class StoreServer: Sendable {
       defer { state.running = nil }
       return state.running
     }
-    guard let running else { return }
-    running.stop()
-    let keeper = PortKeeper(configuration.address, port: running.port)
-    state.withLock { if $0.running == nil { $0.keeper = keeper } }
+    running?.stop()
   }
 
   /// The port that it listens at, or did last; 0 before the first start.
-  package var port: UInt16 { state.withLock { $0.port ?? 0 } }
+  package var port: UInt16 { state.withLock { $0.port?.number ?? 0 } }
 
   /// Its address as a URL that ends in a slash.
   package var url: String {
@@ -133,8 +128,6 @@ private final class RunningServer: Sendable {
   private let listener: Listener
   private let daemons: Daemons
   private let latch: StopLatch
-
-  var port: UInt16 { listener.port }
 
   init(
     _ files: StaticFiles, _ configuration: StoreServer.Configuration, port: UInt16,

@@ -98,17 +98,8 @@ final class RawClient {
 enum LocalSocket {
   /// One that is connected to `port`, with a limit to the patience of whoever receives.
   static func connected(to port: UInt16) throws -> Int32 {
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else {
+    let socket = stream()
+    guard at(port, { connect(socket, $0, $1) }) == 0 else {
       let number = errno
       close(socket)
       throw ContentError(
@@ -117,5 +108,31 @@ enum LocalSocket {
     var patience = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     return socket
+  }
+
+  /// Whether a socket that shares no port gets `port`; it leaves it at once.
+  static func gets(_ port: UInt16) -> Bool {
+    let socket = stream()
+    defer { close(socket) }
+    return at(port) { bind(socket, $0, $1) } == 0
+  }
+
+  private static func stream() -> Int32 {
+    Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+  }
+
+  /// Calls `body` with the address of `port` on this machine.
+  private static func at(
+    _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+  ) -> Int32 {
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
   }
 }

@@ -1,5 +1,7 @@
 import ContentModel
+import Dispatch
 import FileIO
+import Locks
 import StoreServer
 import TestSupport
 import Testing
@@ -46,6 +48,30 @@ struct ServerLifeTests {
     try fixture.server.start()
     #expect(fixture.server.port == port)
     #expect(try fixture.get().body == ServerFixture.file)
+  }
+
+  @Test("Nobody gets its port at any moment while it goes and comes back")
+  func port() throws {
+    let fixture = try ServerFixture()
+    let port = fixture.server.port
+    let thief = Mutex((tries: 0, taken: false, ended: false))
+    let thread = DispatchGroup()
+    DispatchQueue(label: "thief").async(group: thread) {
+      while !thief.withLock({ $0.ended }) {
+        let taken = LocalSocket.gets(port)
+        thief.withLock { $0 = ($0.tries + 1, $0.taken || taken, $0.ended) }
+      }
+    }
+    defer {
+      thief.withLock { $0.ended = true }
+      thread.wait()
+    }
+    // Both at once, however late the thread is begun.
+    while thief.withLock({ $0.tries }) < 1000 {
+      fixture.server.stop()
+      try fixture.server.start()
+    }
+    #expect(thief.withLock { !$0.taken })
   }
 
   @Test("Connections beyond the limit are closed, those within are served")
