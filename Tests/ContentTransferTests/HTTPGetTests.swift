@@ -104,8 +104,8 @@ struct HTTPGetTests {
 
   @Test("A refused connection and an unknown host are errors of their own")
   func unreachable() throws {
-    let port = try Loopback.freePort()
-    #expect(code { _ = try get("http://127.0.0.1:\(port)/") } == .connectionRefused)
+    let port = try ReservedPort()
+    #expect(code { _ = try get("http://127.0.0.1:\(port.number)/") } == .connectionRefused)
     #expect(code { _ = try get("http://no-such-host.invalid/") } == .hostNotFound)
   }
 

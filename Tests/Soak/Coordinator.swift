@@ -11,6 +11,7 @@ final class Coordinator {
   private var random: SplitMix
   private var version = 0
   private var published: [String: String] = [:]
+  private var ports: [ReservedPort] = []
   private var servers: [Child] = []
   private var services: [Child] = []
   private let own = getpid()
@@ -127,34 +128,17 @@ final class Coordinator {
 
   /// Starts a server on a port that it keeps when it is started again; its URL.
   private func startServer(_ number: Int) throws -> String {
-    let port = try Self.freePort()
+    let port = try ReservedPort()
+    ports.append(port)
     let child = try Child(
       Program.path("hostedcontent"),
       [
-        "serve", folder.path("store"), "--listen", "127.0.0.1:\(port)", "--fault",
+        "serve", folder.path("store"), "--listen", "127.0.0.1:\(port.number)", "--fault",
         folder.path("faults.txt"),
       ], output: folder.path("server-\(number).log"))
     try child.start()
     servers.append(child)
-    return "http://127.0.0.1:\(port)/"
-  }
-
-  private static func freePort() throws -> UInt16 {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-      }
-    }
-    guard isBound else {
-      throw ContentError(.cannotListen, "There is no free port", remedy: "Close some programs")
-    }
-    return UInt16(bigEndian: address.sin_port)
+    return "http://127.0.0.1:\(port.number)/"
   }
 
   // MARK: What is left

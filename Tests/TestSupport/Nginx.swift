@@ -16,7 +16,8 @@ package final class Nginx: Sendable {
   ].first { (path: String) in access(path, X_OK) == 0 }
 
   /// The port on 127.0.0.1.
-  package let port: Int
+  package var port: Int { reserved.number }
+  private let reserved: ReservedPort
   private let folder: TemporaryFolder
   private let process: pid_t
 
@@ -30,20 +31,15 @@ package final class Nginx: Sendable {
   package init(serving root: String, listen: String = "", directives: String = "") throws {
     guard let program = Self.program else { throw Failure(words: Self.reason) }
     folder = try TemporaryFolder()
-    var started: (pid_t, Int)?
-    // The port was free a moment ago; somebody else may have taken it since.
-    for _ in 0..<5 where started == nil {
-      let port = try Loopback.freePort()
-      let configuration = Self.configuration(root, folder.path, "\(port) \(listen)", directives)
-      try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
-      started = try Self.start(program, folder.path, port).map { ($0, port) }
-    }
-    guard let (process, port) = started else {
+    reserved = try ReservedPort()
+    let listen = "\(reserved.number) \(listen)"
+    let configuration = Self.configuration(root, folder.path, listen, directives)
+    try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
+    guard let process = try Self.start(program, folder.path, reserved.number) else {
       let words = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
       throw Failure(words: words ?? "no error.log")
     }
     self.process = process
-    self.port = port
   }
 
   deinit {

@@ -193,26 +193,33 @@ private final class Sockets: Sendable {
 package enum Loopback {
   /// A listening socket on a free port.
   package static func listen() throws -> (socket: Int32, port: Int) {
+    let bound = try bind()
+    guard Glibc.listen(bound.socket, 128) == 0 else {
+      close(bound.socket)
+      throw POSIXError(.EADDRNOTAVAIL)
+    }
+    return bound
+  }
+
+  /// A socket that has a free port, which a server may share that allows it, too (SO_REUSEADDR).
+  fileprivate static func bind() throws -> (socket: Int32, port: Int) {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var one: Int32 = 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let failed = withUnsafeMutablePointer(to: &address) { pointer in
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) != 0 || Glibc.listen(descriptor, 128) != 0
-          || getsockname(descriptor, $0, &length) != 0
+        Glibc.bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
       }
     }
-    if failed { throw POSIXError(.EADDRNOTAVAIL) }
+    guard isBound else {
+      close(descriptor)
+      throw POSIXError(.EADDRNOTAVAIL)
+    }
     return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
-  }
-
-  /// A port that nobody listens on, as far as can be known.
-  package static func freePort() throws -> Int {
-    let (socket, port) = try listen()
-    close(socket)
-    return port
   }
 
   /// Whether somebody accepts connections on `port`.
@@ -253,4 +260,16 @@ package enum Loopback {
       return true
     }
   }
+}
+
+/// A port of the loopback that nobody gets by chance while this lives.
+///
+/// Connections are refused until a server that shares ports (SO_REUSEADDR) is told to listen there.
+package final class ReservedPort: Sendable {
+  package let number: Int
+  private let socket: Int32
+
+  package init() throws { (socket, number) = try Loopback.bind() }
+
+  deinit { close(socket) }
 }
