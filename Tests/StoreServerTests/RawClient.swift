@@ -1,5 +1,6 @@
 import ContentModel
 import Glibc
+import TestSupport
 import Testing
 
 /// A client that sends bytes and keeps what comes back, whatever it is.
@@ -98,8 +99,8 @@ final class RawClient {
 enum LocalSocket {
   /// One that is connected to `port`, with a limit to the patience of whoever receives.
   static func connected(to port: UInt16) throws -> Int32 {
-    let socket = stream()
-    guard at(port, { connect(socket, $0, $1) }) == 0 else {
+    let socket = Loopback.stream()
+    guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else {
       let number = errno
       close(socket)
       throw ContentError(
@@ -112,27 +113,8 @@ enum LocalSocket {
 
   /// Whether a socket that shares no port gets `port`; it leaves it at once.
   static func gets(_ port: UInt16) -> Bool {
-    let socket = stream()
+    let socket = Loopback.stream()
     defer { close(socket) }
-    return at(port) { bind(socket, $0, $1) } == 0
-  }
-
-  private static func stream() -> Int32 {
-    Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-  }
-
-  /// Calls `body` with the address of `port` on this machine.
-  private static func at(
-    _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
-  ) -> Int32 {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
+    return Loopback.at(port) { bind(socket, $0, $1) } == 0
   }
 }

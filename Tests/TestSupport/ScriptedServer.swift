@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+package import Glibc
 import Locks
 
 /// A web server on a free port of the loopback that answers each request as a test says.
@@ -203,36 +203,46 @@ package enum Loopback {
 
   /// A socket that has a free port, which a server may share that allows it, too (SO_REUSEADDR).
   fileprivate static func bind() throws -> (socket: Int32, port: Int) {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let descriptor = stream()
     var one: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var found = sockaddr_in()
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+    let isBound = withUnsafeMutablePointer(to: &found) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+        at(0) { Glibc.bind(descriptor, $0, $1) } == 0 && getsockname(descriptor, $0, &length) == 0
       }
     }
     guard isBound else {
       close(descriptor)
       throw POSIXError(.EADDRNOTAVAIL)
     }
-    return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    return (descriptor, Int(UInt16(bigEndian: found.sin_port)))
   }
 
   /// Whether somebody accepts connections on `port`.
   package static func answers(on port: Int) -> Bool {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    let descriptor = stream()
     defer { close(descriptor) }
+    return at(UInt16(port)) { connect(descriptor, $0, $1) } == 0
+  }
+
+  /// A new socket for TCP.
+  package static func stream() -> Int32 {
+    socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+  }
+
+  /// Calls `body`, a system call that takes an address, with that of `port`.
+  package static func at(
+    _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+  ) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = UInt16(port).bigEndian
+    address.sin_port = port.bigEndian
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    return withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+    return withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
   }
