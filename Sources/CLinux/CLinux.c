@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,3 +53,8 @@ short hc_poll_peer_closed(void) { return POLLRDHUP; }
 long hc_utime_now(void) { return UTIME_NOW; }
 
 long hc_utime_omit(void) { return UTIME_OMIT; }
+
+void hc_stand_back(void) {
+  struct sched_param none = {0};
+  sched_setscheduler(0, SCHED_BATCH, &none);
+}

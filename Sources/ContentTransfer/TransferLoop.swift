@@ -1,4 +1,5 @@
 import CCurl
+import FileIO
 import Glibc
 import Locks
 
@@ -20,7 +21,7 @@ final class TransferLoop: @unchecked Sendable {
   private struct Inbox {
     var commands: [Command] = []
     /// Until somebody waits for its end.
-    var thread: LoopThread?
+    var thread: WorkThread?
     var isClosed = false
     /// Whether the thread sleeps, or is about to, and must be woken for a command.
     var isAsleep = false
@@ -108,7 +109,7 @@ final class TransferLoop: @unchecked Sendable {
         if inbox.thread == nil { return (true, true, false) }
       }
       defer { inbox.isAsleep = false }
-      if inbox.thread == nil { inbox.thread = LoopThread { self.run() } }
+      if inbox.thread == nil { inbox.thread = try? WorkThread { self.run() } }
       if inbox.thread == nil { inbox.isClosed = true }
       return (true, inbox.thread != nil, inbox.isAsleep)
     }

@@ -26,8 +26,9 @@ final class Delivery: Sendable {
     var outbox = Outbox()
     /// When the delivery queue will look into it; nil when nobody has asked it to.
     var expected: DispatchTime?
-    /// When changes of downloads were told last.
+    /// When anything of downloads was told last, and when a new state of one.
     var lastTold = DispatchTime(uptimeNanoseconds: 1)
+    var lastStateTold = DispatchTime(uptimeNanoseconds: 1)
     var observers: [WeakObserver] = []
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
@@ -240,15 +241,16 @@ final class Delivery: Sendable {
   /// Hands a call over, behind all that was reported before it.
   func deliver(_ body: @escaping @Sendable () -> Void) { send(.call(body), of: []) }
 
-  /// Puts a letter into the outbox and sees to it that somebody looks by its time, `pause` after
-  /// the last call about changes for one that may wait.
+  /// Puts a letter into the outbox and sees to it that somebody looks by its time, a pause after the
+  /// call that was `last` for one that may wait.
   private func send(
     _ letter: Outbox.Letter, of ids: some Collection<String>,
-    after pause: DispatchTimeInterval? = nil
+    after last: KeyPath<State, DispatchTime>? = nil
   ) {
     let time: DispatchTime? = state.withLock { state in
       let now = now()
-      state.outbox.put(letter, of: ids, due: pause.map { max(now, state.lastTold + $0) } ?? now)
+      let due = last.map { max(now, state[keyPath: $0] + Self.pause) } ?? now
+      state.outbox.put(letter, of: ids, due: due)
       return state.expect()
     }
     look(at: time)
@@ -268,7 +270,10 @@ final class Delivery: Sendable {
     let (letters, time) = state.withLock { state in
       let now = now()
       let letters = state.outbox.take(at: now)
-      if letters.contains(where: \.isChanges) { state.lastTold = now }
+      for case .changes(let reports) in letters {
+        state.lastTold = now
+        if reports.haveStates { state.lastStateTold = now }
+      }
       state.expected = nil
       return (letters, state.expect())
     }
@@ -307,20 +312,21 @@ final class Delivery: Sendable {
   /// Reports the downloads named `ids` of transactions that stand as `records` say.
   ///
   /// At once when little happens; when much does, what changed within a few milliseconds shares a
-  /// call, so that a thousand downloads do not make thousands of calls a second.
+  /// call, so that a thousand downloads do not make thousands of calls a second. Nobody waits for a
+  /// download's end because progress was told just before.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
     send(
-      .changes(WaitingReports(ids, of: records)), of: records.map(\.id), after: Self.pause)
+      .changes(WaitingReports(ids, of: records)), of: records.map(\.id), after: \.lastStateTold)
   }
 
-  /// The least time between two calls about changed downloads, but for what must be told before
-  /// something else.
+  /// The least time between two calls about states, and before one about progress, but for what must
+  /// be told before something else.
   private static let pause = DispatchTimeInterval.milliseconds(20)
 
   /// Reports how far downloads are; those whose transactions are gone are passed over.
   func report(progress: [String: DownloadProgress]) {
     let ids = progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) }
-    send(.changes(WaitingReports(progress: progress)), of: ids, after: Self.pause)
+    send(.changes(WaitingReports(progress: progress)), of: ids, after: \.lastTold)
   }
 
   private func tell(_ reports: WaitingReports) {
@@ -378,11 +384,5 @@ final class Delivery: Sendable {
     }
     report.update(record)
     return report
-  }
-}
-
-extension Outbox.Letter {
-  fileprivate var isChanges: Bool {
-    if case .changes = self { true } else { false }
   }
 }

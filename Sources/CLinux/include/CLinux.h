@@ -39,3 +39,7 @@ short hc_poll_peer_closed(void);
 // UTIME_NOW and UTIME_OMIT, macros that Swift does not import.
 long hc_utime_now(void);
 long hc_utime_omit(void);
+
+// sched_setscheduler(2) with SCHED_BATCH: from now on this thread does not push aside others when it is woken.
+// Where a system forbids it, it stays as it is.
+void hc_stand_back(void);

@@ -1,0 +1,112 @@
+import ContentModel
+import Dispatch
+import Locks
+import Testing
+
+@testable import HostedContent
+
+/// When observers are told; time is made up.
+@Suite("When reports are told")
+struct DeliveryTests {
+  /// Notes by when somebody must look, and looks when it is told to.
+  private final class Line: SerialLine {
+    private let state = Mutex(State())
+
+    private struct State {
+      var now = DispatchTime(uptimeNanoseconds: 1_000_000_000)
+      var bodies: [(due: DispatchTime, body: @Sendable () -> Void)] = []
+    }
+
+    var now: DispatchTime { state.withLock { $0.now } }
+
+    /// Milliseconds from now until each time at which somebody is to look.
+    var due: [Int] {
+      state.withLock { state in
+        state.bodies.map {
+          Int(($0.due.uptimeNanoseconds - state.now.uptimeNanoseconds) / 1_000_000)
+        }
+      }
+    }
+
+    /// Lets so much time pass, and does what is due then.
+    func pass(_ time: DispatchTimeInterval) {
+      let going = state.withLock { state in
+        state.now = state.now + time
+        let now = state.now
+        defer { state.bodies.removeAll { $0.due <= now } }
+        return state.bodies.filter { $0.due <= now }
+      }
+      for entry in going { entry.body() }
+    }
+
+    func enqueue(_ body: @escaping @Sendable () -> Void) { enqueue(at: now, body) }
+
+    func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
+      state.withLock { $0.bodies.append((time, body)) }
+    }
+
+    func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try body() }
+  }
+
+  /// Nobody asks it for a receipt.
+  private struct NoJournal: QueueJournal {
+    func transactions() -> [TransactionRecord] { [] }
+    func receipt(of transaction: String) -> String? { nil }
+    func commit(_ changes: [JournalChange]) {}
+  }
+
+  private let line = Line()
+  private let delivery: Delivery
+
+  init() {
+    let line = line
+    delivery = Delivery(
+      on: line, now: { line.now },
+      library: ReportLibrary(productsPath: "/products", journal: NoJournal()), transactions: [])
+  }
+
+  private func reportState(of id: String) throws {
+    let record = TransactionRecord(
+      id: id, sequence: 1, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      state: .purchased)
+    delivery.report(downloads: ["\(id)-1"], of: [record])
+  }
+
+  private func reportProgress(of id: String) {
+    delivery.report(progress: ["\(id)-1": DownloadProgress(fraction: 0.5, timeRemaining: 1)])
+  }
+
+  @Test("A download's end is told at once though its progress was told just before")
+  func end() throws {
+    reportProgress(of: "t")
+    #expect(line.due == [0])
+    line.pass(.milliseconds(1))
+    try reportState(of: "t")
+    #expect(line.due == [0])
+  }
+
+  @Test("States of many downloads share a call when one was told just before")
+  func states() throws {
+    try reportState(of: "t")
+    line.pass(.milliseconds(1))
+    try reportState(of: "u")
+    #expect(line.due == [20])
+    line.pass(.milliseconds(5))
+    try reportState(of: "v")
+    #expect(line.due == [15])
+  }
+
+  @Test("Progress waits for its turn after anything that was told")
+  func progress() throws {
+    try reportState(of: "t")
+    line.pass(.milliseconds(1))
+    reportProgress(of: "u")
+    #expect(line.due == [20])
+    // A state that comes meanwhile does not wait longer than progress does.
+    line.pass(.milliseconds(20))
+    reportProgress(of: "u")
+    line.pass(.milliseconds(5))
+    try reportState(of: "u")
+    #expect(line.due.min() == 0)
+  }
+}
