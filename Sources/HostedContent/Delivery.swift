@@ -26,9 +26,8 @@ final class Delivery: Sendable {
     var outbox = Outbox()
     /// When the delivery queue will look into it; nil when nobody has asked it to.
     var expected: DispatchTime?
-    /// When anything of downloads was told last, and when a new state of one.
-    var lastTold = DispatchTime(uptimeNanoseconds: 1)
-    var lastStateTold = DispatchTime(uptimeNanoseconds: 1)
+    /// When changes of downloads may be told.
+    var pace = CallPace()
     var observers: [WeakObserver] = []
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
@@ -241,16 +240,12 @@ final class Delivery: Sendable {
   /// Hands a call over, behind all that was reported before it.
   func deliver(_ body: @escaping @Sendable () -> Void) { send(.call(body), of: []) }
 
-  /// Puts a letter into the outbox and sees to it that somebody looks by its time, a pause after the
-  /// call that was `last` for one that may wait.
-  private func send(
-    _ letter: Outbox.Letter, of ids: some Collection<String>,
-    after last: KeyPath<State, DispatchTime>? = nil
-  ) {
+  /// Puts a letter into the outbox and sees to it that somebody looks by its time; changes may have to
+  /// wait for theirs.
+  private func send(_ letter: Outbox.Letter, of ids: some Collection<String>) {
     let time: DispatchTime? = state.withLock { state in
       let now = now()
-      let due = last.map { max(now, state[keyPath: $0] + Self.pause) } ?? now
-      state.outbox.put(letter, of: ids, due: due)
+      state.outbox.put(letter, of: ids, due: letter.isChanges ? state.pace.next(at: now) : now)
       return state.expect()
     }
     look(at: time)
@@ -270,10 +265,7 @@ final class Delivery: Sendable {
     let (letters, time) = state.withLock { state in
       let now = now()
       let letters = state.outbox.take(at: now)
-      for case .changes(let reports) in letters {
-        state.lastTold = now
-        if reports.haveStates { state.lastStateTold = now }
-      }
+      if letters.contains(where: \.isChanges) { state.pace.note(at: now) }
       state.expected = nil
       return (letters, state.expect())
     }
@@ -312,21 +304,15 @@ final class Delivery: Sendable {
   /// Reports the downloads named `ids` of transactions that stand as `records` say.
   ///
   /// At once when little happens; when much does, what changed within a few milliseconds shares a
-  /// call, so that a thousand downloads do not make thousands of calls a second. Nobody waits for a
-  /// download's end because progress was told just before.
+  /// call, so that a thousand downloads do not make thousands of calls a second.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
-    send(
-      .changes(WaitingReports(ids, of: records)), of: records.map(\.id), after: \.lastStateTold)
+    send(.changes(WaitingReports(ids, of: records)), of: records.map(\.id))
   }
-
-  /// The least time between two calls about states, and before one about progress, but for what must
-  /// be told before something else.
-  private static let pause = DispatchTimeInterval.milliseconds(20)
 
   /// Reports how far downloads are; those whose transactions are gone are passed over.
   func report(progress: [String: DownloadProgress]) {
     let ids = progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) }
-    send(.changes(WaitingReports(progress: progress)), of: ids, after: \.lastTold)
+    send(.changes(WaitingReports(progress: progress)), of: ids)
   }
 
   private func tell(_ reports: WaitingReports) {
@@ -384,5 +370,11 @@ final class Delivery: Sendable {
     }
     report.update(record)
     return report
+  }
+}
+
+extension Outbox.Letter {
+  fileprivate var isChanges: Bool {
+    if case .changes = self { true } else { false }
   }
 }

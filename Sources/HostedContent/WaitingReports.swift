@@ -24,9 +24,6 @@ struct WaitingReports {
   /// How far downloads are.
   init(progress: [String: DownloadProgress]) { reports = [Call(progress: progress)] }
 
-  /// Whether a new state is among them, not only progress.
-  var haveStates: Bool { reports.contains { !$0.records.isEmpty } }
-
   /// Puts `later` behind these.
   mutating func append(_ later: WaitingReports) {
     for report in later.reports {

@@ -76,37 +76,47 @@ struct DeliveryTests {
     delivery.report(progress: ["\(id)-1": DownloadProgress(fraction: 0.5, timeRemaining: 1)])
   }
 
-  @Test("A download's end is told at once though its progress was told just before")
-  func end() throws {
+  /// Tells as many states as go at once, and lets a millisecond pass.
+  private func spendWhatGoesAtOnce() throws {
+    for number in 1...CallPace.atOnce {
+      try reportState(of: "early-\(number)")
+      line.pass(.nanoseconds(0))
+      #expect(line.due.isEmpty)
+    }
+    line.pass(.milliseconds(1))
+  }
+
+  @Test("All that one download goes through is told at once, its end after its progress, too")
+  func oneDownload() throws {
+    try reportState(of: "t")
+    line.pass(.milliseconds(1))
     reportProgress(of: "t")
-    #expect(line.due == [0])
     line.pass(.milliseconds(1))
     try reportState(of: "t")
     #expect(line.due == [0])
   }
 
-  @Test("States of many downloads share a call when one was told just before")
+  @Test("States of many downloads share a call once as many were told as one download has")
   func states() throws {
+    try spendWhatGoesAtOnce()
     try reportState(of: "t")
-    line.pass(.milliseconds(1))
-    try reportState(of: "u")
-    #expect(line.due == [20])
+    #expect(line.due == [19])
     line.pass(.milliseconds(5))
+    try reportState(of: "u")
+    #expect(line.due == [14])
+    line.pass(.milliseconds(14))
+    #expect(line.due.isEmpty)
+    // One more for every pause.
     try reportState(of: "v")
-    #expect(line.due == [15])
+    #expect(line.due == [20])
   }
 
-  @Test("Progress waits for its turn after anything that was told")
+  @Test("Progress waits for its turn as states do, and what happens besides does not")
   func progress() throws {
-    try reportState(of: "t")
-    line.pass(.milliseconds(1))
-    reportProgress(of: "u")
-    #expect(line.due == [20])
-    // A state that comes meanwhile does not wait longer than progress does.
-    line.pass(.milliseconds(20))
-    reportProgress(of: "u")
-    line.pass(.milliseconds(5))
-    try reportState(of: "u")
+    try spendWhatGoesAtOnce()
+    reportProgress(of: "t")
+    #expect(line.due == [19])
+    delivery.deliver {}
     #expect(line.due.min() == 0)
   }
 }
