@@ -47,7 +47,12 @@ package final class PackageAssembly {
     crew = try MemberCrew(board)
     // Last, because only a complete assembly closes it: who forgets the thread waits for its end.
     writingOut = try turns.map { turns in
-      (turns, try WorkerThreads(count: 1) { _ in turns.run { writeOut?() } })
+      let names = NamesAhead(survey: survey, folder: folder)
+      let thread = try WorkerThreads(count: 1) { _ in
+        names.look { !turns.isClosed }
+        turns.run { writeOut?() }
+      }
+      return (turns, thread)
     }
   }
 

@@ -7,7 +7,7 @@ import Locks
 /// writes many files at once, which takes half of the processor time of handing it each alone.
 final class WriteOut: Sendable {
   /// Bytes between two times; a disk takes long enough to write them for others to arrive meanwhile.
-  static let stretch: Int64 = 128 << 20
+  static let stretch: Int64 = 32 << 20
 
   private struct State {
     var bytes: Int64 = 0
@@ -30,11 +30,14 @@ final class WriteOut: Sendable {
     if begins { ready.signal() }
   }
 
+  /// Whether no more will be written.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   /// Calls `body` whenever it is due, until `close`.
   func run(_ body: () -> Void) {
     while true {
       ready.wait()
-      guard state.withLock({ !$0.isClosed }) else { return }
+      guard !isClosed else { return }
       body()
       state.withLock { $0.isDue = false }
     }
