@@ -2,6 +2,8 @@ import ContentModel
 import ContentPackage
 import Digests
 import FileIO
+import Glibc
+import Locks
 import TestSupport
 import Testing
 
@@ -45,6 +47,36 @@ struct AssemblyTests {
     let installed = ReusableTree(root: folder.directory, files: made)
     #expect(try content.survey(nil, reusing: [installed]).missing.isEmpty)
     for (path, bytes) in files { #expect(try read(path) == bytes, "\(path)") }
+  }
+
+  @Test func `stored data are written by the thread that brings them, text by others, too`() throws
+  {
+    let film = noise(3 << 20, seed: 5)
+    let text = Array(String(repeating: "All work and no play. ", count: 400_000).utf8)
+    let content = try BuiltContent(["Contents/film.bin": film, "Contents/text.txt": text])
+    let writers = Mutex<[String: Set<UInt>]>([:])
+    let noting = FileSystem(willPerform: { step, path in
+      guard step == .write else { return }
+      writers.withLock { _ = $0[String(path.suffix(8)), default: []].insert(UInt(pthread_self())) }
+    })
+    let survey = try content.survey(nil)
+    let assembly = try PackageAssembly(
+      survey, name: "out.pkg", promise: promise(entries: content.index.files),
+      in: noting.directory(at: folder.path), workers: 2, comparingDigests: false,
+      progress: { _ in })
+    for member in survey.missing {
+      let start = Int(member.offset)
+      try content.bytes[start..<(start + member.length)].withUnsafeBytes {
+        try assembly.take($0, at: member.offset)
+      }
+    }
+    _ = try assembly.finish()
+    #expect(try read("Contents/film.bin") == film)
+    #expect(try read("Contents/text.txt") == text)
+    #expect(writers.withLock { $0["film.bin"]?.contains(UInt(pthread_self())) } == true)
+    // Sealing is a step of this kind, too, and is done by whoever was last.
+    #expect(writers.withLock { $0["film.bin"]?.count } == 1)
+    #expect(writers.withLock { $0["text.txt"]?.contains { $0 != UInt(pthread_self()) } } == true)
   }
 
   @Test func `members may arrive in any order`() throws {

@@ -8,6 +8,7 @@ final class MemberCrew {
   /// Less than so many plain bytes are decoded before threads would have been started.
   private static let leastForThreads = 1 << 20
 
+  private let members: [IndexedMember]
   private let caller: MemberWorker
   private let atHand: AtHandWork
   /// Nil when the caller does it all.
@@ -21,6 +22,7 @@ final class MemberCrew {
     let atHand = AtHandWork(survey)
     let members = survey.plan.payload.members
     let plainLength = survey.missing.reduce(0) { $0 + members[$1.member].plainLength }
+    self.members = members
     self.atHand = atHand
     caller = try MemberWorker(board)
     if board.workers == 0 || (plainLength < Self.leastForThreads && !atHand.isMuch) {
@@ -31,7 +33,7 @@ final class MemberCrew {
     // One less, since the caller decodes, too, whenever the others have enough to do.
     let count = max(1, board.workers - 1)
     let queue = MemberQueue(
-      count: 2 * count + 2, length: survey.missing.map(\.length).max() ?? 0)
+      count: 2 * count + 6, length: survey.missing.map(\.length).max() ?? 0)
     let threads = try WorkerThreads(count: count) { _ in
       do {
         let worker = try MemberWorker(board)
@@ -55,7 +57,12 @@ final class MemberCrew {
   ///
   /// Throws the first error of any member so far.
   func take(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
-    if let others, try others.queue.put(bytes, member: member) { return }
+    if let queue = others?.queue {
+      if let error = queue.error { throw error }
+      // Stored data are written from where they are in the time that a copy for others would take.
+      let isStored = bytes.count >= members[member].plainLength
+      if !isStored, queue.put(bytes, member: member) { return }
+    }
     try caller.unpack(member, bytes)
   }
 

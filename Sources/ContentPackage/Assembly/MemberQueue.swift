@@ -25,14 +25,8 @@ final class MemberQueue: Sendable {
   }
 
   /// Copies a member in; false where there is no room.
-  ///
-  /// Throws what a worker has failed with.
-  func put(_ bytes: UnsafeRawBufferPointer, member: Int) throws -> Bool {
-    let slot = try state.withLock { state in
-      if let error = state.error { throw error }
-      return state.free.popLast()
-    }
-    guard let slot else { return false }
+  func put(_ bytes: UnsafeRawBufferPointer, member: Int) -> Bool {
+    guard let slot = state.withLock({ $0.free.popLast() }) else { return false }
     slots[slot].copyMemory(from: bytes)
     state.withLock { $0.waiting.append((slot, member, bytes.count)) }
     ready.signal()
@@ -48,7 +42,7 @@ final class MemberQueue: Sendable {
   /// Hands waiting members to `body` until none will come, and does something else `meanwhile`, as long
   /// as there is anything.
   ///
-  /// The first error is kept for `put`, or thrown if it is one of `meanwhile`.
+  /// The first error is kept, or thrown if it is one of `meanwhile`.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {
