@@ -24,7 +24,8 @@ package final class PackageAssembly {
   /// then, and `finish` or an earlier call throws `indexMismatch` for another digest. What is copied
   /// from installed files is compared in any case. Beside the caller's there are `workers` threads, one
   /// a processor unless given; with none `take` unpacks itself. `writeOut` is called on a further one while
-  /// much is written, to have the disk write it. `progress` is told of bytes written, from any thread.
+  /// much is written, to have the disk write it; that one has looked for the files' names before.
+  /// `progress` is told of bytes written, from any thread.
   /// Throws errors of the file system, and `indexMismatch` for a file at hand that changed meanwhile.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
