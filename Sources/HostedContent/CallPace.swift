@@ -20,8 +20,11 @@ struct CallPace {
       uptimeNanoseconds: max(now.uptimeNanoseconds, max(isFullAt, ahead) - ahead))
   }
 
-  /// Notes that a call is made.
+  /// Notes that a call is made, in its time or because it could not wait.
+  ///
+  /// However many could not, the next one waits for no longer than a pause.
   mutating func note(at now: DispatchTime) {
-    isFullAt = max(isFullAt, now.uptimeNanoseconds) + Self.pause
+    let emptied = now.uptimeNanoseconds + UInt64(Self.atOnce) * Self.pause
+    isFullAt = min(max(isFullAt, now.uptimeNanoseconds) + Self.pause, emptied)
   }
 }

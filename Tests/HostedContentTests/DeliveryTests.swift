@@ -119,4 +119,13 @@ struct DeliveryTests {
     delivery.deliver {}
     #expect(line.due.min() == 0)
   }
+
+  @Test("However many calls could not wait, the next waits for one pause")
+  func forced() {
+    var pace = CallPace()
+    let now = line.now
+    for _ in 1...500 { pace.note(at: now) }
+    #expect(pace.next(at: now) == now + .milliseconds(20))
+    #expect(pace.next(at: now + .milliseconds(50)) == now + .milliseconds(50))
+  }
 }
