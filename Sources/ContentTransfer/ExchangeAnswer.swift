@@ -49,7 +49,10 @@ extension Exchange {
   /// Each connection once: now its round trip is known, and its buffer has not grown yet.
   private func boundNewSocket() {
     guard !newSockets.isEmpty, let port = easy?.number(CURLINFO_LOCAL_PORT) else { return }
-    for socket in newSockets { ReceiveWindow.bound(socket, port: port) }
+    for socket in newSockets {
+      guard let roundTrip = ReceiveWindow.bound(socket, port: port) else { continue }
+      loop.distances.note(roundTrip, to: request.url.origin)
+    }
     newSockets = []
   }
 

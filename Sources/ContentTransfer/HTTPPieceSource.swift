@@ -20,7 +20,8 @@ package struct HTTPPieceSource: PieceSource {
     guard let pieces = try? pieces.sorted(within: file) else { return file.length }
     var plan = FetchPlan(pieces.filter { $0.length > 0 })
     var bytes: Int64 = 0
-    while let numbers = plan.next(connections: max(1, session.limits.connectionsPerTransfer)) {
+    let connections = session.connections(to: mirrors[0]).count
+    while let numbers = plan.next(connections: connections) {
       bytes +=
         plan.isWhole(numbers, of: file.length)
         ? file.length : Int64(plan.span(of: numbers).count)

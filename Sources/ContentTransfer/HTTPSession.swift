@@ -44,6 +44,12 @@ package final class HTTPSession: Sendable {
     }
   }
 
+  /// How many requests for one package run at once at `address`, and how many each stands for.
+  func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
+    let limit = max(1, limits.connectionsPerTransfer)
+    return loop.distances.isShort(to: address.origin) ? (1, limit) : (limit, 1)
+  }
+
   /// What all transfers did together.
   package var statistics: TransferStatistics { loop.board.statistics }
 

@@ -72,15 +72,18 @@ final class PieceFetch {
 
   /// Asks for as much at once as may be.
   private func ask() {
-    let limit = max(1, session.limits.connectionsPerTransfer)
-    while plan.hasWaiting, requests.count < limit || mayAskForMore {
+    while plan.hasWaiting {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
+      let connections = session.connections(to: addresses[choice.mirror])
+      guard requests.count < connections.count || mayAskForMore else { return }
       // One request is enough to find out whether a server is back.
       if choice.fault != nil, !requests.isEmpty { return }
       if mirrors.ranges(at: choice.mirror) {
-        guard let pieces = plan.next(connections: limit) else { return }
-        ask(for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length))
+        guard let pieces = plan.next(connections: connections.count) else { return }
+        ask(
+          for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length),
+          insteadOf: connections.insteadOf)
       } else {
         // A whole file holds everything, so it comes once.
         guard !requests.values.contains(where: \.isWhole) else { return }
@@ -95,10 +98,12 @@ final class PieceFetch {
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
   }
 
-  private func ask(for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool) {
+  private func ask(
+    for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool, insteadOf requests: Int = 1
+  ) {
     nextNumber += 1
     let pieces = numbers.map { plan.pieces[$0] }
-    let sizes = SlabSizes(for: pieces)
+    let sizes = SlabSizes(for: pieces, insteadOf: requests)
     let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
@@ -115,7 +120,7 @@ final class PieceFetch {
     var request = Request(
       handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole)
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
-    requests[nextNumber] = request
+    self.requests[nextNumber] = request
   }
 
   // MARK: Pieces

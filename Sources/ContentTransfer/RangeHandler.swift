@@ -89,14 +89,16 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 struct SlabSizes: Hashable {
   /// Bytes of each slab.
   let length: Int
-  /// Slabs: one is filled while the other is hashed and written.
+  /// Slabs: some are hashed and written while another is filled.
   let count: Int
 
   /// Less would cost more wake-ups, more would lose more when the process dies.
   private static let usual = 128 << 10
 
   /// What suits `pieces`: 128 KiB at once, less for little, more for long pieces.
-  init(for pieces: some Sequence<Piece>) {
+  ///
+  /// A request that takes the place of several has the memory of all of them.
+  init(for pieces: some Sequence<Piece>, insteadOf requests: Int = 1) {
     var longest = 1
     var total = 0
     for piece in pieces {
@@ -104,7 +106,7 @@ struct SlabSizes: Hashable {
       total += piece.length
     }
     length = SlabPool.rounded(max(longest, min(Self.usual, total)))
-    count = total <= length ? 1 : 2
+    count = total <= length ? 1 : 2 * requests
   }
 
   /// Bytes in all.

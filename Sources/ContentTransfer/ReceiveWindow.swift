@@ -8,7 +8,7 @@ import Glibc
 /// again.
 enum ReceiveWindow {
   /// So much is always good: the other side need not wait for each of our turns.
-  private static let least = 192 << 10
+  private static let least = 384 << 10
   /// Bytes a second that a single connection may need: those of a line of 10 Gbit/s.
   private static let fastest = 1.25e9
   /// A longer way than this leaves the choice to the system, which knows the way best.
@@ -20,18 +20,24 @@ enum ReceiveWindow {
     return wanted <= Double(most) ? Int(wanted) : nil
   }
 
-  /// Bounds what `socket` holds, if it is connected from `port`.
+  /// Whether the least of it keeps a way of `roundTrip` seconds full.
+  static func isAmple(roundTrip: Double) -> Bool { roundTrip * fastest <= Double(least) }
+
+  /// Bounds what `socket` holds, if it is connected from `port`; how many seconds its way there and back
+  /// takes.
   ///
   /// Another one is closed, and its number may be somebody else's by now. Does nothing where nobody
   /// knows how long the way is.
-  static func bound(_ socket: Int32, port: Int) {
+  static func bound(_ socket: Int32, port: Int) -> Double? {
     let microseconds = hc_tcp_round_trip(socket)
-    guard microseconds >= 0, self.port(of: socket) == port,
-      let bytes = bytes(roundTrip: Double(microseconds) / 1e6)
-    else { return }
-    // The system doubles what it is told, for its own bookkeeping.
-    var value = Int32(bytes / 2)
-    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
+    guard microseconds >= 0, self.port(of: socket) == port else { return nil }
+    let roundTrip = Double(microseconds) / 1e6
+    if let bytes = bytes(roundTrip: roundTrip) {
+      // The system doubles what it is told, for its own bookkeeping.
+      var value = Int32(bytes / 2)
+      setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+    return roundTrip
   }
 
   private static func port(of socket: Int32) -> Int? {

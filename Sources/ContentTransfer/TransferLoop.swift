@@ -13,6 +13,7 @@ final class TransferLoop: @unchecked Sendable {
   let clock: TransferClock
   /// What all transfers did together.
   let board = StatisticsBoard()
+  let distances = ServerDistances()
 
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())

@@ -180,11 +180,29 @@ struct FetchPlanTests {
   @Test("What a socket may hold follows the way's length, and is the system's choice on long ways")
   func receiveWindows() {
     let cases: [(milliseconds: Double, bytes: Int?)] = [
-      (0.02, 192 << 10), (0.1, 192 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
+      (0.02, 384 << 10), (0.1, 384 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
     ]
     for (milliseconds, bytes) in cases {
       #expect(ReceiveWindow.bytes(roundTrip: milliseconds / 1000) == bytes, "\(milliseconds) ms")
     }
+  }
+
+  @Test("One request at a time stands for all where the way is short; else as many run as may")
+  func connections() throws {
+    let session = try HTTPSession()
+    let (near, far) = (try WebURL("https://a.example/x"), try WebURL("https://b.example/y"))
+    for limit in [2, 3] {
+      session.limits.connectionsPerTransfer = limit
+      // The last measurement counts; of the other one nobody knows anything.
+      for (milliseconds, isShort) in [(0.02, true), (0.4, false), (20, false), (0.3, true)] {
+        session.loop.distances.note(milliseconds / 1000, to: near.origin)
+        let expected = isShort ? (1, limit) : (limit, 1)
+        #expect(session.connections(to: near) == expected, "\(milliseconds) ms")
+      }
+      #expect(session.connections(to: far) == (limit, 1))
+    }
+    session.limits.connectionsPerTransfer = 0
+    #expect(session.connections(to: far) == (1, 1))
   }
 
   @Test("Memory follows the pieces: little for little, never less than the longest")
@@ -195,8 +213,11 @@ struct FetchPlanTests {
       ([1 << 20, 1 << 20], 1 << 20, 2), ([5 << 20, 5 << 20], 5 << 20, 2), ([64 << 20], 64 << 20, 1),
     ]
     for (lengths, length, count) in cases {
-      let sizes = SlabSizes(for: try lengths.map { try piece(0, $0) })
+      let pieces = try lengths.map { try piece(0, $0) }
+      let sizes = SlabSizes(for: pieces)
       #expect(sizes.length == length && sizes.count == count, "\(lengths.prefix(3))")
+      let several = SlabSizes(for: pieces, insteadOf: 3)
+      #expect(several.length == length && several.count == (count == 1 ? 1 : 6))
     }
   }
 }
