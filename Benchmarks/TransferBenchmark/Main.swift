@@ -68,7 +68,7 @@ enum TransferBenchmark {
     let signed = SignedFile(
       path: entry.name, length: entry.length, digest: entry.blocks[0])
     try source.fetch(entry.pieces, of: signed, ticket: TransferTicket()) { piece, bytes in
-      try file.write(bytes, at: piece.offset)
+      try bytes.withBytes { try file.write($0, at: piece.offset) }
     }
   }
 }

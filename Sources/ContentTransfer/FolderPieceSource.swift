@@ -12,7 +12,7 @@ package struct FolderPieceSource: PieceSource {
 
   package func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
-    deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+    deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     let pieces = try pieces.sorted(within: file)
     let bytes = try open(file)
@@ -22,15 +22,16 @@ package struct FolderPieceSource: PieceSource {
         .digestMismatch, "\(file.path) is longer than its signed \(file.length) bytes",
         remedy: "Ask the store's owner to publish it again", subject: file.path)
     }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: pieces.map(\.length).max() ?? 0, alignment: 4096)
-    defer { buffer.deallocate() }
+    let slabs = SlabPool()
+    slabs.beginFetch()
+    defer { slabs.endFetch() }
     for piece in pieces {
       try ticket.checkCancelled()
-      let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<piece.length])
+      let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }
+      let target = UnsafeMutableRawBufferPointer(rebasing: loan.slab.memory[..<piece.length])
       try Self.read(piece, of: file, from: bytes, into: target)
       ticket.board.record { $0.bytesFetched += Int64(piece.length) }
-      try deliver(piece, UnsafeRawBufferPointer(target))
+      try deliver(piece, LentBytes(UnsafeRawBufferPointer(target), from: loan))
     }
   }
 

@@ -1,4 +1,5 @@
 package import ContentModel
+package import FileIO
 
 /// A store on the web, at one address or at several that hold the same.
 package struct HTTPPieceSource: PieceSource {
@@ -31,7 +32,7 @@ package struct HTTPPieceSource: PieceSource {
 
   package func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
-    deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+    deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     let pieces = try pieces.sorted(within: file)
     // Nothing needs no request, but its digest may still be wrong.
@@ -40,7 +41,7 @@ package struct HTTPPieceSource: PieceSource {
       guard try piece.matches(nothing) else {
         throw ContentError.damaged(piece, of: file, attempts: 1)
       }
-      try deliver(piece, nothing)
+      try deliver(piece, LentBytes(nothing, from: nil))
     }
     let fetch = PieceFetch(
       pieces.filter { $0.length > 0 }, of: file,

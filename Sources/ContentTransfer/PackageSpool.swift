@@ -110,7 +110,7 @@ package final class PackageSpool: @unchecked Sendable {
     guard !numbers.isEmpty else { return }
     try source.fetch(numbers.map(index.piece), of: package, ticket: ticket) { piece, bytes in
       if let error = state.withLock({ $0.readError }) { throw error }
-      try file.write(bytes, at: piece.offset)
+      try bytes.withBytes { try file.write($0, at: piece.offset) }
       arrived(Int(piece.offset / Int64(index.blockLength)))
       try progress(Int64(piece.length))
     }

@@ -1,4 +1,5 @@
 import ContentModel
+import FileIO
 
 /// One worker's fetch of pieces over HTTP: asks for ranges, verifies, delivers, tries again.
 ///
@@ -43,7 +44,7 @@ final class PieceFetch {
   }
 
   /// Fetches all pieces; see `PieceSource`.
-  func run(_ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void) throws {
+  func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
     session.slabs.beginFetch()
     let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
       switch change {
@@ -99,11 +100,11 @@ final class PieceFetch {
   }
 
   private func ask(
-    for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool, insteadOf requests: Int = 1
+    for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool, insteadOf count: Int = 1
   ) {
     nextNumber += 1
     let pieces = numbers.map { plan.pieces[$0] }
-    let sizes = SlabSizes(for: pieces, insteadOf: requests)
+    let sizes = SlabSizes(for: pieces, insteadOf: count)
     let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
@@ -120,27 +121,27 @@ final class PieceFetch {
     var request = Request(
       handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole)
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
-    self.requests[nextNumber] = request
+    requests[nextNumber] = request
   }
 
   // MARK: Pieces
 
-  /// Verifies the pieces in `slab` that nobody has looked at, and delivers the right ones.
+  /// Verifies the pieces in `slab` that nobody has looked at, and lends the right ones.
   private func take(
-    _ slab: Slab, of number: Int, _ deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+    _ slab: Slab, of number: Int, _ deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     guard var request = requests[number] else { return }
-    defer {
-      requests[number] = request
-      if request.handler.giveBack(slab) { session.loop.resume(request.id) }
+    defer { requests[number] = request }
+    let loan = SlabLoan(slab) { [handler = request.handler, loop = session.loop, id = request.id] in
+      if handler.giveBack($0) { loop.resume(id) }
     }
     var place = 0
     var right: Int64 = 0
-    for (index, isRight) in zip(slab.pieces, slab.isRight) {
+    for (index, isRight) in zip(loan.slab.pieces, loan.slab.isRight) {
       let number = request.pieces[index]
       let piece = plan.pieces[number]
       let bytes = UnsafeRawBufferPointer(
-        rebasing: slab.memory[place..<(place + piece.length)])
+        rebasing: loan.slab.memory[place..<(place + piece.length)])
       place += piece.length
       guard !plan.isDone(number) else { continue }
       guard try isRight ?? piece.matches(bytes) else {
@@ -148,7 +149,7 @@ final class PieceFetch {
         try fail(number, TransferFault(.damaged), at: request)
         continue
       }
-      try deliver(piece, bytes)
+      try deliver(piece, LentBytes(bytes, from: loan))
       plan.complete(number)
       request.delivered += 1
       right += Int64(piece.length)

@@ -89,7 +89,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 struct SlabSizes: Hashable {
   /// Bytes of each slab.
   let length: Int
-  /// Slabs: some are hashed and written while another is filled.
+  /// Slabs: one is filled while others are hashed, decoded and written.
   let count: Int
 
   /// Less would cost more wake-ups, more would lose more when the process dies.
@@ -106,7 +106,7 @@ struct SlabSizes: Hashable {
       total += piece.length
     }
     length = SlabPool.rounded(max(longest, min(Self.usual, total)))
-    count = total <= length ? 1 : 2 * requests
+    count = total <= length ? 1 : 3 * requests
   }
 
   /// Bytes in all.

@@ -1,4 +1,5 @@
 package import ContentModel
+import FileIO
 
 extension PieceSource {
   /// All bytes of `file` once its length and digest are right; for small files.
@@ -18,7 +19,7 @@ extension PieceSource {
     let whole = Piece(offset: 0, length: Int(file.length), digest: file.digest)
     var bytes: [UInt8] = []
     do {
-      try fetch([whole], of: file, ticket: ticket) { bytes = Array($1) }
+      try fetch([whole], of: file, ticket: ticket) { bytes = $1.withBytes { Array($0) } }
     } catch let error as ContentError where error.code == .pieceDamaged {
       throw ContentError(
         .digestMismatch, "\(file.path) differs from its signed length and digest",

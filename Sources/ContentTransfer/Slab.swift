@@ -18,6 +18,19 @@ final class Slab: @unchecked Sendable {
   deinit { memory.deallocate() }
 }
 
+/// A slab whose pieces are lent; it goes back with the last of them, on the thread that lets go of it.
+final class SlabLoan: Sendable {
+  let slab: Slab
+  private let giveBack: @Sendable (Slab) -> Void
+
+  init(_ slab: Slab, giveBack: @escaping @Sendable (Slab) -> Void) {
+    self.slab = slab
+    self.giveBack = giveBack
+  }
+
+  deinit { giveBack(slab) }
+}
+
 /// Keeps slabs for further use while anything is fetched, since fresh memory costs a page fault for
 /// each 4 KiB.
 final class SlabPool: Sendable {

@@ -54,9 +54,8 @@ struct BuiltContent {
       comparingDigests: comparingDigests, progress: { _ in })
     for member in survey.missing.prefix(limit) {
       let start = Int(member.offset)
-      try bytes[start..<(start + member.length)].withUnsafeBytes {
-        try assembly.take($0, at: member.offset)
-      }
+      let lent = LentBytes(copyOf: bytes[start..<(start + member.length)])
+      try assembly.take(lent, at: member.offset)
     }
     guard limit >= survey.missing.count else { return ([], 0) }
     return (try assembly.finish(), survey.missingBytes)

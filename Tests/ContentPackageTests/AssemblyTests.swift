@@ -66,9 +66,8 @@ struct AssemblyTests {
       progress: { _ in })
     for member in survey.missing {
       let start = Int(member.offset)
-      try content.bytes[start..<(start + member.length)].withUnsafeBytes {
-        try assembly.take($0, at: member.offset)
-      }
+      let bytes = LentBytes(copyOf: content.bytes[start..<(start + member.length)])
+      try assembly.take(bytes, at: member.offset)
     }
     _ = try assembly.finish()
     #expect(try read("Contents/film.bin") == film)
@@ -87,9 +86,8 @@ struct AssemblyTests {
       in: folder.directory, progress: { _ in })
     for member in survey.missing.reversed() {
       let start = Int(member.offset)
-      try content.bytes[start..<(start + member.length)].withUnsafeBytes {
-        try assembly.take($0, at: member.offset)
-      }
+      let bytes = LentBytes(copyOf: content.bytes[start..<(start + member.length)])
+      try assembly.take(bytes, at: member.offset)
     }
     #expect(try assembly.finish().map(\.entry) == content.index.files)
     #expect(try read("Contents/film.bin") == library()["Contents/film.bin"])
@@ -152,11 +150,11 @@ struct AssemblyTests {
     let member = try #require(survey.missing.first)
     let noise = noise(member.length, seed: 5)
     let thrown = code {
-      try noise.withUnsafeBytes { try assembly.take($0, at: member.offset) }
+      try assembly.take(LentBytes(copyOf: noise), at: member.offset)
       _ = try assembly.finish()
     }
     #expect(thrown == .archiveDamaged)
-    #expect(code { try noise.withUnsafeBytes { try assembly.take($0, at: 3) } } == .inconsistent)
+    #expect(code { try assembly.take(LentBytes(copyOf: noise), at: 3) } == .inconsistent)
   }
 
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt", "Contents/empty"])
@@ -219,9 +217,8 @@ struct AssemblyTests {
       let thrown = code {
         for member in try content.survey(nil).missing {
           let start = Int(member.offset)
-          try content.bytes[start..<(start + member.length)].withUnsafeBytes {
-            try assembly.take($0, at: member.offset)
-          }
+          let bytes = LentBytes(copyOf: content.bytes[start..<(start + member.length)])
+          try assembly.take(bytes, at: member.offset)
         }
         _ = try assembly.finish()
       }

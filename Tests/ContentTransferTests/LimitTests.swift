@@ -1,5 +1,7 @@
 import ContentModel
 @testable import ContentTransfer
+import Dispatch
+import FileIO
 import Foundation
 import Locks
 import TestSupport
@@ -94,6 +96,54 @@ struct LimitTests {
     }
     #expect(taken == file.signed.length)
     #expect(most <= 4 * 128 << 10)
+  }
+
+  @Test("Pieces that another thread keeps stay as they are, and the source waits for them")
+  func lentPieces() throws {
+    let file = try SampleFile(length: 20 << 20, pieces: [100_000, 700])
+    let server = try ScriptedServer { .file(file.bytes, $0) }
+    let source = try HTTPPieceSource(at: server.url())
+    let kept = Mutex<[(piece: Piece, bytes: LentBytes)]>([])
+    let found = Mutex((right: 0, wrong: 0, most: 0))
+    let isOver = Mutex(false)
+    // Gives nothing back before all has been lent that there is, which is when nothing more comes.
+    let keeper = DispatchQueue(label: "keeper")
+    let end = DispatchGroup()
+    keeper.async(group: end) {
+      var before = -1
+      while true {
+        let (isLast, count) = (isOver.withLock { $0 }, kept.withLock { $0.count })
+        if count == before || isLast {
+          let lent = kept.withLock { kept in
+            defer { kept = [] }
+            return kept
+          }
+          for (piece, bytes) in lent {
+            let expected = file.bytes[Int(piece.offset)..<Int(piece.end)]
+            let isRight = bytes.withBytes { $0.elementsEqual(expected) }
+            found.withLock { if isRight { $0.right += 1 } else { $0.wrong += 1 } }
+          }
+          found.withLock { $0.most = max($0.most, lent.reduce(0) { $0 + $1.bytes.count }) }
+          before = -1
+        } else {
+          before = count
+        }
+        if isLast { return }
+        usleep(20_000)
+      }
+    }
+    defer {
+      isOver.withLock { $0 = true }
+      end.wait()
+    }
+    try source.fetch(file.pieces, of: file.signed, ticket: TransferTicket()) { piece, bytes in
+      kept.withLock { $0.append((piece, bytes)) }
+    }
+    isOver.withLock { $0 = true }
+    end.wait()
+    #expect(found.withLock { $0.right } == file.pieces.count && found.withLock { $0.wrong } == 0)
+    // Six slabs over one connection or two, and those of a range that was over before the next began.
+    #expect((1...12 * 128 << 10).contains(found.withLock { $0.most }))
   }
 
   @Test("Many transfers at once in one session each bring their bytes")

@@ -1,6 +1,7 @@
 import ContentModel
 import ContentTransfer
 import Digests
+import FileIO
 import Foundation
 import Locks
 import TestSupport
@@ -42,11 +43,13 @@ final class Sink {
 
   init(for file: SampleFile) { bytes = Array(repeating: 0, count: file.bytes.count) }
 
-  func take(_ piece: Piece, _ buffer: UnsafeRawBufferPointer) {
+  func take(_ piece: Piece, _ lent: LentBytes) {
     delivered.append(piece.offset)
-    bytes.withUnsafeMutableBytes { target in
-      UnsafeMutableRawBufferPointer(rebasing: target[Int(piece.offset)..<Int(piece.end)])
-        .copyMemory(from: buffer)
+    lent.withBytes { buffer in
+      bytes.withUnsafeMutableBytes { target in
+        UnsafeMutableRawBufferPointer(rebasing: target[Int(piece.offset)..<Int(piece.end)])
+          .copyMemory(from: buffer)
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 import ContentModel
 import ContentTransfer
+import FileIO
+import TestSupport
 
 /// The way to the simulated store: pieces in any order, faults, silence.
 // Sendable, because only the thread that has the baton touches it.
@@ -19,7 +21,7 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
 
   func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
-    deliver: (Piece, UnsafeRawBufferPointer) throws -> Void
+    deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     guard let bytes = world.store.files[file.path] else {
       throw ContentError(.storeMissing, "The store has no \(file.path)", remedy: "Ask its owner")
@@ -35,7 +37,7 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
         world.violate("piece outside its file", "\(file.path) \(range)")
         return
       }
-      try bytes[range].withUnsafeBytes { try deliver(piece, $0) }
+      try deliver(piece, LentBytes(copyOf: bytes[range]))
       if isPackage { world.didFetch(piece.offset) }
       world.totals.pieces += 1
     }

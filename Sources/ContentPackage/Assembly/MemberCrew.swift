@@ -1,4 +1,5 @@
 import ContentModel
+import FileIO
 
 /// Who makes the files of an assembly: all processors, or for little the thread that brings members.
 ///
@@ -7,6 +8,9 @@ import ContentModel
 final class MemberCrew {
   /// Less than so many plain bytes are decoded before threads would have been started.
   private static let leastForThreads = 1 << 20
+  /// Packed bytes that wait at most: a part of what a source lends, so that it can go on meanwhile, and
+  /// the caller has something to do.
+  private static let waitingBytes = 256 << 10
 
   private let members: [IndexedMember]
   private let caller: MemberWorker
@@ -32,8 +36,7 @@ final class MemberCrew {
     }
     // One less, since the caller decodes, too, whenever the others have enough to do.
     let count = max(1, board.workers - 1)
-    let queue = MemberQueue(
-      count: 2 * count + 6, length: survey.missing.map(\.length).max() ?? 0)
+    let queue = MemberQueue(limit: Self.waitingBytes)
     let threads = try WorkerThreads(count: count) { _ in
       do {
         let worker = try MemberWorker(board)
@@ -56,14 +59,14 @@ final class MemberCrew {
   /// Takes a member's packed bytes; decodes them itself while too many are on their way.
   ///
   /// Throws the first error of any member so far.
-  func take(_ bytes: UnsafeRawBufferPointer, member: Int) throws {
+  func take(_ bytes: LentBytes, member: Int) throws {
     if let queue = others?.queue {
       if let error = queue.error { throw error }
-      // Stored data are written from where they are in the time that a copy for others would take.
+      // Stored data are in this processor's cache, and need no work but the writing.
       let isStored = bytes.count >= members[member].plainLength
       if !isStored, queue.put(bytes, member: member) { return }
     }
-    try caller.unpack(member, bytes)
+    try bytes.withBytes { try caller.unpack(member, $0) }
   }
 
   /// Waits until all is written; throws the first error of any file.

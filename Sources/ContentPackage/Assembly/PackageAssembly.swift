@@ -62,7 +62,7 @@ package final class PackageAssembly {
   /// Takes the verified packed bytes of the missing member that begins at `offset` of the package.
   ///
   /// Waits while too many are on their way. Throws the first error of any member so far.
-  package func take(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws {
+  package func take(_ bytes: LentBytes, at offset: Int64) throws {
     guard let member = memberAt[offset],
       survey.plan.payload.members[member].packedLength == bytes.count
     else {
