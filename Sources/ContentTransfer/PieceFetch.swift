@@ -18,6 +18,8 @@ final class PieceFetch {
   private var mirrors: MirrorBook
   private var requests: [Int: Request] = [:]
   private var nextNumber = 0
+  /// The mirror that was chosen last.
+  private var mirror = 0
 
   /// A request under way or waiting.
   private struct Request {
@@ -73,10 +75,10 @@ final class PieceFetch {
 
   /// Asks for as much at once as may be.
   private func ask() {
-    while plan.hasWaiting {
+    while plan.hasWaiting, requests.count < connections.count || mayAskForMore {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
-      let connections = session.connections(to: addresses[choice.mirror])
+      mirror = choice.mirror
       guard requests.count < connections.count || mayAskForMore else { return }
       // One request is enough to find out whether a server is back.
       if choice.fault != nil, !requests.isEmpty { return }
@@ -91,6 +93,11 @@ final class PieceFetch {
         ask(for: plan.takeAll(), choice, isWhole: true)
       }
     }
+  }
+
+  /// How many requests run at once, and how many each stands for.
+  private var connections: (count: Int, insteadOf: Int) {
+    session.connections(to: addresses[mirror])
   }
 
   /// Whether so little is asked for that the server would wait for the next request.
