@@ -1,3 +1,5 @@
+import Glibc
+
 /// How HTTP is spoken: timeouts, trust, credentials, limits.
 ///
 /// Times are in seconds. Whether certificates are checked is no setting: they are.
@@ -36,6 +38,18 @@ package enum ProxySetting: Hashable, Sendable {
   case direct
   /// This one, such as `http://proxy.example:3128`.
   case url(String)
+
+  /// Whether one may stand between us and servers; which ones it serves is libcurl's to know.
+  var mayBeUsed: Bool {
+    switch self {
+    case .direct: false
+    case .url: true
+    case .environment:
+      ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains {
+        (name: String) in getenv(name).map { $0.pointee != 0 } ?? false
+      }
+    }
+  }
 }
 
 /// Headers that are sent to one origin (scheme, host and port) and never to another.

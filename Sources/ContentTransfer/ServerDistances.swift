@@ -5,9 +5,14 @@ import Locks
 final class ServerDistances: Sendable {
   /// Seconds to a server and back, by origin.
   private let roundTrips = Mutex<[String: Double]>([:])
+  private let isBehindProxy: Bool
+
+  /// Where a proxy may be used, nothing is known of servers: the way that is measured is the one to it.
+  init(behind proxy: ProxySetting) { isBehindProxy = proxy.mayBeUsed }
 
   /// Takes note that a new connection to `origin` takes `roundTrip` seconds there and back.
   func note(_ roundTrip: Double, to origin: String) {
+    guard !isBehindProxy else { return }
     roundTrips.withLock { $0[origin] = roundTrip }
   }
 

@@ -13,7 +13,7 @@ final class TransferLoop: @unchecked Sendable {
   let clock: TransferClock
   /// What all transfers did together.
   let board = StatisticsBoard()
-  let distances = ServerDistances()
+  let distances: ServerDistances
 
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())
@@ -62,6 +62,7 @@ final class TransferLoop: @unchecked Sendable {
     self.clock = clock
     schedule = TransferSchedule(limits: configuration.limits)
     limiter = RateLimiter(configuration.limits, at: clock.uptime())
+    distances = ServerDistances(behind: configuration.proxy)
   }
 
   // MARK: From any thread

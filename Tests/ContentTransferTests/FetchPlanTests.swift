@@ -189,7 +189,7 @@ struct FetchPlanTests {
 
   @Test("One request at a time stands for all where the way is short; else as many run as may")
   func connections() throws {
-    let session = try HTTPSession()
+    let session = try HTTPSession(impatientConfiguration())
     let (near, far) = (try WebURL("https://a.example/x"), try WebURL("https://b.example/y"))
     for limit in [2, 3] {
       session.limits.connectionsPerTransfer = limit
@@ -203,6 +203,12 @@ struct FetchPlanTests {
     }
     session.limits.connectionsPerTransfer = 0
     #expect(session.connections(to: far) == (1, 1))
+    // What is near is the proxy, then.
+    var configuration = impatientConfiguration()
+    configuration.proxy = .url("http://127.0.0.1:1")
+    let behind = try HTTPSession(configuration)
+    behind.loop.distances.note(0.000_02, to: near.origin)
+    #expect(behind.connections(to: near) == (2, 1))
   }
 
   @Test("Memory follows the pieces: little for little, never less than the longest")
