@@ -47,10 +47,11 @@ struct LimitTests {
     let first = [file.pieces[0]]
     try source.fetch(first, of: file.signed, ticket: TransferTicket()) { _, _ in }
     let address = try WebURL(server.url())
-    // On a busy machine a handshake may take as long as one over a long way.
+    // On a busy machine a handshake may take as long as one over a long way, then or for a later connection.
     let isNear = source.session.connections(to: address) == (1, 2)
     #expect(try source.fetch(file).bytes == file.bytes)
-    #expect(open.most <= (isNear ? 1 : 2))
+    let isStillNear = source.session.connections(to: address) == (1, 2)
+    #expect(open.most <= (isNear && isStillNear ? 1 : 2))
   }
 
   @Test("Small ranges are asked for several at a time, so that none waits for the answer before")
