@@ -6,8 +6,8 @@ package protocol PieceSource: Sendable {
   /// Fetches `pieces` of `file` and hands each over once it is verified, in any order.
   ///
   /// Blocks; `deliver` is called on the caller's thread, one call at a time, with bytes that are
-  /// those of the signed digest. They may be kept for a while, by other threads, too; but each range has
-  /// few to lend, and waits for them to come back. What `deliver` throws ends the fetch. Throws
+  /// those of the signed digest. They may be kept for a while, by other threads, too; who keeps them bounds
+  /// how much that is, since a source may wait for what it lent, or take more memory. What `deliver` throws ends the fetch. Throws
   /// `storeMissing` when the file is nowhere, `pieceDamaged` when a piece stays wrong, `stopped`
   /// soon after `ticket` was cancelled, and network and server errors. What was handed over before
   /// an error was right.
