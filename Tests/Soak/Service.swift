@@ -46,6 +46,7 @@ final class Service: Sendable {
     do {
       try checkWhole()
       try await mend(queue)
+      try useNewest(queue)
       while !mustStop.load(ordering: .relaxed) { try await act(queue) }
       try await complete(queue)
     } catch {
@@ -119,15 +120,25 @@ final class Service: Sendable {
     let start = ContinuousClock.now
     while ContinuousClock.now - start < .seconds(60) {
       try await bringAll(queue)
-      let updates = try? await queue.updates()
-      let installed = try Goods.products.filter {
-        try queue.installedVersion(of: ProductIdentifier($0)) != nil
-      }
-      if updates?.isEmpty == true, installed == Goods.products, queue.transactions.isEmpty {
+      if queue.transactions.isEmpty, try await hasAllThatIsOffered(queue) {
         return try checkWhole()
       }
     }
     report("not complete after a minute: \(queue.transactions)")
+  }
+
+  /// Asks for the products themselves: a list of updates leaves out those that could not be read.
+  private func hasAllThatIsOffered(_ queue: PaymentQueue) async throws -> Bool {
+    let response: ProductsResponse
+    do {
+      response = try await queue.products(Set(Goods.products))
+    } catch let error as ContentError where Self.isExpected(error) {
+      return false
+    }
+    guard response.products.count == Goods.products.count else { return false }
+    return try response.products.flatMap(\.contents).allSatisfy {
+      try queue.installedVersion(of: $0.contentIdentifier) == $0.version
+    }
   }
 
   /// Buys once more, starts, pauses, cancels, and finishes it all the same.
@@ -144,12 +155,27 @@ final class Service: Sendable {
 
   private func switchBackAndForth(_ queue: PaymentQueue) throws {
     let product = try ProductIdentifier(Goods.products[random(below: Goods.products.count)])
-    let versions = try LibraryReader(library).contents().map(\.content)
-      .filter { $0.contentIdentifier == product }.map(\.version)
+    let versions = try installedVersions(of: product)
     guard let oldest = versions.first, let newest = versions.last else { return }
     try queue.use(oldest, of: product)
     try queue.use(newest, of: product)
     count("switched back and forth")
+  }
+
+  /// A kill may have come between back and forth, and what is in use then stays so: it was asked for.
+  private func useNewest(_ queue: PaymentQueue) throws {
+    for product in try Goods.products.map(ProductIdentifier.init(_:)) {
+      guard let newest = try installedVersions(of: product).last else { continue }
+      guard try queue.installedVersion(of: product) != newest else { continue }
+      try queue.use(newest, of: product)
+      count("switched forth after a kill")
+    }
+  }
+
+  /// Oldest first.
+  private func installedVersions(of product: ProductIdentifier) throws -> [ContentVersion] {
+    try LibraryReader(library).contents().map(\.content)
+      .filter { $0.contentIdentifier == product }.map(\.version).sorted()
   }
 
   // MARK: What must be so
