@@ -46,7 +46,7 @@ final class Service: Sendable {
     do {
       try checkWhole()
       try await mend(queue)
-      try useNewest(queue)
+      try switchForth(queue)
       while !mustStop.load(ordering: .relaxed) { try await act(queue) }
       try await complete(queue)
     } catch {
@@ -153,23 +153,24 @@ final class Service: Sendable {
     count("bought again and dropped")
   }
 
+  /// Names the product while an older version of it is in use.
+  private var switchingNote: URL { library.appendingPathExtension("switching") }
+
   private func switchBackAndForth(_ queue: PaymentQueue) throws {
-    let product = try ProductIdentifier(Goods.products[random(below: Goods.products.count)])
-    let versions = try installedVersions(of: product)
-    guard let oldest = versions.first, let newest = versions.last else { return }
-    try queue.use(oldest, of: product)
-    try queue.use(newest, of: product)
+    let product = Goods.products[random(below: Goods.products.count)]
+    guard let oldest = try installedVersions(of: ProductIdentifier(product)).first else { return }
+    try Data(product.utf8).write(to: switchingNote, options: .atomic)
+    try queue.use(oldest, of: ProductIdentifier(product))
+    try switchForth(queue)
     count("switched back and forth")
   }
 
-  /// A kill may have come between back and forth, and what is in use then stays so: it was asked for.
-  private func useNewest(_ queue: PaymentQueue) throws {
-    for product in try Goods.products.map(ProductIdentifier.init(_:)) {
-      guard let newest = try installedVersions(of: product).last else { continue }
-      guard try queue.installedVersion(of: product) != newest else { continue }
-      try queue.use(newest, of: product)
-      count("switched forth after a kill")
-    }
+  /// Goes on after a kill, too: what is in use then stays so, since it was asked for.
+  private func switchForth(_ queue: PaymentQueue) throws {
+    guard let note = try? Data(contentsOf: switchingNote) else { return }
+    let product = try ProductIdentifier(String(decoding: note, as: UTF8.self))
+    if let newest = try installedVersions(of: product).last { try queue.use(newest, of: product) }
+    try FileManager.default.removeItem(at: switchingNote)
   }
 
   /// Oldest first.
