@@ -75,14 +75,16 @@ final class PieceFetch {
 
   /// Asks for as much at once as may be.
   private func ask() {
-    while plan.hasWaiting, requests.count < connections.count || mayAskForMore {
+    while plan.hasWaiting, mayAsk {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
       mirror = choice.mirror
-      guard requests.count < connections.count || mayAskForMore else { return }
+      // Another mirror may be asked for less at once.
+      guard mayAsk else { return }
       // One request is enough to find out whether a server is back.
       if choice.fault != nil, !requests.isEmpty { return }
       if mirrors.ranges(at: choice.mirror) {
+        let connections = connections
         guard let pieces = plan.next(connections: connections.count) else { return }
         ask(
           for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length),
@@ -100,9 +102,10 @@ final class PieceFetch {
     session.connections(to: addresses[mirror])
   }
 
-  /// Whether so little is asked for that the server would wait for the next request.
-  private var mayAskForMore: Bool {
-    requests.count < session.limits.smallRequestsPerTransfer
+  /// Whether a request is free, or so little is asked for that the server would wait for the next one.
+  private var mayAsk: Bool {
+    if requests.count < connections.count { return true }
+    return requests.count < session.limits.smallRequestsPerTransfer
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
   }
 

@@ -11,6 +11,10 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   package let host: String
   /// The port, also where the URL names none.
   package let port: Int
+  /// Scheme, host and port: who may see credentials, and whose connections are counted.
+  ///
+  /// Kept, because limits ask for it with each arrival of bytes.
+  package let origin: String
 
   /// URLs may not be longer, in bytes.
   private static let maximumLength = 8192
@@ -32,6 +36,7 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     self.scheme = scheme
     self.host = host
     self.port = port
+    origin = "\(scheme)://\(host):\(port)"
   }
 
   private static func parse(_ text: String) -> WebURL? {
@@ -64,9 +69,6 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     String(
       (text.lastIndex(of: "@").map { text[text.index(after: $0)...] } ?? text[...]).prefix(200))
   }
-
-  /// Scheme, host and port: who may see credentials, and whose connections are counted.
-  package var origin: String { "\(scheme)://\(host):\(port)" }
 
   /// Whether connections to it are encrypted.
   package var isSecure: Bool { scheme == "https" }

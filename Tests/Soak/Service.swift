@@ -176,7 +176,7 @@ final class Service: Sendable {
   /// Oldest first.
   private func installedVersions(of product: ProductIdentifier) throws -> [ContentVersion] {
     try LibraryReader(library).contents().map(\.content)
-      .filter { $0.contentIdentifier == product }.map(\.version).sorted()
+      .filter { $0.contentIdentifier == product }.map(\.version)
   }
 
   // MARK: What must be so
