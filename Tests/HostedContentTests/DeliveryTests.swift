@@ -7,7 +7,7 @@ import Testing
 
 /// When observers are told; time is made up.
 @Suite("When reports are told")
-struct DeliveryTests {
+final class DeliveryTests {
   /// Notes by when somebody must look, and looks when it is told to.
   private final class Line: SerialLine {
     private let state = Mutex(State())
@@ -39,6 +39,9 @@ struct DeliveryTests {
       for entry in going { entry.body() }
     }
 
+    /// Lets go of what is not due yet, and of whoever it holds.
+    func forget() { state.withLock { $0.bodies = [] } }
+
     func enqueue(_ body: @escaping @Sendable () -> Void) { enqueue(at: now, body) }
 
     func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
@@ -64,6 +67,8 @@ struct DeliveryTests {
       on: line, now: { line.now },
       library: ReportLibrary(productsPath: "/products", journal: NoJournal()), transactions: [])
   }
+
+  deinit { line.forget() }
 
   private func reportState(of id: String) throws {
     let record = TransactionRecord(
