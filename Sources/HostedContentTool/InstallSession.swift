@@ -220,7 +220,6 @@ final class InstallSession: Sendable {
     case .goOn(let open): return await driver.end(of: open.id, known: open)
     case .buy: return await driver.end(of: buy(product))
     case .update(let update):
-      let failuresBefore = driver.failureCount
       let transaction: String
       do {
         transaction = try await queue.add(update, applicationUsername: account)
@@ -229,7 +228,7 @@ final class InstallSession: Sendable {
         guard mayBuy else { throw error.askingForAccount() }
         return await driver.end(of: buy(product))
       }
-      return await driver.end(of: transaction, failuresBefore: failuresBefore)
+      return await driver.end(of: transaction)
     }
   }
 

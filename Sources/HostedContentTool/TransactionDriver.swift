@@ -15,30 +15,22 @@ final class TransactionDriver: PaymentTransactionObserver {
   private let watchdog: Watchdog
   private let state = Mutex(State())
 
-  /// How often a transaction is asked to be finished while the journal cannot be written.
-  private static let finishTries = 3
-
   private struct State {
     /// What is waited for, by transaction.
     var works: [String: Work] = [:]
-    /// How many failures the queue reported that belong to no transaction, and the last one.
-    var failureCount = 0
-    var lastFailure: ContentError?
+    /// Failures that name something that nobody waited for when they came.
+    var refusals: [String: ContentError] = [:]
     /// Set once nothing may go on: interrupted, or out of time.
     var abort: ContentError?
   }
 
   private struct Work {
     let waiter: CheckedContinuation<ContentError?, Never>
-    /// The count of failures before an update was asked for, which the queue may drop with no other
-    /// sign than a failure; nil for what is always answered.
-    let failuresBefore: Int?
     /// Nil until a new transaction was reported.
     var transaction: PaymentTransaction?
     var isStarted = false
     /// Whether a download was seen on its way since; what was reported before is of an earlier run.
     var hasMoved = false
-    var finishRequests = 0
   }
 
   init(
@@ -53,20 +45,12 @@ final class TransactionDriver: PaymentTransactionObserver {
   /// Why nothing may go on, once that is so.
   var abortion: ContentError? { state.withLock { $0.abort } }
 
-  /// How many failures of no transaction were reported until now.
-  var failureCount: Int { state.withLock { $0.failureCount } }
-
   /// Waits until `transaction` is finished; the error that ended it otherwise.
-  ///
-  /// `failuresBefore` is the count of failures before an update was asked for.
-  func end(
-    of transaction: String, known: PaymentTransaction? = nil, failuresBefore: Int? = nil
-  ) async -> ContentError? {
+  func end(of transaction: String, known: PaymentTransaction? = nil) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in
         if state.abort == nil {
-          state.works[transaction] = Work(
-            waiter: continuation, failuresBefore: failuresBefore, transaction: known)
+          state.works[transaction] = Work(waiter: continuation, transaction: known)
         }
         return state.abort
       }
@@ -79,9 +63,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   private func lookAgain(at transaction: String) {
     if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
     let (isGone, failure) = state.withLock { state in
-      let work = state.works[transaction]
-      let isLost = work?.failuresBefore.map { state.failureCount > $0 } ?? false
-      return (work?.transaction != nil, isLost ? state.lastFailure : nil)
+      (state.works[transaction]?.transaction != nil, state.refusals[transaction])
     }
     if isGone || failure != nil { end(transaction, failure) }
   }
@@ -132,28 +114,16 @@ final class TransactionDriver: PaymentTransactionObserver {
     for transaction in transactions { end(transaction.id, nil) }
   }
 
-  /// A failure names no transaction unless it refuses something, so it is held against those that
-  /// wait for what cannot be reported otherwise: an end that was asked for, and a beginning.
+  /// A failure that is all that is told of a transaction has it as its subject; an update that could not
+  /// be written down may fail before it is waited for.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    let (again, lost) = state.withLock { state in
-      state.failureCount += 1
-      state.lastFailure = error
-      var again: [PaymentTransaction] = []
-      var lost: [String] = []
-      for (id, work) in state.works {
-        let isLost = work.transaction == nil && work.failuresBefore != nil
-        if isLost || id == error.subject || work.finishRequests >= Self.finishTries {
-          lost.append(id)
-        } else if work.finishRequests > 0 {
-          again += [work.transaction].compactMap(\.self)
-          state.works[id]?.finishRequests += 1
-        }
-      }
-      return (again, lost)
+    let ours = state.withLock { state -> String? in
+      guard let subject = error.subject else { return nil }
+      if state.works[subject] != nil { return subject }
+      state.refusals[subject] = error
+      return nil
     }
-    again.forEach(queue.finishTransaction)
-    for transaction in lost { end(transaction, error) }
-    if again.isEmpty, lost.isEmpty { progress.report(error) }
+    if let ours { end(ours, error) } else { progress.report(error) }
   }
 
   /// Does what a transaction's state asks for, if it is one of ours.
@@ -177,10 +147,6 @@ final class TransactionDriver: PaymentTransactionObserver {
   private func goOn(withDownloadsOf transaction: PaymentTransaction) {
     let downloads = transaction.downloads
     if downloads.allSatisfy({ $0.state == .finished }) {
-      state.withLock { state in
-        let requests = state.works[transaction.id]?.finishRequests ?? 0
-        state.works[transaction.id]?.finishRequests = max(1, requests)
-      }
       return queue.finishTransaction(transaction)
     }
     let isMoving = downloads.contains { $0.state == .active || $0.state == .waiting }
