@@ -245,18 +245,25 @@ package final class ContentLibrary: Sendable {
   /// Brings folder and journal together after a crash; for the one engine, before any work.
   ///
   /// Installs that were announced and moved are finished, others are forgotten and their staging
-  /// waits for its download. Staging of downloads other than `downloads` is removed.
-  package func recover(keeping downloads: Set<String>) throws {
+  /// waits for its download. Staging of downloads other than `downloads` is removed; what cannot be
+  /// removed stays and only takes room: the errors say why.
+  package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     for content in try journal.announced() {
       if try !confirmIfMoved(content) {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
     try forgetMissing()
+    var leftovers: [ContentError] = []
     for entry in try folder.staging.entries()
     where entry.kind == .directory && !downloads.contains(entry.name) {
-      try folder.staging.removeTree(entry.name)
+      do {
+        try folder.staging.removeTree(entry)
+      } catch {
+        leftovers.append(ContentError(error, while: "removing \(entry.name) from staging"))
+      }
     }
+    return leftovers
   }
 
   /// Confirms an announced install whose folder is in its place; false when it is not.
@@ -300,8 +307,10 @@ package final class ContentLibrary: Sendable {
         try journal.forget(content.contentIdentifier, content.version)
       }
     }
-    // Also where no version is left, since a removal may have ended half way.
-    for entry in try folder.products.entries() where entry.kind == .directory {
+    // Also where no version is left, since a removal may have ended half way. What others have put
+    // there, such as a disk's lost+found, is theirs.
+    for entry in try folder.products.entries()
+    where entry.kind == .directory && (try? ProductIdentifier(entry.name)) != nil {
       let home = try folder.products.directory(entry.name)
       try home.removeFile(Self.newCurrentName)
       if try Self.current(in: home) == nil, let newest = present[entry.name]?.max() {

@@ -46,7 +46,9 @@ extension ContentLibrary {
       }
     }
     let known = Self.withParents(files.map(\.entry.path))
-    found += try Self.paths(in: tree).filter { !known.contains($0) }.map { damage($0, .unexpected) }
+    for path in try Self.paths(in: tree) where !known.contains(path) {
+      found.append(damage(String(decoding: path, as: UTF8.self), .unexpected))
+    }
     return found
   }
 
@@ -91,24 +93,31 @@ extension ContentLibrary {
     }
   }
 
-  /// The paths and the folders above them, since an archive need not name its folders.
-  private static func withParents(_ paths: [String]) -> Set<String> {
+  /// The paths' bytes and the folders above them, since an archive need not name its folders.
+  private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
+    let paths = paths.map { Array($0.utf8)[...] }
     var known = Set(paths)
     for path in paths {
-      var rest = path[...]
-      while let slash = rest.utf8.lastIndex(of: UInt8(ascii: "/")) {
+      var rest = path
+      while let slash = rest.lastIndex(of: UInt8(ascii: "/")) {
         rest = rest[..<slash]
-        if !known.insert(String(rest)).inserted { break }
+        if !known.insert(rest).inserted { break }
       }
     }
     return known
   }
 
-  private static func paths(in folder: Directory, below prefix: String = "") throws -> [String] {
-    try folder.entries().sorted { $0.name < $1.name }.flatMap { entry in
-      let path = prefix + entry.name
-      guard entry.kind == .directory else { return [path] }
-      return try [path] + paths(in: folder.directory(entry.name), below: path + "/")
+  /// The bytes of all paths in a folder: the disk has names that are equal as texts, and names that are
+  /// none, in whose folders nobody can look.
+  private static func paths(
+    in folder: Directory, below prefix: [UInt8] = []
+  ) throws -> [ArraySlice<UInt8>] {
+    let entries = try folder.entries().sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    return try entries.flatMap { entry in
+      let path = prefix + entry.bytes
+      guard entry.kind == .directory, entry.isText else { return [path[...]] }
+      return try [path[...]]
+        + paths(in: folder.directory(entry.name), below: path + [UInt8(ascii: "/")])
     }
   }
 }

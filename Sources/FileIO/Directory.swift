@@ -37,10 +37,14 @@ package final class Directory: Sendable {
   /// Opens the folder `name`.
   package func directory(_ name: String) throws -> Directory {
     try checkName(name)
-    let opened = try fileSystem.perform(.open, path(of: name)) {
+    return try directory(at: name, path(of: name))
+  }
+
+  private func directory(at name: UnsafePointer<CChar>, _ path: String) throws -> Directory {
+    let opened = try fileSystem.perform(.open, path) {
       calls.openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
     }
-    return Directory(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
+    return Directory(descriptor: opened, path: path, fileSystem: fileSystem)
   }
 
   /// Creates the folder `name` with `mode`; an existing one is taken unless `exclusive`.
@@ -60,16 +64,23 @@ package final class Directory: Sendable {
     try components.reduce(self) { try $0.directory(String($1)) }
   }
 
-  /// The names in here with their kinds, without `.` and `..`, in no order.
-  package func entries() throws -> [(name: String, kind: FileKind)] {
-    var listed: [(name: String, type: UInt8)] = []
+  /// What is in here, without `.` and `..`, in no order.
+  package func entries() throws -> [DirectoryEntry] {
+    var listed: [(entry: DirectoryEntry, isKnown: Bool)] = []
     try fileSystem.perform(.list, path) {
       listed = []
-      return calls.readdir(descriptor) { listed.append(($0, $1)) }
+      return calls.readdir(descriptor) { name, type in
+        let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
+        let kind = FileKind(entryType: type)
+        listed.append((DirectoryEntry(bytes, kind ?? .other), kind != nil))
+      }
     }
-    return try listed.filter { $0.name != "." && $0.name != ".." }.map { name, type in
+    return try listed.filter { $0.entry.name != "." && $0.entry.name != ".." }.map {
       // Some file systems do not say what an entry is.
-      (name, try FileKind(entryType: type) ?? status(of: name)?.kind ?? .other)
+      if $0.isKnown { return $0.entry }
+      let path = path(of: $0.entry.name)
+      return DirectoryEntry(
+        $0.entry.bytes, try status(at: $0.entry.terminatedName, path)?.kind ?? .other)
     }
   }
 
@@ -107,8 +118,12 @@ package final class Directory: Sendable {
   /// What `name` is, without following a link; nil when it is not there.
   package func status(of name: String) throws -> FileStatus? {
     try checkName(name)
+    return try status(at: name, path(of: name))
+  }
+
+  private func status(at name: UnsafePointer<CChar>, _ path: String) throws -> FileStatus? {
     var status = stat()
-    let isThere = try fileSystem.perform(.status, path(of: name), unless: [ENOENT]) {
+    let isThere = try fileSystem.perform(.status, path, unless: [ENOENT]) {
       calls.fstatat(descriptor, name, &status)
     }
     return isThere ? FileStatus(status) : nil
@@ -124,6 +139,11 @@ package final class Directory: Sendable {
 
   /// The text of the symbolic link `name`; nil when there is none.
   package func link(_ name: String) throws -> String? {
+    try linkBytes(name).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The bytes of the symbolic link `name`, which need not be text; nil when there is none.
+  package func linkBytes(_ name: String) throws -> [UInt8]? {
     try checkName(name)
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let answer = try fileSystem.attempt(.read, path(of: name)) {
@@ -132,7 +152,7 @@ package final class Directory: Sendable {
       }
     }
     switch answer {
-    case .success(let count): return String(decoding: buffer[..<count], as: UTF8.self)
+    case .success(let count): return Array(buffer[..<count])
     case .failure(let failure) where [ENOENT, EINVAL].contains(failure.number): return nil
     case .failure(let failure): throw ContentError(errno: failure.number, .read, path(of: name))
     }
@@ -186,19 +206,31 @@ package final class Directory: Sendable {
   /// Removes the file or link `name`; one that is not there is no error.
   package func removeFile(_ name: String) throws {
     try checkName(name)
-    try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
-      calls.unlinkat(descriptor, name, 0)
-    }
+    try remove(at: name, path(of: name), 0)
   }
 
   /// Removes `name` and all in it, following no link; one that is not there is no error.
   package func removeTree(_ name: String) throws {
-    guard let status = try status(of: name) else { return }
-    guard status.kind == .directory else { return try removeFile(name) }
-    let folder = try directory(name)
-    for entry in try folder.entries() { try folder.removeTree(entry.name) }
-    try fileSystem.perform(.remove, path(of: name), unless: [ENOENT]) {
-      calls.unlinkat(descriptor, name, AT_REMOVEDIR)
+    try checkName(name)
+    try removeTree(at: name, path(of: name))
+  }
+
+  /// Removes what was listed and all in it, following no link; what is not there is no error.
+  package func removeTree(_ entry: DirectoryEntry) throws {
+    try removeTree(at: entry.terminatedName, path(of: entry.name))
+  }
+
+  private func removeTree(at name: UnsafePointer<CChar>, _ path: String) throws {
+    guard let status = try status(at: name, path) else { return }
+    guard status.kind == .directory else { return try remove(at: name, path, 0) }
+    let folder = try directory(at: name, path)
+    for entry in try folder.entries() { try folder.removeTree(entry) }
+    try remove(at: name, path, AT_REMOVEDIR)
+  }
+
+  private func remove(at name: UnsafePointer<CChar>, _ path: String, _ flags: Int32) throws {
+    try fileSystem.perform(.remove, path, unless: [ENOENT]) {
+      calls.unlinkat(descriptor, name, flags)
     }
   }
 

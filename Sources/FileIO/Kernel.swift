@@ -11,7 +11,9 @@ final class Kernel: SystemCalls {
 
   func open(_ path: String, _ flags: Int32) -> Int32 { Glibc.open(path, flags) }
 
-  func openat(_ folder: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+  func openat(
+    _ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t
+  ) -> Int32 {
     Glibc.openat(folder, name, flags, mode)
   }
 
@@ -25,7 +27,7 @@ final class Kernel: SystemCalls {
     Glibc.fstat(descriptor, &status)
   }
 
-  func fstatat(_ folder: Int32, _ name: String, _ status: inout stat) -> Int32 {
+  func fstatat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat) -> Int32 {
     Glibc.fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)
   }
 
@@ -37,7 +39,7 @@ final class Kernel: SystemCalls {
     Glibc.faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)
   }
 
-  func readdir(_ folder: Int32, _ body: (String, UInt8) -> Void) -> Int32 {
+  func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32 {
     // A descriptor of its own: reading moves its position, and closing the stream closes it.
     let duplicate = Glibc.openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard duplicate != -1 else { return -1 }
@@ -50,10 +52,10 @@ final class Kernel: SystemCalls {
     defer { closedir(stream) }
     errno = 0
     while let entry = Glibc.readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      let type = entry.pointee.d_type
+      withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { body($0, type) }
       }
-      body(name, entry.pointee.d_type)
       errno = 0
     }
     return errno == 0 ? 0 : -1
@@ -96,7 +98,7 @@ final class Kernel: SystemCalls {
     hc_rename_exchanging(folder, name, newFolder, newName)
   }
 
-  func unlinkat(_ folder: Int32, _ name: String, _ flags: Int32) -> Int32 {
+  func unlinkat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32) -> Int32 {
     Glibc.unlinkat(folder, name, flags)
   }
 

@@ -3,22 +3,24 @@ package import Glibc
 /// The system calls by which everything reaches a file system; a simulated disk has its own.
 ///
 /// Each does what the manual page of its name says, returns what that says, and sets `errno` when it
-/// fails. None follows a symbolic link, but for `open` and `mkdir`, which take paths. From any thread.
+/// fails. None follows a symbolic link, but for `open` and `mkdir`, which take paths. What is needed to look
+/// at what is there, and to remove it, takes names that need not be text. From any thread.
 package protocol SystemCalls: AnyObject, Sendable {
   // Opening.
   func open(_ path: String, _ flags: Int32) -> Int32
-  func openat(_ folder: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) -> Int32
+  func openat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t)
+    -> Int32
   /// A duplicate with close-on-exec.
   func dup(_ descriptor: Int32) -> Int32
   func close(_ descriptor: Int32)
 
   // Looking.
   func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32
-  func fstatat(_ folder: Int32, _ name: String, _ status: inout stat) -> Int32
+  func fstatat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat) -> Int32
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32
   func faccessat(_ folder: Int32, _ name: String) -> Int32
   /// Calls `body` with each name of a folder, `.` and `..` included, and with its `d_type`.
-  func readdir(_ folder: Int32, _ body: (String, UInt8) -> Void) -> Int32
+  func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32
   func readlinkat(_ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>) -> Int
 
   // Names.
@@ -35,7 +37,7 @@ package protocol SystemCalls: AnyObject, Sendable {
   func renameExchanging(
     _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
   ) -> Int32
-  func unlinkat(_ folder: Int32, _ name: String, _ flags: Int32) -> Int32
+  func unlinkat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32) -> Int32
 
   // Bytes.
   func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: off_t) -> Int

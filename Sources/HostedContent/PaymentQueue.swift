@@ -19,6 +19,8 @@ public final class PaymentQueue: Sendable {
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock
+  /// What could not be removed at the start, for the first observer.
+  private let leftovers: [ContentError]
 
   /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
   ///
@@ -36,7 +38,7 @@ public final class PaymentQueue: Sendable {
     let transactions = try journal.transactions()
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-    try library.recover(keeping: Set(kept.map(\.id)))
+    leftovers = try library.recover(keeping: Set(kept.map(\.id)))
 
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
@@ -95,7 +97,9 @@ public final class PaymentQueue: Sendable {
   ///
   /// It is told what is unfinished: with the launch if it is the first, at once otherwise.
   public func add(_ observer: any PaymentTransactionObserver) {
-    if delivery.add(observer) { engine.submit(.launched) }
+    guard delivery.add(observer) else { return }
+    engine.submit(.launched)
+    leftovers.forEach(delivery.report(error:))
   }
 
   /// Removes an observer; a call that is under way still ends.

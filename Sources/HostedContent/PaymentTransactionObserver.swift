@@ -20,7 +20,8 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download])
 
   /// Something that was asked of the queue could not be done, such as finishing a `.purchasing`
-  /// transaction, or could not be written down. Nothing was lost; the error says what to do.
+  /// transaction, or could not be written down, or what an earlier run left behind could not be removed.
+  /// Nothing was lost; the error says what to do.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError)
 
   /// Every restored transaction was reported. Their downloads wait to be started.

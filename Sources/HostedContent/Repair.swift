@@ -61,27 +61,22 @@ extension PaymentQueue {
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let id = newIdentifier()
     let staging = try library.staging(for: id)
-    do {
-      // An index that contradicts the files it makes would never be mended by fetching again.
-      let fetch = PackageFetch(
-        offer: offer, index: index, source: source, board: board,
-        workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
-      let files = try fetch.run(into: staging, of: library) {
-        // Every file is hashed: what the disk lost keeps its journaled identity.
-        try [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 }
+    // What cannot be removed now is removed by the next start.
+    defer { try? library.discardStaging(for: id) }
+    // An index that contradicts the files it makes would never be mended by fetching again.
+    let fetch = PackageFetch(
+      offer: offer, index: index, source: source, board: board,
+      workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
+    let files = try fetch.run(into: staging, of: library) {
+      // Every file is hashed: what the disk lost keeps its journaled identity.
+      try [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 }
+    }
+    try engine.betweenEvents { _ in
+      guard try library.isInstalled(content.contentIdentifier, content.version) else {
+        throw ContentError.notInstalled(content.contentIdentifier, content.version)
       }
-      try engine.betweenEvents { _ in
-        guard try library.isInstalled(content.contentIdentifier, content.version) else {
-          throw ContentError.notInstalled(content.contentIdentifier, content.version)
-        }
-        try library.install(
-          PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
-      }
-      try library.discardStaging(for: id)
-    } catch {
-      // What cannot be removed now is removed by the next start.
-      try? library.discardStaging(for: id)
-      throw error
+      try library.install(
+        PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
     }
     return board.archiveBytes.fetched
   }

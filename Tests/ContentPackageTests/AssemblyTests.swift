@@ -127,6 +127,16 @@ struct AssemblyTests {
     #expect(try pages.status(of: "stranger") == nil)
   }
 
+  @Test func `a stranger whose name is no text, or equals one in other bytes, is removed`() throws {
+    let content = try BuiltContent(
+      ["Contents/\(OddName.composed)": Array("text".utf8)])
+    let contents = try folder.directory.createDirectory("Contents")
+    try #require(contents.make(OddName.noText))
+    try #require(contents.make(OddName.decomposed))
+    try content.assemble(in: folder.directory)
+    #expect(try contents.entries().map(\.bytes) == [Array(OddName.composed.utf8)])
+  }
+
   @Test func `a large file that was whole but not sealed needs no member`() throws {
     let content = try BuiltContent.library
     try content.assemble(in: folder.directory)

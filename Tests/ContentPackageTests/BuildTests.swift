@@ -1,6 +1,7 @@
 import ContentModel
 import ContentPackage
 import FileIO
+import Glibc
 import TestSupport
 import Testing
 
@@ -114,6 +115,26 @@ struct BuildTests {
     }
     #expect(thrown == expected)
     #expect(try output.directory.entries().isEmpty)
+  }
+
+  @Test("What has a name that is no text is refused, not left out", arguments: [false, true])
+  func nameOfBytes(isFolder: Bool) throws {
+    let folder = try TemporaryFolder()
+    let contents = try folder.directory.createDirectory("Contents")
+    try contents.createFile("a").write([1])
+    try #require(contents.make(OddName.noText, isFolder: isFolder))
+    let thrown = code { _ = try build(folder, product: "com.example.x", version: "1") }
+    #expect(thrown == .entryRefused)
+  }
+
+  @Test("A link whose target is no text is refused, not mended")
+  func targetOfBytes() throws {
+    let folder = try TemporaryFolder()
+    let contents = try folder.directory.createDirectory("Contents")
+    let target = OddName.noText.map { CChar(bitPattern: $0) } + [0]
+    #expect(symlink(target, "\(contents.path)/link") == 0)
+    let thrown = code { _ = try build(folder, product: "com.example.x", version: "1") }
+    #expect(thrown == .entryRefused)
   }
 
   @Test("An executable file is refused by its permission alone")

@@ -8,8 +8,9 @@ import TestSupport
 /// Path and content of everything in a folder: digests of files, `-> target` of links, `/` of folders.
 func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: String] {
   var found: [String: String] = [:]
-  for (name, kind) in try directory.entries() {
-    switch kind {
+  for entry in try directory.entries() {
+    let name = entry.name
+    switch entry.kind {
     case .directory:
       found[prefix + name] = "/"
       try found.merge(tree(directory.directory(name), prefix + name + "/")) { first, _ in first }

@@ -85,6 +85,24 @@ struct DirectoryTests {
     #expect(Set(try folder.entries().map(\.name)) == ["b"])
   }
 
+  @Test("A name that is no text is listed with its bytes, and removed with its folder")
+  func namesOfBytes() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened().createDirectory("folder")
+    try #require(folder.make(OddName.noText, isFolder: true))
+    try #require(folder.make(OddName.decomposed))
+    let entries = try folder.entries()
+    #expect(Set(entries.map(\.bytes)) == [OddName.noText, OddName.decomposed])
+    #expect(entries.allSatisfy { $0.isText == ($0.kind == .file) })
+    let inner = try #require(entries.first { !$0.isText })
+    #expect(try folder.status(of: inner.name) == nil, "what people read leads nowhere")
+    try folder.removeTree(inner)
+    #expect(try folder.entries().map(\.bytes) == [OddName.decomposed])
+    try #require(folder.make(OddName.noText))
+    try temporary.opened().removeTree("folder")
+    #expect(try temporary.opened().entries().isEmpty)
+  }
+
   @Test("A file longer than the limit is not read")
   func limit() throws {
     let temporary = try TemporaryFolder()

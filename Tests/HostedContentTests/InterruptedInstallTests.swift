@@ -78,6 +78,55 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
+  @Test("What cannot be removed stops nothing, and the first observer is told why")
+  func leftovers() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let product = try ProductIdentifier("a")
+    let stubborn = FileSystem { operation, path in
+      if operation == .remove, path.hasSuffix("/stranger") {
+        throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
+      }
+    }
+    // A folder in the version's place that the journal does not know ends in staging.
+    let stranger = "\(fixture.libraryPath)/products/a/1.0/stranger"
+    try FileManager.default.createDirectory(
+      atPath: stranger, withIntermediateDirectories: true)
+    for _ in 1...2 {
+      let queue = try fixture.queue { $0.fileSystem = stubborn }
+      _ = try await queue.deliver(Payment(productIdentifier: product))
+      queue.close()
+    }
+    #expect(try fixture.staged().count == 1)
+    var observer = RecordingObserver()
+    var queue = try fixture.queue { $0.fileSystem = stubborn }
+    queue.add(observer)
+    await observer.wait { $0.errors.count == 1 }
+    #expect(observer.log.errors.allSatisfy { $0.code == .notPermitted })
+    queue.close()
+    observer = RecordingObserver()
+    queue = try fixture.queue()
+    queue.add(observer)
+    queue.close()
+    #expect(try fixture.staged().isEmpty)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A folder that a disk has among the products is left alone")
+  func lostAndFound() throws {
+    let fixture = try StoreFixture()
+    try FileManager.default.createDirectory(
+      atPath: "\(fixture.libraryPath)/products/lost+found", withIntermediateDirectories: true)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, path in
+        if path.hasSuffix("lost+found") {
+          throw ContentError(.notPermitted, "Not to be opened", remedy: "", subject: path)
+        }
+      }
+    }
+    queue.close()
+  }
+
   @Test("A switch of current whose sync failed is made durable by the next attempt")
   func unsyncedSwitch() async throws {
     let fixture = try StoreFixture()
@@ -103,7 +152,7 @@ struct InterruptedInstallTests {
     let library = ContentLibrary(files, journal: try SQLiteJournal(in: files.root))
     let home = try files.products.createDirectory("a")
     try home.createLink(".current.new", to: "1.0")
-    try library.recover(keeping: [])
+    #expect(try library.recover(keeping: []).isEmpty)
     #expect(try home.entries().isEmpty)
   }
 

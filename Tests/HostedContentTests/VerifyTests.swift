@@ -30,8 +30,10 @@ struct VerifyTests {
     }
   }
 
-  private func install(_ fixture: StoreFixture) async throws -> InstalledContent {
-    try fixture.publish("a", "1.0")
+  private func install(
+    _ fixture: StoreFixture, files: [String: [UInt8]]? = nil
+  ) async throws -> InstalledContent {
+    try fixture.publish("a", "1.0", files: files)
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
     queue.close()
@@ -69,6 +71,29 @@ struct VerifyTests {
     #expect(clock.slept == 0.5)
     pace.pass(1000)
     #expect(clock.slept == 1.5)
+  }
+
+  @Test("A stranger whose name is no text, or equals one in other bytes, is found and removed")
+  func oddNames() async throws {
+    let fixture = try StoreFixture()
+    let files = ["Contents/\(OddName.composed)": Array("text".utf8)]
+    let content = try await install(fixture, files: files)
+    let contents = try FileSystem.real.directory(
+      at: "\(fixture.libraryPath)/products/a/1.0/Contents")
+    try #require(contents.make(OddName.noText, isFolder: true))
+    try #require(contents.make(OddName.decomposed))
+    let found = try fixture.reader().verify(content)
+    #expect(found.map(\.path) == ["Contents/e\u{301}.txt", "Contents/\u{fffd}.txt"])
+    #expect(found.allSatisfy { $0.problem == .unexpected })
+    let queue = try fixture.queue()
+    #expect(try await queue.repair(content).damagedPaths.count == 2)
+    #expect(try fixture.staged().isEmpty)
+    try #require(
+      FileSystem.real.directory(at: "\(fixture.libraryPath)/products/a/1.0/Contents")
+        .make(OddName.noText))
+    try queue.remove(content.contentIdentifier, content.version)
+    queue.close()
+    #expect(try fixture.staged().isEmpty)
   }
 
   @Test(

@@ -40,7 +40,10 @@ extension SimulatedDisk: SystemCalls {
     return describe(node, path)
   }
 
-  package func openat(_ folder: Int32, _ name: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+  package func openat(
+    _ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t
+  ) -> Int32 {
+    let name = String(cString: name)
     let path = path(folder, name)
     let mayCreate = flags & O_CREAT != 0
     guard begin(mayCreate ? .create : .open, path) else { return -1 }
@@ -95,7 +98,10 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
-  package func fstatat(_ folder: Int32, _ name: String, _ status: inout stat) -> Int32 {
+  package func fstatat(
+    _ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat
+  ) -> Int32 {
+    let name = String(cString: name)
     guard begin(.stat, path(folder, name)) else { return -1 }
     guard let parent = self.folder(folder) else { return fail(EBADF) }
     guard let node = parent.names[name] else { return fail(ENOENT) }
@@ -115,7 +121,9 @@ extension SimulatedDisk: SystemCalls {
     return self.folder(folder)?.names[name] == nil ? fail(ENOENT) : 0
   }
 
-  package func readdir(_ folder: Int32, _ body: (String, UInt8) -> Void) -> Int32 {
+  package func readdir(
+    _ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void
+  ) -> Int32 {
     guard begin(.list, opened(folder)?.path ?? "?") else { return -1 }
     guard let node = self.folder(folder) else { return fail(EBADF) }
     // A file system has an order of its own.
@@ -256,7 +264,10 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
-  package func unlinkat(_ folder: Int32, _ name: String, _ flags: Int32) -> Int32 {
+  package func unlinkat(
+    _ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32
+  ) -> Int32 {
+    let name = String(cString: name)
     let path = path(folder, name)
     guard begin(.unlink, path) else { return -1 }
     guard let parent = self.folder(folder) else { return fail(EBADF) }

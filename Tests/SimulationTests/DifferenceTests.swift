@@ -85,8 +85,9 @@ struct DifferenceTests {
 
   /// Everything below a folder, with bytes, as text.
   private static func tree(_ folder: Directory, _ prefix: String = "") throws -> [String] {
-    try folder.entries().sorted { $0.name < $1.name }.flatMap { name, kind in
-      switch kind {
+    try folder.entries().sorted { $0.name < $1.name }.flatMap { entry in
+      let name = entry.name
+      return switch entry.kind {
       case .directory: try ["\(prefix)\(name)/"] + tree(folder.directory(name), "\(prefix)\(name)/")
       case .link: ["\(prefix)\(name) -> \(try folder.link(name) ?? "")"]
       case .file, .other:

@@ -291,6 +291,22 @@ struct InstallSessionTests {
     }
   }
 
+  @Test("What an earlier run left behind and nobody can remove fails no purchase and no update")
+  func leftovers() async throws {
+    let shop = try Shop(2)
+    try FileManager.default.createDirectory(
+      atPath: shop.folder.path("lib/staging/left/stubborn"), withIntermediateDirectories: true)
+    let disk = FileSystem { operation, path in
+      guard operation == .remove, path.hasSuffix("/stubborn") else { return }
+      throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
+    }
+    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
+    try shop.publish("1.1")
+    #expect(try await shop.install(shop.products, into: "lib", fileSystem: disk))
+    #expect(Set(try shop.installed(in: "lib").values) == ["1.1"])
+    #expect(try shop.unfinished(in: "lib") == 0)
+  }
+
   /// Makes the n-th write of the journal fail, once.
   private final class JournalFault: Sendable {
     private let state: Mutex<Int>

@@ -13,9 +13,9 @@ struct AssemblyPreparation {
 
   func run() throws {
     let chain = FolderChain(folder)
-    for path in survey.strangers {
-      let place = try chain.parent(of: path)
-      try place.folder.removeTree(place.name)
+    for stranger in survey.strangers {
+      let place = try chain.parent(of: stranger.prefix + stranger.entry.name)
+      try place.folder.removeTree(stranger.entry)
     }
     for (entry, state) in zip(survey.plan.index.files, survey.states) {
       let isPresent = survey.present.contains(entry.path)

@@ -20,8 +20,8 @@ package struct PackageSurvey: Sendable {
   let states: [AtHand]
   /// Whether each part is at hand.
   let isAtHand: [Bool]
-  /// Paths in staging that do not belong there, by path.
-  let strangers: [String]
+  /// What does not belong into staging.
+  let strangers: [Stranger]
   /// Entries that staging has already, right or not.
   let present: Set<String>
 
@@ -139,14 +139,22 @@ package struct PackageSurvey: Sendable {
   }
 }
 
+/// What lies in staging and does not belong there.
+struct Stranger: Sendable {
+  /// The path of its folder, with the slash behind it; empty for staging itself.
+  let prefix: String
+  let entry: DirectoryEntry
+}
+
 /// What an interrupted download has left in staging.
 private struct StagingListing {
   private(set) var present: Set<String> = []
-  private(set) var strangers: [String] = []
+  private(set) var strangers: [Stranger] = []
   private let index: PackageIndex
-  // Most begin with nothing, so that nobody asks.
+  // Most begin with nothing, so that nobody asks. By bytes, since texts are equal that are written in
+  // several ways, and the disk has one.
   private lazy var kinds = Dictionary(
-    index.files.map { ($0.path, $0.kind) }, uniquingKeysWith: { first, _ in first })
+    index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
 
   init(_ staging: Directory, _ index: PackageIndex) throws {
     self.index = index
@@ -154,14 +162,14 @@ private struct StagingListing {
   }
 
   private mutating func list(_ folder: Directory, below prefix: String) throws {
-    for (name, kind) in try folder.entries() {
-      let path = prefix + name
-      switch (kind, kinds[path]) {
+    for entry in try folder.entries() {
+      switch (entry.kind, kinds[Array(prefix.utf8) + entry.bytes]) {
       case (.directory, .directory):
+        let path = prefix + entry.name
         present.insert(path)
-        try list(folder.directory(name), below: path + "/")
-      case (.file, .file), (.link, .link): present.insert(path)
-      default: strangers.append(path)
+        try list(folder.directory(entry.name), below: path + "/")
+      case (.file, .file), (.link, .link): present.insert(prefix + entry.name)
+      default: strangers.append(Stranger(prefix: prefix, entry: entry))
       }
     }
   }

@@ -47,7 +47,16 @@ struct ContentFolder {
   }
 
   private mutating func list(_ directory: Directory, prefix: String) throws {
-    for (name, _) in try directory.entries() {
+    for entry in try directory.entries() {
+      guard entry.isText else {
+        // Left to the rules, which refuse it: nothing is to be missing without a word.
+        headers.append(
+          ArchiveEntry(
+            path: Array(prefix.utf8) + entry.bytes,
+            kind: entry.kind == .directory ? .directory : .file, permissions: 0o644, size: nil))
+        continue
+      }
+      let name = entry.name
       guard let status = try directory.status(of: name) else { continue }
       let path = prefix + name
       let kind: ArchiveEntry.Kind
@@ -60,9 +69,10 @@ struct ContentFolder {
         entries.append(Entry(path: path, kind: .directory))
         try list(directory.directory(name), prefix: path + "/")
       case .link:
-        let target = try directory.link(name) ?? ""
-        kind = .link(target: Array(target.utf8))
-        entries.append(Entry(path: path, kind: .link(target: target)))
+        let target = try directory.linkBytes(name) ?? []
+        kind = .link(target: target)
+        entries.append(
+          Entry(path: path, kind: .link(target: String(decoding: target, as: UTF8.self))))
       case .file:
         kind = .file
         entries.append(Entry(path: path, kind: .file(size: status.size)))
