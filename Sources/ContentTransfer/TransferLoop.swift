@@ -7,7 +7,8 @@ import Locks
 ///
 /// Other threads leave commands in the inbox and wake it; everything else belongs to the loop's
 /// thread, which is why it may be shared unchecked. No lock is held while anything is
-/// called, but for waking the thread. The corresponding C functions are those of libcurl-multi(3).
+/// called, but for starting and waking the thread. The corresponding C functions are those of
+/// libcurl-multi(3).
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
   let clock: TransferClock
@@ -68,15 +69,47 @@ final class TransferLoop: @unchecked Sendable {
   // MARK: From any thread
 
   /// Sends `request` when its turn comes; returns its number at once.
+  ///
+  /// Without a thread it ends with a fault, and the next one tries again to start it.
   func submit(
     _ request: ExchangeRequest, ticket: TransferTicket, handler: any ExchangeHandler
   ) -> Int {
     let id = Self.counter.add(1, ordering: .relaxed).newValue
     let exchange = Exchange(id, request, ticket: ticket, handler: handler, on: self)
-    if !post(.add(exchange)) {
+    if let fault = start() {
+      handler.end(exchange.ending(fault))
+    } else if !post(.add(exchange)) {
       handler.end(exchange.ending(TransferFault(.cancelled, "The session is closed")))
     }
     return id
+  }
+
+  /// Starts the thread unless there is one; says why it cannot be.
+  private func start() -> TransferFault? {
+    inbox.withLock { inbox in
+      guard inbox.thread == nil, !inbox.isClosed else { return nil }
+      guard let new = Self.newMulti() else {
+        return TransferFault(.network, "libcurl cannot start; too many files may be open")
+      }
+      nonisolated(unsafe) let multi = new
+      do {
+        inbox.thread = try WorkThread { self.run(multi) }
+        return nil
+      } catch {
+        curl_multi_cleanup(multi)
+        return TransferFault(.network, "The system gives no thread")
+      }
+    }
+  }
+
+  private static func newMulti() -> UnsafeMutableRawPointer? {
+    guard isReady, let multi = curl_multi_init() else { return nil }
+    // One that has no descriptors to be woken by would sleep for as long as it is told.
+    guard curl_multi_wakeup(multi) == CURLM_OK else {
+      curl_multi_cleanup(multi)
+      return nil
+    }
+    return multi
   }
 
   /// Ends request `id`, which its handler hears of, if it has not ended.
@@ -102,39 +135,28 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   @discardableResult private func post(_ command: Command) -> Bool {
-    let (isOpen, hasThread, isAsleep) = inbox.withLock { inbox in
-      guard !inbox.isClosed else { return (false, true, false) }
+    let (isOpen, isAsleep) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, false) }
       inbox.commands.append(command)
-      if case .close = command {
-        inbox.isClosed = true
-        // A thread that never was need not end.
-        if inbox.thread == nil { return (true, true, false) }
-      }
+      if case .close = command { inbox.isClosed = true }
       defer { inbox.isAsleep = false }
-      if inbox.thread == nil { inbox.thread = try? WorkThread { self.run() } }
-      if inbox.thread == nil { inbox.isClosed = true }
-      return (true, inbox.thread != nil, inbox.isAsleep)
+      return (true, inbox.isAsleep)
     }
     // Not under the inbox's lock, for which the thread would wait as soon as it is awake.
     if isAsleep { awakened.withLock { if let multi = $0.multi { curl_multi_wakeup(multi) } } }
-    if !hasThread { endAll(TransferFault(.network, "The system gives no thread")) }
     return isOpen
   }
 
   // MARK: The thread
 
-  private func run() {
+  private func run(_ multi: UnsafeMutableRawPointer) {
     // OpenSSL writes to sockets without MSG_NOSIGNAL; a broken one must not end the process.
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, SIGPIPE)
     pthread_sigmask(SIG_BLOCK, &signals, nil)
 
-    multi = Self.isReady ? curl_multi_init() : nil
-    guard let multi else {
-      inbox.withLock { $0.isClosed = true }
-      return endAll(TransferFault(.network, "libcurl cannot start"))
-    }
+    self.multi = multi
     // Connections stay open for as many as may be in use at once.
     hc_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.limits.connections * 2)
     awakened.withLock { $0.multi = multi }
