@@ -5,12 +5,24 @@ import Glibc
 @main
 enum Main {
   static func main() async {
+    occupyStandardStreams()
     // A reader that goes away (head, a closed terminal) must not kill what is under way.
     signal(SIGPIPE, SIG_IGN)
     let status = await run(Array(CommandLine.arguments.dropFirst()))
     // Without exit handlers: OpenSSL's free what the thread of an HTTP session, which may be closing
     // its connections just then, frees too. Everything was written already.
     _exit(status.rawValue)
+  }
+
+  /// Puts something in the place of standard streams that are closed.
+  ///
+  /// The files that are opened next would get their numbers, and with them what is printed. To write
+  /// there still fails.
+  private static func occupyStandardStreams() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+      // The lowest number that is free is this one.
+      _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
   }
 
   private static func carryOut(_ words: [String], _ console: inout Console) async throws

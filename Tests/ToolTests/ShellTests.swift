@@ -32,6 +32,24 @@ struct ShellTests {
     return Set(result.output.split(separator: "\n").map(String.init))
   }
 
+  @Test("Where standard streams are closed no file gets what is printed, which is an error")
+  func closedStreams() throws {
+    let tool = try Tool.withBook()
+    let run = { (end: String, library: String) in
+      try tool.run(
+        [
+          "-c", "exec \"$@\" \(end)", "sh", Tool.path, "get", Tool.chapter1, "--store", "store",
+          "--library", library,
+        ], program: "/bin/sh")
+    }
+    let silent = try run(">&-", "lib")
+    #expect(silent.status == 1)
+    #expect(silent.errors.contains("standard output: Bad file descriptor"), "\(silent.errors)")
+    #expect(try run("<&- >&- 2>&-", "lib2").status == 1)
+    #expect(try run("<&- 2>&-", "lib3").status == 0)
+    for library in ["lib", "lib2", "lib3"] { try tool.succeed("verify", "--library", library) }
+  }
+
   @Test("bash completes commands, second words and options, and leaves paths to readline")
   func bash() throws {
     let tool = try Tool()
