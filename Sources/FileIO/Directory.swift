@@ -66,22 +66,21 @@ package final class Directory: Sendable {
 
   /// What is in here, without `.` and `..`, in no order.
   package func entries() throws -> [DirectoryEntry] {
-    var listed: [(entry: DirectoryEntry, isKnown: Bool)] = []
+    var listed: [(name: [UInt8], type: UInt8)] = []
     try fileSystem.perform(.list, path) {
       listed = []
       return calls.readdir(descriptor) { name, type in
-        let bytes = Array(UnsafeRawBufferPointer(start: name, count: strlen(name)))
-        let kind = FileKind(entryType: type)
-        listed.append((DirectoryEntry(bytes, kind ?? .other), kind != nil))
+        listed.append((Array(UnsafeRawBufferPointer(start: name, count: strlen(name))), type))
       }
     }
-    return try listed.filter { $0.entry.name != "." && $0.entry.name != ".." }.map {
-      // Some file systems do not say what an entry is.
-      if $0.isKnown { return $0.entry }
-      let path = path(of: $0.entry.name)
-      return DirectoryEntry(
-        $0.entry.bytes, try status(at: $0.entry.terminatedName, path)?.kind ?? .other)
-    }
+    return try listed.filter { $0.name != Array(".".utf8) && $0.name != Array("..".utf8) }
+      .map { name, type in
+        if let kind = FileKind(entryType: type) { return DirectoryEntry(name, kind) }
+        // Some file systems do not say what an entry is.
+        let entry = DirectoryEntry(name, .other)
+        let status = try status(at: entry.terminatedName, path(of: entry.name))
+        return DirectoryEntry(name, status?.kind ?? .other)
+      }
   }
 
   // MARK: Files

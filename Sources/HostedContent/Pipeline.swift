@@ -27,7 +27,7 @@ struct Pipeline: Sendable {
       || library.finishInterrupted(offer.contentIdentifier, offer.version)
     {
       if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
-      return finish(download)
+      return leaveStaging(of: download)
     }
 
     // Transfer and package: the signed index says what each piece and each file must be. Verified
@@ -47,11 +47,11 @@ struct Pipeline: Sendable {
       PackageFetch.contentName, ofDownload: download.id,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
       signers: index.payload == nil ? nil : offer.signers, switching: switching)
-    finish(download)
+    leaveStaging(of: download)
   }
 
-  /// Leaves what cannot be removed of an installed download's staging to the next start.
-  private func finish(_ download: DownloadRecord) {
+  /// Removes the staging of what is installed, or leaves it to the next start.
+  private func leaveStaging(of download: DownloadRecord) {
     try? library.discardStaging(for: download.id)
   }
 }

@@ -63,7 +63,9 @@ final class TransactionDriver: PaymentTransactionObserver {
   private func lookAgain(at transaction: String) {
     if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
     let (isGone, failure) = state.withLock { state in
-      (state.works[transaction]?.transaction != nil, state.refusals[transaction])
+      let isKnown = state.works[transaction]?.transaction != nil
+      // One that was known and is not there has ended; what was refused of it before is past.
+      return (isKnown, isKnown ? nil : state.refusals[transaction])
     }
     if isGone || failure != nil { end(transaction, failure) }
   }
