@@ -22,8 +22,8 @@ static inline CURLcode hc_easy_set_write(CURL *easy, CURLoption option,
                                          curl_write_callback value) {
   return (curl_easy_setopt)(easy, option, value);
 }
-static inline CURLcode hc_easy_set_sockopt(CURL *easy, CURLoption option,
-                                           curl_sockopt_callback value) {
+static inline CURLcode hc_easy_set_opensocket(CURL *easy, CURLoption option,
+                                              curl_opensocket_callback value) {
   return (curl_easy_setopt)(easy, option, value);
 }
 static inline CURLcode hc_easy_get_long(CURL *easy, CURLINFO info, long *value) {

@@ -1,8 +1,9 @@
 import CCurl
 
 extension TransferFault {
-  /// What libcurl's number means after what `easy` did.
-  init(_ code: CURLcode, of easy: EasyHandle) {
+  /// What libcurl's number means after what `easy` did; it has the same one for a server that refuses
+  /// and for a socket that could not be made.
+  init(_ code: CURLcode, of easy: EasyHandle, lacksSockets: Bool) {
     let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
     let kind: Kind =
       switch code {
@@ -10,7 +11,7 @@ extension TransferFault {
       case _ where easy.number(CURLINFO_HTTP_CONNECTCODE) >= 300: .proxy
       case CURLE_COULDNT_RESOLVE_HOST: .unresolved
       case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
-      case CURLE_COULDNT_CONNECT: .refused
+      case CURLE_COULDNT_CONNECT: lacksSockets ? .tooManyFiles : .refused
       case CURLE_OPERATION_TIMEDOUT: isConnected ? .stalled : .connectTimeout
       case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING: .cutShort
       case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,

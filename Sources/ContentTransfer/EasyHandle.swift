@@ -43,8 +43,8 @@ final class EasyHandle {
     hc_easy_set_write(pointer, option, callback)
   }
 
-  func set(_ option: CURLoption, _ callback: curl_sockopt_callback) {
-    hc_easy_set_sockopt(pointer, option, callback)
+  func set(_ option: CURLoption, _ callback: curl_opensocket_callback) {
+    hc_easy_set_opensocket(pointer, option, callback)
   }
 
   /// Replaces the headers that are sent beside libcurl's own.

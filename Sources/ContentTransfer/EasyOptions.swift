@@ -59,12 +59,11 @@ extension EasyHandle {
       let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
       return exchange.receiveHeader(line) ? line.count : 0
     }
-    set(CURLOPT_SOCKOPTDATA, context)
-    set(CURLOPT_SOCKOPTFUNCTION) { context, socket, _ in
-      guard let context else { return CURL_SOCKOPT_OK }
-      // Whether this one is connected is not known yet: several addresses may be tried at once.
-      Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue().newSockets.append(socket)
-      return CURL_SOCKOPT_OK
+    set(CURLOPT_OPENSOCKETDATA, context)
+    set(CURLOPT_OPENSOCKETFUNCTION) { context, _, address in
+      guard let context, let address else { return CURL_SOCKET_BAD }
+      let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
+      return exchange.openSocket(for: address.pointee)
     }
     set(CURLOPT_WRITEDATA, context)
     set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in

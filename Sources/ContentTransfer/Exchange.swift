@@ -78,6 +78,8 @@ final class Exchange: @unchecked Sendable {
   var discardable = 0
   /// Sockets that were made for it, until the answer's head comes over one of them.
   var newSockets: [Int32] = []
+  /// Whether one more could not be made, since too many files are open.
+  var lacksSockets = false
   /// libcurl waits until it is told to go on.
   var isPaused = false
   /// When the rate limits let it go on; nil when they do not hold it.

@@ -1,9 +1,23 @@
 import CCurl
+import Glibc
 
 /// What libcurl's callbacks do, on the loop's thread: as little as can be.
 extension Exchange {
   /// So much of an unwanted body is read in order to keep the connection.
   private static let discardLimit = 64 << 10
+
+  /// Makes a socket, which no child process of the service inherits.
+  func openSocket(for address: curl_sockaddr) -> curl_socket_t {
+    let kind = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
+    let socket = socket(address.family, kind, address.protocol)
+    guard socket >= 0 else {
+      if errno == EMFILE || errno == ENFILE { lacksSockets = true }
+      return CURL_SOCKET_BAD
+    }
+    // Whether this one is connected is not known yet: several addresses may be tried at once.
+    newSockets.append(socket)
+    return socket
+  }
 
   /// Takes one header line; false ends the request.
   func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {

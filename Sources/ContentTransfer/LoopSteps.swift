@@ -129,7 +129,10 @@ extension TransferLoop {
       return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
     }
     let isGood = code == CURLE_OK || exchange.isComplete
-    finish(exchange.id, exchange.fault ?? (isGood ? nil : TransferFault(code, of: easy)))
+    finish(
+      exchange.id,
+      exchange.fault
+        ?? (isGood ? nil : TransferFault(code, of: easy, lacksSockets: exchange.lacksSockets)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {

@@ -19,7 +19,7 @@ package struct TransferFault: Error, Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     // Before anything was answered.
     case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
-    case proxy, network
+    case proxy, network, tooManyFiles
     // While it was answered.
     case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
     // What was answered.
@@ -55,7 +55,7 @@ package struct TransferFault: Error, Hashable, Sendable {
       .encoded:
       .otherMirror
     case .status(let status): Self.cure(ofStatus: status)
-    case .network, .garbled, .stalled, .cutShort, .headersTooLong: .later
+    case .network, .tooManyFiles, .garbled, .stalled, .cutShort, .headersTooLong: .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
     case .otherValidator: .plainRange
     }
@@ -94,6 +94,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case .unexpectedType: "unexpected type"
     case .wrongLength: "wrong length"
     case .connectTimeout: "connect timeout"
+    case .tooManyFiles: "too many files"
     case .secureConnection: "secure connection"
     case .unusableURL: "unusable URL"
     case .cutShort: "cut short"
@@ -150,6 +151,11 @@ extension ContentError {
     case .proxy:
       return (.proxyFailed, "The proxy to \(url.host) failed", "Check the proxy's setting")
     case .network: return (.networkFailed, "The connection to \(url.host) failed", again)
+    case .tooManyFiles:
+      return (
+        .tooManyFiles, "Too many files are open for a connection to \(url.host)",
+        "Raise the limit of open files and start again"
+      )
     case .stalled: return (.transferStalled, "\(url) stopped sending", again)
     case .cutShort: return (.connectionLost, "\(url) broke off before its end", again)
     case .deadline: return (.timedOut, "\(url) did not arrive in the time that was set", again)

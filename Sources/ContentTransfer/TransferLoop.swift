@@ -89,7 +89,7 @@ final class TransferLoop: @unchecked Sendable {
     inbox.withLock { inbox in
       guard inbox.thread == nil, !inbox.isClosed else { return nil }
       guard let new = Self.newMulti() else {
-        return TransferFault(.network, "libcurl cannot start; too many files may be open")
+        return TransferFault(.tooManyFiles, "libcurl cannot start")
       }
       nonisolated(unsafe) let multi = new
       do {

@@ -29,6 +29,28 @@ struct HTTPGetTests {
     #expect(server.requests[0].header("accept-encoding") == "identity")
   }
 
+  @Test("No child process inherits a connection")
+  func connectionsOfChildren() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: Array("hello".utf8)) }
+    let session = try HTTPSession(Self.impatient)
+    _ = try session.get(HTTPRequest(try WebURL(server.url()), limit: 1000))
+    // It is kept for the next request.
+    let connections = (0..<Int32(getdtablesize())).filter { Self.peerPort(of: $0) == server.port }
+    #expect(!connections.isEmpty)
+    #expect(connections.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+    session.close()
+  }
+
+  private static func peerPort(of descriptor: Int32) -> Int? {
+    var address = sockaddr_in()
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+    }
+    guard result == 0, address.sin_family == AF_INET else { return nil }
+    return Int(UInt16(bigEndian: address.sin_port))
+  }
+
   @Test("A missing file is an answer, asked for once", arguments: [404, 403, 410])
   func missing(status: Int) throws {
     let server = try ScriptedServer { _ in .http("\(status) No", body: Array("page".utf8)) }

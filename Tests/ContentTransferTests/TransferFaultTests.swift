@@ -16,6 +16,7 @@ struct TransferFaultTests {
       (.certificate, .certificateUntrusted, .otherMirror, false, true),
       (.proxy, .proxyFailed, .otherMirror, true, true),
       (.network, .networkFailed, .later, true, false),
+      (.tooManyFiles, .tooManyFiles, .later, true, false),
       (.garbled, .answerUnusable, .later, true, false),
       (.stalled, .transferStalled, .later, true, false),
       (.cutShort, .connectionLost, .later, true, false),

@@ -36,6 +36,7 @@ struct FewFilesTests {
       if limited.status == 0 { break }
       #expect(limited.status == 1, "\(limit) files: \(limited.errors)")
       #expect(limited.errors.hasPrefix("hostedcontent: "), "\(limit) files: \(limited.errors)")
+      #expect(!limited.errors.contains("refuses"), "\(limit) files: \(limited.errors)")
       let next = try tool.run(get + ["--library", library])
       #expect(next.status == 0, "after \(limit) files: \(next.errors)")
       limit += 1
