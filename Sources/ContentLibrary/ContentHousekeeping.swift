@@ -51,18 +51,24 @@ extension ContentLibrary {
   }
 
   /// Removes what `policy` lets go; `protecting` names versions that unfinished downloads need.
+  ///
+  /// A content that cannot be looked into or removed stays, and the report says why.
   package func collect(
     _ policy: CollectionPolicy, protecting needed: Set<ContentKey> = []
   ) throws -> CollectionReport {
     var report = CollectionReport()
-    let candidates = try candidates(needed)
+    var folderErrors = FolderErrors()
+    let candidates = try candidates(needed, &folderErrors)
     report.bytesLeft = candidates.reduce(0) { $0 + $1.content.size }
     let plan = policy.plan(candidates)
-    for candidate in plan.surplus { try collect(candidate.content, &report) }
+    for candidate in plan.surplus {
+      try folderErrors.collect { try collect(candidate.content, &report) }
+    }
     for candidate in plan.overQuota {
       guard let quota = policy.maximumBytes, report.bytesLeft > quota else { break }
-      try collect(candidate.content, &report)
+      try folderErrors.collect { try collect(candidate.content, &report) }
     }
+    report.failures = folderErrors.errors
     return report
   }
 
@@ -79,16 +85,26 @@ extension ContentLibrary {
     }
   }
 
-  private func candidates(_ needed: Set<ContentKey>) throws -> [CollectionCandidate] {
+  private func candidates(
+    _ needed: Set<ContentKey>, _ folderErrors: inout FolderErrors
+  ) throws -> [CollectionCandidate] {
     let protected = try journal.pins().union(needed)
-    return try list().map { content, isCurrent in
-      let folder = try folder.products.directory(content.contentIdentifier.rawValue)
-        .status(of: content.version.rawValue)
-      let key = ContentKey(content.contentIdentifier, content.version)
-      return CollectionCandidate(
-        content: content, isCurrent: isCurrent, isProtected: protected.contains(key),
-        lastUse: folder?.accessed ?? 0)
+    var candidates: [CollectionCandidate] = []
+    for content in try journal.installed() {
+      try folderErrors.collect {
+        // What somebody has removed is forgotten by the next start.
+        guard try hasFolder(content) else { return }
+        let current = try currentVersion(of: content.contentIdentifier)
+        let folder = try folder.products.directory(content.contentIdentifier.rawValue)
+          .status(of: content.version.rawValue)
+        let key = ContentKey(content.contentIdentifier, content.version)
+        candidates.append(
+          CollectionCandidate(
+            content: content, isCurrent: current?.rawValue == content.version.rawValue,
+            isProtected: protected.contains(key), lastUse: folder?.accessed ?? 0))
+      }
     }
+    return candidates
   }
 }
 

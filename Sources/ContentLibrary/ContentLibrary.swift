@@ -217,6 +217,9 @@ package final class ContentLibrary: Sendable {
   }
 
   /// All installed versions, by content and version, and whether `current` names them.
+  ///
+  /// A content whose folder cannot be looked into is listed with no current version, so that the others
+  /// can be used; whoever works on it hears what is wrong.
   package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
     let installed = try journal.installed()
     let currents = try currentVersions(of: installed)
@@ -225,7 +228,7 @@ package final class ContentLibrary: Sendable {
     }
   }
 
-  /// The version that `current` names, of every content that has one.
+  /// The version that `current` names, of every content that has one and can be looked into.
   package func currentVersions() throws -> [ProductIdentifier: ContentVersion] {
     try currentVersions(of: journal.installed())
   }
@@ -234,8 +237,9 @@ package final class ContentLibrary: Sendable {
     -> [ProductIdentifier: ContentVersion]
   {
     var currents: [ProductIdentifier: ContentVersion] = [:]
+    var folderErrors = FolderErrors()
     for content in Set(installed.map(\.contentIdentifier)) {
-      currents[content] = try currentVersion(of: content)
+      try folderErrors.collect { currents[content] = try currentVersion(of: content) }
     }
     return currents
   }
@@ -245,16 +249,20 @@ package final class ContentLibrary: Sendable {
   /// Brings folder and journal together after a crash; for the one engine, before any work.
   ///
   /// Installs that were announced and moved are finished, others are forgotten and their staging
-  /// waits for its download. Staging of downloads other than `downloads` is removed; what cannot be
-  /// removed stays and only takes room: the errors say why.
+  /// waits for its download. Staging of downloads other than `downloads` is removed. What cannot be
+  /// removed stays and only takes room, and a content whose folder cannot be looked into stays as it
+  /// is: the errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
+    var folderErrors = FolderErrors()
     for content in try journal.announced() {
-      if try !confirmIfMoved(content) {
-        try journal.forget(content.contentIdentifier, content.version)
+      try folderErrors.collect {
+        if try !confirmIfMoved(content) {
+          try journal.forget(content.contentIdentifier, content.version)
+        }
       }
     }
-    try forgetMissing()
-    var leftovers: [ContentError] = []
+    try forgetMissing(&folderErrors)
+    var leftovers = folderErrors.errors
     for entry in try folder.staging.entries()
     where entry.kind == .directory && !downloads.contains(entry.name) {
       do {
@@ -293,29 +301,48 @@ package final class ContentLibrary: Sendable {
   }
 
   /// Forgets versions whose folders somebody removed, and turns `current` to one that is there.
-  private func forgetMissing() throws {
+  private func forgetMissing(_ folderErrors: inout FolderErrors) throws {
     let installed = try journal.installed()
     var present: [String: [ContentVersion]] = [:]
     for content in installed {
-      if try hasFolder(content) {
-        present[content.contentIdentifier.rawValue, default: []].append(content.version)
-      } else {
-        // Gone for good before the journal forgets it, or a power failure could bring it back.
-        let name = content.contentIdentifier.rawValue
-        let hasHome = try folder.products.status(of: name)?.kind == .directory
-        try (hasHome ? folder.products.directory(name) : folder.products).sync()
-        try journal.forget(content.contentIdentifier, content.version)
+      try folderErrors.collect {
+        if try hasFolder(content) {
+          present[content.contentIdentifier.rawValue, default: []].append(content.version)
+        } else {
+          // Gone for good before the journal forgets it, or a power failure could bring it back.
+          let name = content.contentIdentifier.rawValue
+          let hasHome = try folder.products.status(of: name)?.kind == .directory
+          try (hasHome ? folder.products.directory(name) : folder.products).sync()
+          try journal.forget(content.contentIdentifier, content.version)
+        }
       }
     }
     // Also where no version is left, since a removal may have ended half way. What others have put
     // there, such as a disk's lost+found, is theirs.
     for entry in try folder.products.entries()
     where entry.kind == .directory && (try? ProductIdentifier(entry.name)) != nil {
-      let home = try folder.products.directory(entry.name)
-      try home.removeFile(Self.newCurrentName)
-      if try Self.current(in: home) == nil, let newest = present[entry.name]?.max() {
-        try switchCurrent(of: home, to: newest)
+      try folderErrors.collect {
+        let home = try folder.products.directory(entry.name)
+        try home.removeFile(Self.newCurrentName)
+        if try Self.current(in: home) == nil, let newest = present[entry.name]?.max() {
+          try switchCurrent(of: home, to: newest)
+        }
       }
+    }
+  }
+}
+
+/// What is wrong with the folders of single contents, each said once, while the others go on.
+struct FolderErrors {
+  private(set) var errors: [ContentError] = []
+
+  /// Keeps an error of `body` that a folder has, such as a damaged one; throws those that the process or
+  /// the system has, such as too many open files, and the journal's.
+  mutating func collect(_ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error as ContentError where [.notPermitted, .fileFailed].contains(error.code) {
+      if !errors.contains(error) { errors.append(error) }
     }
   }
 }

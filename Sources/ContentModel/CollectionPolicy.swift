@@ -66,7 +66,9 @@ public struct CollectionReport: Hashable, Codable, Sendable {
   public var removed: [InstalledContent] = []
   /// What would have gone but is in use by a process.
   public var leased: [InstalledContent] = []
-  /// Bytes of what is left.
+  /// Why contents stay that could not be looked into or removed.
+  public var failures: [ContentError] = []
+  /// Bytes of what is left, as far as it could be looked into.
   public var bytesLeft: Int64 = 0
 
   /// Bytes of what was removed.

@@ -185,6 +185,11 @@ extension ContentError {
       self.init(
         .tooManyFiles, message, remedy: "Raise the limit of open files and start again",
         subject: path, cause: cause)
+    case EFBIG:
+      self.init(
+        .fileFailed, message,
+        remedy: "Raise the limit of file sizes, or choose a file system that has longer files",
+        subject: path, cause: cause)
     default:
       self.init(
         .fileFailed, message, remedy: "Check the path and the file system", subject: path,

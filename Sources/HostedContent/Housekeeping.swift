@@ -69,6 +69,9 @@ extension PaymentQueue {
   }
 
   /// Removes what `policy` lets go; never what is pinned, leased or needed by a transaction.
+  ///
+  /// One content that cannot be looked into or removed does not keep the others: `failures` of the
+  /// report say why it stays. Throws what concerns all, such as `journalFailed` and `tooManyFiles`.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
     try engine.betweenEvents { try library.collect(policy, protecting: $0) }
   }

@@ -32,6 +32,7 @@ enum CollectCommand {
       console.print(
         "\(Console.bytes(report.bytesFreed)) freed, \(Console.bytes(report.bytesLeft)) left")
     }
-    return .done
+    report.failures.forEach(console.report)
+    return report.failures.isEmpty ? .done : .failed
   }
 }

@@ -30,7 +30,10 @@ package final class Session: Sendable {
     case .finish: await all([World.own]) { try await self.queue?.goOn(with: $0) }
     case .restore: await all([World.own]) { try await self.restore($0) }
     case .publish: await all([World.own]) { _ in try self.world.publish("1.1", self.fileSystem) }
-    case .collect: await all([World.own]) { _ in _ = try self.queue?.collect() }
+    case .collect:
+      await all([World.own]) { _ in
+        if let failure = try self.queue?.collect().failures.first { throw failure }
+      }
     }
   }
 

@@ -1,5 +1,7 @@
 import ContentModel
+import FileIO
 import Foundation
+import Glibc
 import HostedContent
 import TestSupport
 import Testing
@@ -63,6 +65,42 @@ struct HousekeepingTests {
     let report = try queue.collect()
     #expect(report.removed.map(\.version.rawValue) == ["1.1"])
     #expect(try queue.installedVersion(of: a)?.rawValue == "1.2")
+    try await install("b", ["1.0", "1.1"])
+    let home = URL(filePath: fixture.libraryPath).appending(path: "products/a")
+    try FileManager.default.removeItem(at: home)
+    #expect(try queue.collect().removed.map(\.contentIdentifier.rawValue) == ["b"])
+  }
+
+  @Test("A content whose folder cannot be looked into stops nothing else, and stays as it is")
+  func damagedFolder() async throws {
+    for name in ["a", "b"] { try await install(name, ["1.0", "2.0"]) }
+    queue.close()
+    try fixture.publish("c", "1.0")
+    let observer = RecordingObserver()
+    let queue = try fixture.queue { $0.fileSystem = Self.refusing("products/a", EIO) }
+    queue.add(observer)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.fileFailed])
+    #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
+    #expect(try await queue.updates().isEmpty)
+    let report = try queue.collect()
+    #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
+    #expect(report.failures.map(\.code) == [.fileFailed])
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("c")))
+    queue.close()
+    #expect(try installed() == ["a 1.0", "a 2.0 current", "b 2.0 current", "c 1.0 current"])
+    // What others wait for as well, such as a free descriptor, stops the start.
+    let error = #expect(throws: ContentError.self) {
+      try fixture.queue { $0.fileSystem = Self.refusing("products/a", EMFILE) }
+    }
+    #expect(error?.code == .tooManyFiles)
+  }
+
+  /// A file system on which what ends in `name` cannot be opened.
+  private static func refusing(_ name: String, _ number: Int32) -> FileSystem {
+    FileSystem { operation, path in
+      if operation == .open, path.hasSuffix(name) { throw SystemFailure(number) }
+    }
   }
 
   @Test("Using and removing versions at once never leaves current without its folder")

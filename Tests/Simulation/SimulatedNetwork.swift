@@ -13,7 +13,8 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
   /// Everything that a transfer may end with, as one request tells it.
   static let faults: [TransferFault.Kind] = [
     .unusableURL, .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
-    .network, .tooManyFiles, .garbled, .cutShort, .deadline, .headersTooLong, .bodyTooLong, .status(403),
+    .network, .tooManyFiles, .garbled, .cutShort, .deadline, .headersTooLong, .bodyTooLong,
+    .status(403),
     .status(404), .status(429), .status(500), .status(503), .redirectRefused, .tooManyRedirects,
     .encoded("gzip"), .unexpectedType("text/html"), .wrongLength(1), .rangeIgnored, .rangeUnclear,
     .rangeElsewhere, .rangeRefused, .otherValidator, .damaged,

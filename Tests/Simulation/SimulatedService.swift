@@ -349,7 +349,7 @@ final class SimulatedService: @unchecked Sendable {
     do {
       if deed == .collect {
         chooseByHand(installed)
-        _ = try queue.collect()
+        for failure in try queue.collect().failures where !isOver { world.check(failure) }
       }
       guard let content = one(of: installed) else { return }
       let (name, version) = (content.contentIdentifier, content.version)
