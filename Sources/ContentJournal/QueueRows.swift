@@ -51,7 +51,7 @@ extension SQLiteJournal: QueueJournal {
       try connection.query("SELECT id, product, state FROM finished_transaction") { row in
         finished.append(
           FinishedTransaction(
-            id: row.text(0), productIdentifier: try ProductIdentifier(row.text(1)),
+            id: row.text(0), productIdentifier: try row.identifier(1),
             state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
       }
       return finished
@@ -83,7 +83,7 @@ private struct QueueRowReader {
       throw ContentError.unreadableRecord(of: id, "state \(row.integer(5))")
     }
     let payment = Payment(
-      productIdentifier: try product(row.text(2)), quantity: Int(row.integer(3)),
+      productIdentifier: try product(row), quantity: Int(row.integer(3)),
       applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
     var grant: Grant?
     if !row.isNull(6) {
@@ -117,9 +117,10 @@ private struct QueueRowReader {
     return [download]
   }
 
-  private mutating func product(_ text: String) throws -> ProductIdentifier {
+  private mutating func product(_ row: SQLiteConnection.Row) throws -> ProductIdentifier {
+    let text = row.text(2)
     if let known = products[text] { return known }
-    let new = try ProductIdentifier(text)
+    let new = try row.identifier(2)
     products[text] = new
     return new
   }

@@ -189,6 +189,26 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       }
     }
 
+    /// The text as an identifier; throws `journalFailed` where it is none.
+    func identifier(_ column: Int32) throws -> ProductIdentifier {
+      try readable(column) { try ProductIdentifier($0) }
+    }
+
+    /// The text as a version; throws `journalFailed` where it is none.
+    func version(_ column: Int32) throws -> ContentVersion {
+      try readable(column) { try ContentVersion($0) }
+    }
+
+    private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value
+    {
+      let text = text(column)
+      do {
+        return try body(text)
+      } catch let error as ContentError {
+        throw ContentError.unreadableRecord(of: "“\(text)”", error.message)
+      }
+    }
+
     func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
     func blob(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }

@@ -220,9 +220,8 @@ extension SQLiteJournal: InstallJournal {
       ) { row in
         found.append(
           InstalledContent(
-            contentIdentifier: try ProductIdentifier(row.text(0)),
-            productIdentifier: try ProductIdentifier(row.text(1)),
-            version: try ContentVersion(row.text(2)), size: row.integer(3),
+            contentIdentifier: try row.identifier(0), productIdentifier: try row.identifier(1),
+            version: try row.version(2), size: row.integer(3),
             entryCount: Int(row.integer(4)), date: Date(timeIntervalSince1970: row.real(5))))
       }
       return found.sorted {
@@ -247,7 +246,7 @@ extension SQLiteJournal: InstallJournal {
   private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
     var pins: Set<ContentKey> = []
     try connection.query("SELECT content, version FROM pin") { row in
-      pins.insert(ContentKey(try ProductIdentifier(row.text(0)), try ContentVersion(row.text(1))))
+      pins.insert(ContentKey(try row.identifier(0), try row.version(1)))
     }
     return pins
   }
@@ -285,7 +284,7 @@ extension SQLiteJournal: InstallJournal {
         guard let found = InstalledFile.decoded(row.blob(0)) else {
           throw ContentError(
             .journalFailed, "The journal's record of the files of \(content) cannot be read",
-            remedy: "Move the journal away and get the product again", subject: content.rawValue)
+            remedy: "Mend it with hostedcontent repair", subject: content.rawValue)
         }
         files = found
       }

@@ -18,6 +18,9 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
   /// Why all of the package is fetched whatever is installed, one sentence; nil when it is taken
   /// apart, or was not measured.
   public internal(set) var wholePackageReason: String?
+  /// Why it could not be measured, so that `bytesToMove` is only the most; nil when it was, or nobody
+  /// asked.
+  public internal(set) var measuringError: ContentError?
   /// Bytes that a download from nothing would fetch.
   public let bytesInFull: Int64
 

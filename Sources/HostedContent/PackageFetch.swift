@@ -158,26 +158,38 @@ extension ContentLibrary {
   ///
   /// Each is held against removal as long as its tree is used. The newest come first; a few are
   /// enough. Digests that were never compared with the files are taken on trust only from those who
-  /// sign the offer as well: so what a stolen key has signed does not outlive it.
+  /// sign the offer as well: so what a stolen key has signed does not outlive it. A version whose record
+  /// cannot be read costs only what it could have given.
   func reusableTrees(for offer: ContentOffer) throws -> [ReusableTree] {
     let installed = try journal.installed(offer.contentIdentifier)
     return try installed.reversed().prefix(3).compactMap { content in
+      guard let files = try recordedFiles(of: content) else { return nil }
       let signers = try journal.signers(of: content.contentIdentifier, content.version)
-      return try reusableTree(of: content, isTrusted: signers == nil || signers == offer.signers)
+      return try reusableTree(
+        of: content, files: files, isTrusted: signers == nil || signers == offer.signers)
     }
   }
 
-  /// The files of one installed version; nil when it is not there, or being removed.
-  func reusableTree(of content: InstalledContent, isTrusted: Bool = true) throws -> ReusableTree? {
+  /// What was installed of a version; nil where its record cannot be read.
+  func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
+    do {
+      return try journal.files(of: content.contentIdentifier, content.version)
+    } catch let error as ContentError where error.code == .journalFailed {
+      return nil
+    }
+  }
+
+  /// The `files` of one installed version; nil when it is not there, or being removed.
+  func reusableTree(
+    of content: InstalledContent, files: [InstalledFile], isTrusted: Bool
+  ) throws -> ReusableTree? {
     let name = content.contentIdentifier.rawValue
     guard try folder.products.status(of: name)?.kind == .directory else { return nil }
     let home = try folder.products.directory(name)
     guard try home.status(of: content.version.rawValue)?.kind == .directory else { return nil }
     let root = try home.directory(content.version.rawValue)
     guard try root.tryLock(alone: false) else { return nil }
-    return ReusableTree(
-      root: root, files: try journal.files(of: content.contentIdentifier, content.version),
-      isTrusted: isTrusted)
+    return ReusableTree(root: root, files: files, isTrusted: isTrusted)
   }
 }
 

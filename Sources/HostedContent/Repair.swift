@@ -11,7 +11,8 @@ public struct RepairReport: Hashable, Codable, Sendable {
   public let contentIdentifier: ProductIdentifier
   /// Its version.
   public let version: ContentVersion
-  /// Paths below the version's folder that were damaged, missing or did not belong there.
+  /// Paths below the version's folder that were damaged, missing or did not belong there; an empty one for
+  /// the whole of it.
   public let damagedPaths: [String]
   /// Bytes that were fetched, the index not counted; 0 when nothing was wrong.
   public let bytesFetched: Int64
@@ -25,12 +26,20 @@ extension PaymentQueue {
   /// `productUnknown` when the store has this version no longer, `notInstalled`, and what a download
   /// throws; what is installed then stays as it was.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
-    let files = try library.journal.files(of: content.contentIdentifier, content.version)
-    let damages = try await blocking { try self.library.verify(content, files: files) }
-    guard !damages.isEmpty else { return RepairReport(content, damages, bytesFetched: 0) }
+    let paths = try await blocking { try self.damagedPaths(of: content) }
+    guard !paths.isEmpty else { return RepairReport(content, paths, bytesFetched: 0) }
     let offer = try await offer(of: content)
     let bytes = try await blocking { try self.replace(content, by: offer) }
-    return RepairReport(content, damages, bytesFetched: bytes)
+    return RepairReport(content, paths, bytesFetched: bytes)
+  }
+
+  /// The paths of what is wrong with `content`.
+  ///
+  /// An empty one stands for the whole of it: nobody can read what its files were. They are recorded anew
+  /// when it is mended.
+  private func damagedPaths(of content: InstalledContent) throws -> [String] {
+    guard let files = try library.recordedFiles(of: content) else { return [""] }
+    return try library.verify(content, files: files).map(\.path)
   }
 
   /// The offer that `content` was installed from, as the signed catalogue has it today.
@@ -69,7 +78,9 @@ extension PaymentQueue {
       workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
     let files = try fetch.run(into: staging, of: library) {
       // Every file is hashed: what the disk lost keeps its journaled identity.
-      try [library.reusableTree(of: content, isTrusted: false)].compactMap { $0 }
+      let files = index.files.map { InstalledFile(entry: $0, identity: nil) }
+      return try [library.reusableTree(of: content, files: files, isTrusted: false)]
+        .compactMap { $0 }
     }
     try engine.betweenEvents { _ in
       guard try library.isInstalled(content.contentIdentifier, content.version) else {
@@ -93,9 +104,9 @@ extension PaymentQueue {
 }
 
 extension RepairReport {
-  fileprivate init(_ content: InstalledContent, _ damages: [ContentDamage], bytesFetched: Int64) {
+  fileprivate init(_ content: InstalledContent, _ damagedPaths: [String], bytesFetched: Int64) {
     self.init(
       contentIdentifier: content.contentIdentifier, version: content.version,
-      damagedPaths: damages.map(\.path), bytesFetched: bytesFetched)
+      damagedPaths: damagedPaths, bytesFetched: bytesFetched)
   }
 }

@@ -7,7 +7,8 @@ extension LibraryReader {
   /// The updates that `products` offer for what is installed, with the bytes that each would fetch.
   ///
   /// Reads the index of each offered version from `store`, and of the installed files those that
-  /// changed, but fetches nothing else and writes nothing. Blocking; throws what reading an index throws.
+  /// changed, but fetches nothing else and writes nothing. An update that cannot be measured says why, and
+  /// the others are all the same. Blocking; throws errors of the network and of the library.
   public func updates(
     of products: [Product], from store: StoreLocation, network: NetworkSettings = NetworkSettings()
   ) throws -> [ContentUpdate] {
@@ -21,7 +22,14 @@ extension LibraryReader {
         $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
       }
       guard let offer else { return update }
-      return try library.measure(update, to: offer, from: store.pieceSource())
+      let source = try store.pieceSource()
+      do {
+        return try library.measure(update, to: offer, from: source)
+      } catch let error as ContentError where error.group != .network {
+        var unmeasured = update
+        unmeasured.measuringError = error.about(offer.productIdentifier.rawValue)
+        return unmeasured
+      }
     }
   }
 }

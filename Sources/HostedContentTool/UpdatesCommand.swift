@@ -60,7 +60,9 @@ enum UpdatesCommand {
         console.note("\(update.contentIdentifier): all of the package is fetched: \(reason)")
       }
     }
-    guard products.failures.isEmpty else { return .failed }
+    let unmeasured = updates.compactMap(\.measuringError)
+    unmeasured.forEach(console.report)
+    guard products.failures.isEmpty, unmeasured.isEmpty else { return .failed }
     return updates.isEmpty && arguments.has("--require-update") ? .nothingToDo : .done
   }
 }

@@ -202,6 +202,11 @@ struct QueueJournalTests {
       try journal.files(of: identifier, version)
     }
     #expect(error?.code == .journalFailed)
+    for value in ["content = '../../etc'", "product = ''", "version = '../1'"] {
+      try journal.write { try $0.execute("UPDATE content SET \(value)") }
+      let error = #expect(throws: ContentError.self) { try journal.announced() }
+      #expect(error?.code == .journalFailed, "\(value)")
+    }
   }
 
   @Test("A pin is of a version however that is written, and goes with it")

@@ -1,9 +1,12 @@
+import ContentLibrary
 import ContentModel
 import FileIO
 import Foundation
 import HostedContent
 import TestSupport
 import Testing
+
+@testable import ContentJournal
 
 /// Mending installed content, and what an update is going to cost.
 @Suite("Repair and the cost of updates", .timeLimit(.minutes(10)))
@@ -91,6 +94,62 @@ struct RepairTests {
     queue.close()
     #expect(try fixture.staged().isEmpty)
     #expect(try fixture.reader().contents().count == 1)
+  }
+
+  @Test func `a record of files that cannot be read is made anew without fetching anything`()
+    async throws
+  {
+    let fixture = try StoreFixture()
+    let content = try await install(fixture)
+    try loseRecord(fixture)
+    #expect(throws: ContentError.self) { try fixture.reader().verify(content) }
+    let queue = try fixture.queue()
+    let report = try await queue.repair(content)
+    #expect(report.damagedPaths == [""] && report.bytesFetched == 0)
+    #expect(try fixture.reader().verify(content).isEmpty)
+    #expect(try await queue.repair(content).damagedPaths.isEmpty)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0", files: Self.files())
+  }
+
+  @Test func `an update from files whose record cannot be read fetches all of them`() async throws {
+    let fixture = try StoreFixture()
+    _ = try await install(fixture)
+    try loseRecord(fixture)
+    try fixture.publish("a", "1.1", files: Self.files(2))
+    let store = try StoreLocation(fixture.storePath)
+    let products = try store.products(nil, trustedRoot: nil).products
+    let update = try #require(try fixture.reader().updates(of: products, from: store).first)
+    #expect(update.measuringError == nil)
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(update)
+    queue.close()
+    try fixture.expectInstalled("a", "1.1", files: Self.files(2))
+  }
+
+  private func loseRecord(_ fixture: StoreFixture) throws {
+    let journal = try SQLiteJournal(in: LibraryFolder(creating: fixture.libraryPath).root)
+    try journal.write { try $0.execute("UPDATE content_files SET files = x'01ff'") }
+  }
+
+  @Test func `an update that cannot be measured says why, and the others are`() async throws {
+    let fixture = try StoreFixture()
+    for name in ["a", "b"] { try fixture.publish(name, "1.0", files: Self.files()) }
+    let queue = try fixture.queue()
+    for name in ["a", "b"] {
+      _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+    }
+    queue.close()
+    for name in ["a", "b"] { try fixture.publish(name, "1.1", files: Self.files(2)) }
+    let store = try StoreLocation(fixture.storePath)
+    let products = try store.products(nil, trustedRoot: nil).products
+    let index = try #require(products.first?.contents.first?.index.path)
+    try FileManager.default.removeItem(atPath: "\(fixture.storePath)/\(index)")
+    let updates = try fixture.reader().updates(of: products, from: store)
+    #expect(updates.map(\.productIdentifier.rawValue) == ["a", "b"])
+    #expect(updates.map(\.measuringError?.code) == [.storeMissing, nil])
+    #expect(updates[0].bytesToMove == updates[0].bytesInFull)
+    #expect(updates[1].bytesToMove < updates[1].bytesInFull)
   }
 
   @Test func `updates say beforehand what they will move, and move that`() async throws {
