@@ -93,15 +93,16 @@ extension ContentLibrary {
     for content in try journal.installed() {
       try folderErrors.collect {
         // What somebody has removed is forgotten by the next start.
-        guard try hasFolder(content) else { return }
-        let current = try currentVersion(of: content.contentIdentifier)
-        let folder = try folder.products.directory(content.contentIdentifier.rawValue)
-          .status(of: content.version.rawValue)
-        let key = ContentKey(content.contentIdentifier, content.version)
+        let (name, version) = (content.contentIdentifier, content.version)
+        guard try folder.products.status(of: name.rawValue)?.kind == .directory else { return }
+        let home = try folder.products.directory(name.rawValue)
+        guard let status = try home.status(of: version.rawValue), status.kind == .directory
+        else { return }
         candidates.append(
           CollectionCandidate(
-            content: content, isCurrent: current?.rawValue == content.version.rawValue,
-            isProtected: protected.contains(key), lastUse: folder?.accessed ?? 0))
+            content: content,
+            isCurrent: try Self.current(in: home)?.rawValue == version.rawValue,
+            isProtected: protected.contains(ContentKey(name, version)), lastUse: status.accessed))
       }
     }
     return candidates

@@ -185,7 +185,8 @@ package final class ContentLibrary: Sendable {
     return try Self.current(in: folder.products.directory(content.rawValue))
   }
 
-  private static func current(in home: Directory) throws -> ContentVersion? {
+  /// The version that `current` names in a content's folder and that is there; nil for none.
+  static func current(in home: Directory) throws -> ContentVersion? {
     guard let target = try home.link(currentName), let version = try? ContentVersion(target),
       try home.status(of: target)?.kind == .directory
     else { return nil }
