@@ -92,8 +92,8 @@ extension ContentLibrary {
     var candidates: [CollectionCandidate] = []
     for content in try journal.installed() {
       try folderErrors.collect {
-        // What somebody has removed is forgotten by the next start.
         let (name, version) = (content.contentIdentifier, content.version)
+        // What somebody has removed is forgotten by the next start.
         guard try folder.products.status(of: name.rawValue)?.kind == .directory else { return }
         let home = try folder.products.directory(name.rawValue)
         guard let status = try home.status(of: version.rawValue), status.kind == .directory

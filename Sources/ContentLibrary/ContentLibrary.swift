@@ -337,8 +337,8 @@ package final class ContentLibrary: Sendable {
 struct FolderErrors {
   private(set) var errors: [ContentError] = []
 
-  /// Keeps an error of `body` that a folder has, such as a damaged one; throws those that the process or
-  /// the system has, such as too many open files, and the journal's.
+  /// Keeps an error of `body` that a folder has, such as a damaged one; throws those that all share, such
+  /// as too many open files, a full disk or a journal that fails.
   mutating func collect(_ body: () throws -> Void) throws {
     do {
       try body()
