@@ -95,12 +95,16 @@ extension ContentError.Code {
   public static let redirectRefused = Self(rawValue: 209)
   /// Redirects do not end.
   public static let tooManyRedirects = Self(rawValue: 210)
+  /// Plain HTTP is refused where HTTPS is required: for credentials, or for an update that is forced.
+  public static let insecureConnectionRefused = Self(rawValue: 211)
   /// A server for app versions asks to wait, or more was asked of it than it allows.
   public static let lookupThrottled = Self(rawValue: 220)
   /// A server for app versions answers what cannot be read.
   public static let answerUnreadable = Self(rawValue: 221)
   /// A server offers an older version of the app than it did before.
   public static let appVersionWentDown = Self(rawValue: 222)
+  /// The store's metadata is older than what its publisher signed last.
+  public static let storeRolledBack = Self(rawValue: 230)
 
   // File: the local file system and the library folder.
   /// A system call on a file failed in a way that has no code of its own.
@@ -124,6 +128,8 @@ extension ContentError.Code {
 
   /// A process uses the content.
   public static let contentInUse = Self(rawValue: 315)
+  /// The folder holds files that do not belong to a library.
+  public static let libraryFolderTaken = Self(rawValue: 316)
   /// What was remembered about the app's updates cannot be read; it begins anew.
   public static let updateMemoryDamaged = Self(rawValue: 320)
   /// A feed of apps breaks off or is none.
@@ -152,6 +158,8 @@ extension ContentError.Code {
   public static let keyUnusable = Self(rawValue: 507)
   /// A seller's receipt is not signed by the seller, is somebody else's, or is not valid any more.
   public static let receiptInvalid = Self(rawValue: 508)
+  /// The given root is not connected to the root that is trusted already.
+  public static let rootMismatch = Self(rawValue: 509)
 
   // Package: the content archive.
   /// The bytes are no archive of a form that is read.
@@ -186,6 +194,8 @@ extension ContentError.Code {
   public static let contentClaimed = Self(rawValue: 703)
   /// The service does not go on in the storefront that the account has now.
   public static let storefrontRefused = Self(rawValue: 704)
+  /// A seller's answer does not match the order, or names content that the catalog does not offer.
+  public static let answerMismatch = Self(rawValue: 705)
   /// No storefront that was asked offers the app.
   public static let appNotOffered = Self(rawValue: 720)
 
