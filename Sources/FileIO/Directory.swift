@@ -47,7 +47,7 @@ package final class Directory: Sendable {
     return Directory(descriptor: opened, path: path, fileSystem: fileSystem)
   }
 
-  /// Creates the folder `name` with `mode`; an existing one is taken unless `exclusive`.
+  /// Creates the folder `name` with `mode`; an existing one is opened unless `exclusive`.
   @discardableResult
   package func createDirectory(_ name: String, mode: UInt32 = 0o755, exclusive: Bool = false) throws
     -> Directory
@@ -56,7 +56,13 @@ package final class Directory: Sendable {
     try fileSystem.perform(.createDirectory, path(of: name), unless: exclusive ? [] : [EEXIST]) {
       calls.mkdirat(descriptor, name, mode)
     }
-    return try directory(name)
+    do {
+      return try directory(name)
+    } catch {
+      // The caller does not know that it was created. rmdir(2) keeps what others have put into it.
+      if exclusive { try? remove(at: name, path(of: name), AT_REMOVEDIR) }
+      throw error
+    }
   }
 
   /// Opens the folder at `components` below this one, one by one.
@@ -96,6 +102,30 @@ package final class Directory: Sendable {
   /// Opens `name` for reading and writing; creates it when it is not there.
   package func updatedFile(_ name: String, mode: UInt32 = 0o644) throws -> File {
     try open(name, O_RDWR | O_CREAT, .create, mode)
+  }
+
+  /// As `updatedFile`, but only its owner has rights to it afterwards.
+  package func privateFile(_ name: String) throws -> File {
+    let file = try updatedFile(name, mode: 0o600)
+    let permissions = try file.status().permissions
+    if permissions & 0o077 != 0 { try file.setPermissions(permissions & 0o700) }
+    return file
+  }
+
+  /// Removes the rights of all but the owner to the file `name`, if it is there.
+  ///
+  /// Does not open it: closing a file ends all fcntl(2) locks that this process has on it, such as SQLite's.
+  package func makePrivate(_ name: String) throws {
+    guard let status = try status(of: name) else { return }
+    guard status.kind == .file else {
+      throw ContentError(
+        .fileFailed, "\(path(of: name)) is not a regular file", remedy: "Move it away",
+        subject: path(of: name))
+    }
+    guard status.permissions & 0o077 != 0 else { return }
+    try fileSystem.perform(.write, path(of: name)) {
+      calls.fchmodat(descriptor, name, status.permissions & 0o700)
+    }
   }
 
   private func open(_ name: String, _ flags: Int32, _ operation: FileOperation, _ mode: UInt32 = 0)
@@ -275,6 +305,14 @@ package final class Directory: Sendable {
       calls.touch(descriptor)
       return 0
     }
+  }
+
+  /// Sets the time of the folder's last change, in seconds since 1970.
+  package func setModified(_ time: Double) throws {
+    let seconds = time.rounded(.down)
+    let value = timespec(
+      tv_sec: Int(exactly: seconds) ?? 0, tv_nsec: Int(((time - seconds) * 1e9).rounded(.down)))
+    try fileSystem.perform(.write, path) { calls.setModified(descriptor, value) }
   }
 
   /// What this folder is now, also if its name is another one meanwhile.

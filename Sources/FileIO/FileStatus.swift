@@ -41,6 +41,12 @@ package struct FileStatus: Hashable, Sendable {
   /// Bytes.
   package var size: Int64 { identity.size }
 
+  /// Last change of the bytes, in seconds since 1970.
+  package var modified: Double {
+    let (seconds, nanoseconds) = identity.modified.quotientAndRemainder(dividingBy: 1_000_000_000)
+    return Double(seconds) + Double(nanoseconds) / 1e9
+  }
+
   init(_ status: stat) {
     kind = FileKind(mode: status.st_mode)
     accessed = Self.nanoseconds(status.st_atim)

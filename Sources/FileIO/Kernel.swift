@@ -142,11 +142,21 @@ final class Kernel: SystemCalls {
 
   func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 { Glibc.fchmod(descriptor, mode) }
 
+  func fchmodat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
+    Glibc.fchmodat(folder, name, mode, AT_SYMLINK_NOFOLLOW)
+  }
+
   func touch(_ descriptor: Int32) {
     var times = [timespec(), timespec()]
     times[0].tv_nsec = hc_utime_now()
     times[1].tv_nsec = hc_utime_omit()
     futimens(descriptor, times)
+  }
+
+  func setModified(_ descriptor: Int32, _ time: timespec) -> Int32 {
+    var times = [timespec(), time]
+    times[0].tv_nsec = hc_utime_omit()
+    return futimens(descriptor, times)
   }
 
   func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32 {

@@ -54,8 +54,12 @@ package protocol SystemCalls: AnyObject, Sendable {
 
   // Attributes.
   func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32
+  /// `fchmodat` with `AT_SYMLINK_NOFOLLOW`.
+  func fchmodat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32
   /// Sets the time of access to now.
   func touch(_ descriptor: Int32)
+  /// `futimens` of the time of the last change only.
+  func setModified(_ descriptor: Int32, _ time: timespec) -> Int32
   func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32
 
   // Durability and locks.

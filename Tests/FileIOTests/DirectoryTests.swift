@@ -53,6 +53,52 @@ struct DirectoryTests {
     try folder.removeTree("doomed")
   }
 
+  @Test("A temporary folder is removed with all in it, and nothing beside it")
+  func temporaryDirectory() throws {
+    let temporary = try TemporaryFolder()
+    let parent = try temporary.opened()
+    try parent.createDirectory("kept").replaceFile("file", with: [1])
+    let path = try FileSystem.real.withTemporaryDirectory { folder in
+      try folder.createDirectory("deep").createLink("out", to: temporary.path("kept"))
+      return folder.path
+    }
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(try parent.directory("kept").contents(of: "file", limit: 10) == [1])
+  }
+
+  @Test("A private file is for its owner, also one that was not, and a link is not followed")
+  func privateFile() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    #expect(try folder.privateFile("new").status().permissions == 0o600)
+    for mode: UInt32 in [0o666, 0o644, 0o660] {
+      try folder.replaceFile("old", with: [1])
+      try folder.file("old").setPermissions(mode)
+      #expect(try folder.privateFile("old").status().permissions == 0o600)
+      try folder.file("old").setPermissions(mode)
+      try folder.makePrivate("old")
+      #expect(try folder.status(of: "old")?.permissions == 0o600)
+    }
+    try folder.makePrivate("nothing")
+    try folder.file("old").setPermissions(0o644)
+    try folder.createLink("link", to: "old")
+    #expect(code { _ = try folder.privateFile("link") } == .fileFailed)
+    #expect(code { try folder.makePrivate("link") } == .fileFailed)
+    #expect(try folder.status(of: "old")?.permissions == 0o644)
+  }
+
+  @Test("A folder that is created exclusively and cannot be opened is not left behind")
+  func exclusive() throws {
+    let temporary = try TemporaryFolder()
+    let plan = FaultPlan(failing: 3, as: EMFILE)
+    let folder = try temporary.opened(plan.fileSystem)
+    #expect(code { try folder.createDirectory("new", exclusive: true) } == .tooManyFiles)
+    #expect(try folder.entries().isEmpty)
+    try folder.createDirectory("new").replaceFile("file", with: [1])
+    #expect(code { try folder.createDirectory("new", exclusive: true) } == .fileFailed)
+    #expect(try folder.directory("new").entries().count == 1)
+  }
+
   @Test("Replacing a file leaves the old or the new one, whichever operation fails")
   func replace() throws {
     for n in 1... {

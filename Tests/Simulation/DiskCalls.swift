@@ -375,6 +375,23 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
+  package func fchmodat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32 {
+    guard begin(.chmod, path(folder, name)) else { return -1 }
+    guard let parent = self.folder(folder) else { return fail(EBADF) }
+    guard let node = parent.names[name] else { return fail(ENOENT) }
+    node.mode = mode
+    node.changed = now
+    node.pending.append(.mode(mode))
+    return 0
+  }
+
+  package func setModified(_ descriptor: Int32, _ time: timespec) -> Int32 {
+    guard let node = opened(descriptor)?.node else { return fail(EBADF) }
+    node.modified = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    node.changed = now
+    return 0
+  }
+
   package func touch(_ descriptor: Int32) { opened(descriptor)?.node.accessed = now }
 
   package func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32 {
