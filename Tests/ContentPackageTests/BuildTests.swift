@@ -219,4 +219,24 @@ struct BuildTests {
       contentIdentifier: content.map { try ProductIdentifier($0) },
       version: version.map { try ContentVersion($0) })
   }
+
+  @Test("A file that appears under the name of the temporary one is refused and stays")
+  func fileAppears() throws {
+    let source = try chapterFolder()
+    let (path, directory) = (output.path, output.directory)
+    let racing = FileSystem { operation, created in
+      guard operation == .create, created.hasPrefix(path) else { return }
+      let name = created.split(separator: "/").last.map(String.init) ?? ""
+      try directory.createFile(name).write([1])
+    }
+    #expect(
+      code {
+        _ = try buildPackage(
+          folder: source.directory, output: output.opened(racing), outputName: "out.pkg",
+          productIdentifier: nil, version: nil)
+      } == .fileFailed)
+    let left = try directory.entries().map(\.name)
+    #expect(left.count == 1)
+    for name in left { #expect(try directory.contents(of: name, limit: 10) == [1]) }
+  }
 }

@@ -1,6 +1,7 @@
 import ContentModel
 import ContentPackage
 import FileIO
+import Glibc
 import TestSupport
 import Testing
 
@@ -155,5 +156,60 @@ struct UnpackTests {
         progress: { _ in })
     }
     #expect(thrown == .diskFull)
+  }
+
+  @Test("A folder that appears under the name of the temporary one is refused, and keeps its files")
+  func folderAppears() throws {
+    let folder = try TemporaryFolder()
+    let racing = FileSystem { operation, path in
+      guard operation == .createDirectory, path.contains(".target.unpacking") else { return }
+      let name = path.split(separator: "/").last.map(String.init) ?? ""
+      try folder.directory.createDirectory(name).replaceFile("thesis.txt", with: [1])
+    }
+    let thrown = code {
+      _ = try unpack(
+        MemorySource(tar(entries)), name: "x", as: "target", in: folder.opened(racing))
+    }
+    #expect(thrown == .fileFailed)
+    let left = try folder.directory.entries().map(\.name)
+    #expect(left.count == 1)
+    for name in left {
+      #expect(try folder.directory.directory(name).contents(of: "thesis.txt", limit: 10) == [1])
+    }
+  }
+
+  @Test("Two that unpack into one place at once do not touch each other's files")
+  func atOnce() throws {
+    let folder = try TemporaryFolder()
+    let package = MemorySource(tar(entries))
+    var inner: ContentError.Code?
+    let files = try unpack(package, name: "x", as: "target", in: folder.directory) { _ in
+      guard inner == nil else { return }
+      struct Stop: Error {}
+      inner = .stopped
+      #expect(throws: Stop.self) {
+        try unpack(package, name: "x", as: "target", in: folder.directory) { _ in throw Stop() }
+      }
+    }
+    #expect(inner != nil)
+    #expect(files.count == 6)
+    #expect(try folder.directory.entries().map(\.name) == ["target"])
+    #expect(try tree(folder.directory.directory("target")).count == 6)
+  }
+
+  @Test("Unpacking leaves nothing behind, whichever operation fails")
+  func nothingLeft() throws {
+    for n in 1... {
+      let folder = try TemporaryFolder()
+      let plan = FaultPlan(failing: n, as: EMFILE)
+      let opened = try? folder.opened(plan.fileSystem)
+      let isDone =
+        (try? opened.map {
+          try unpack(MemorySource(tar(entries)), name: "x", as: "target", in: $0)
+        }) != nil
+      let names = try folder.directory.entries().map(\.name)
+      #expect(names == (isDone ? ["target"] : []), "operation \(n)")
+      if !plan.hasFired { break }
+    }
   }
 }

@@ -28,9 +28,11 @@ package func buildPackage(
   content.setContentInfo(bytes)
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
+  // Outside of `do`: only a file that this call has created is removed.
+  let file = try output.createFile(newName)
   do {
     let archive = try writeArchive(
-      output.createFile(newName), content, ProductTexts(info: info, content: content),
+      file, content, ProductTexts(info: info, content: content),
       workers ?? WorkerThreads.standardCount)
     let examination = try examinePackage(
       FileByteSource(output.file(newName)), name: outputName)

@@ -1,6 +1,5 @@
 package import ContentModel
 package import FileIO
-import Glibc
 
 /// Unpacks a content package into `folder`, which should be empty; throws at the first refusal.
 ///
@@ -32,16 +31,18 @@ package func unpackArchive(
 
 /// Unpacks into a new folder `target` of `parent`, which appears only when all is well.
 ///
-/// Until then its name is this process's own, since somebody else may unpack beside it; after a throw
-/// nothing is left. `isContent` is false for an archive of any content. Otherwise as `unpackPackage`.
+/// Until then it has a name that no other call uses, since another may unpack beside it; after a throw
+/// nothing of this call is left. `isContent` is false for an archive of any content. Otherwise as `unpackPackage`.
 package func unpack(
   _ source: any ByteSource, name: String, as target: String, in parent: Directory,
   isContent: Bool = true, limits: PackageLimits = .standard,
   progress: (_ plainBytesWritten: Int64) throws -> Void = { _ in }
 ) throws -> [InstalledFile] {
-  let temporary = ".\(target.utf8.count < 200 ? target : "").unpacking-\(getpid())"
+  let number = String(UInt64.random(in: .min ... .max), radix: 16)
+  let temporary = ".\(target.utf8.count < 200 ? target : "").unpacking-\(number)"
+  // Outside of `do`: only a folder that this call has created is removed.
+  let folder = try parent.createDirectory(temporary, exclusive: true)
   do {
-    let folder = try parent.createDirectory(temporary, exclusive: true)
     let files = try unpack(source, name, limits, isContent: isContent, folder, nil, progress)
     try parent.renameWithoutReplacing(temporary, to: parent, target)
     return files
