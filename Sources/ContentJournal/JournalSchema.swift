@@ -118,9 +118,20 @@ enum JournalSchema {
     }
   }
 
-  /// Refuses a journal that newer software wrote.
-  static func refuseNewer(_ connection: borrowing SQLiteConnection, path: String) throws {
-    try refuseNewer(version(of: connection), path)
+  /// Refuses a journal that newer software wrote, and another program's database.
+  static func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
+    let found = try version(of: connection)
+    try refuseNewer(found, path)
+    var tables: Set<String> = []
+    try connection.query("SELECT name FROM sqlite_master WHERE type = 'table'") {
+      tables.insert($0.text(0))
+    }
+    let isNew = found == 0 && tables.isEmpty
+    guard isNew || tables.isSuperset(of: ["queue_transaction", "content"]) else {
+      throw ContentError(
+        .libraryFolderTaken, "\(path) is a database of another program",
+        remedy: "Choose another folder for the library", subject: path)
+    }
   }
 
   private static func version(of connection: borrowing SQLiteConnection) throws -> Int {

@@ -58,7 +58,7 @@ package final class SQLiteJournal: Sendable {
     // Looked at without a right to write, so that a newer one stays as it is to the last byte. One that
     // was cut off while it was made only a writer can read: it goes back to nothing.
     if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
-      try JournalSchema.refuseNewer(SQLiteConnection(path: path, .read), path: path)
+      try JournalSchema.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(

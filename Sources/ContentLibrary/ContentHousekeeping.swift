@@ -21,9 +21,7 @@ extension ContentLibrary {
     // The lock ends with the folder's descriptor.
     defer { withExtendedLifetime(doomed) {} }
     guard try doomed.tryLock(alone: true) else {
-      throw ContentError(
-        .contentInUse, "\(content) \(version) is in use by another process",
-        remedy: "Remove it once nobody uses it", subject: content.rawValue)
+      throw ContentError.inUse(content, version)
     }
     if try currentVersion(of: content) == version {
       let others = try journal.installed(content).filter {
@@ -32,7 +30,7 @@ extension ContentLibrary {
       try pointCurrent(of: home, to: others.map(\.version).max())
     }
     // Content and version may together be too long for a name.
-    let name = "removed-\(try doomed.status().identity.inode)"
+    let name = StagingName(removing: try doomed.status().identity.inode).rawValue
     try folder.staging.removeTree(name)
     try home.rename(version.rawValue, to: folder.staging, name)
     try home.sync()
@@ -110,6 +108,13 @@ extension ContentLibrary {
 }
 
 extension ContentError {
+  /// The error for a version, or for the current one, that another process has locked.
+  static func inUse(_ content: ProductIdentifier, _ version: ContentVersion?) -> ContentError {
+    ContentError(
+      .contentInUse, "\(content) \(version.map { "\($0) " } ?? "")is in use by another process",
+      remedy: "Try again when that process has ended", subject: content.rawValue)
+  }
+
   /// The error for a version that is not in the library.
   package static func notInstalled(
     _ content: ProductIdentifier, _ version: ContentVersion

@@ -37,9 +37,10 @@ package final class ContentLibrary: Sendable {
   ///
   /// Emptied when a sync has failed since it was filled (`StagingTrust`).
   package func staging(for id: String) throws -> Directory {
-    if !trust.isBelieved(id) { try folder.staging.removeTree(id) }
+    let name = try StagingName(id).rawValue
+    if !trust.isBelieved(id) { try folder.staging.removeTree(name) }
     trust.begin(id)
-    return try folder.staging.createDirectory(id, mode: 0o700)
+    return try folder.staging.createDirectory(name, mode: 0o700)
   }
 
   /// Makes everything in a download's staging durable, or has nothing of it used again.
@@ -61,7 +62,7 @@ package final class ContentLibrary: Sendable {
 
   /// Removes what was fetched for download `id`.
   package func discardStaging(for id: String) throws {
-    try folder.staging.removeTree(id)
+    try folder.staging.removeTree(StagingName(id).rawValue)
     trust.forget(id)
   }
 
@@ -250,9 +251,9 @@ package final class ContentLibrary: Sendable {
   /// Brings folder and journal together after a crash; for the one engine, before any work.
   ///
   /// Installs that were announced and moved are finished, others are forgotten and their staging
-  /// waits for its download. Staging of downloads other than `downloads` is removed. What cannot be
-  /// removed stays and only takes room, and a content whose folder cannot be looked into stays as it
-  /// is: the errors say why.
+  /// waits for its download. Staging of downloads other than `downloads` is removed, but nothing that
+  /// has another name than a library gives there. What cannot be removed stays and only takes room, and
+  /// a content whose folder cannot be looked into stays as it is: the errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     var folderErrors = FolderErrors()
     for content in try journal.announced() {
@@ -266,6 +267,7 @@ package final class ContentLibrary: Sendable {
     var leftovers = folderErrors.errors
     for entry in try folder.staging.entries()
     where entry.kind == .directory && !downloads.contains(entry.name) {
+      guard (try? StagingName(entry.name)) != nil else { continue }
       do {
         try folder.staging.removeTree(entry)
       } catch {
@@ -329,21 +331,6 @@ package final class ContentLibrary: Sendable {
           try switchCurrent(of: home, to: newest)
         }
       }
-    }
-  }
-}
-
-/// What is wrong with the folders of single contents, each said once, while the others go on.
-struct FolderErrors {
-  private(set) var errors: [ContentError] = []
-
-  /// Keeps an error of `body` that a folder has, such as a damaged one; throws those that all share, such
-  /// as too many open files, a full disk or a journal that fails.
-  mutating func collect(_ body: () throws -> Void) throws {
-    do {
-      try body()
-    } catch let error as ContentError where [.notPermitted, .fileFailed].contains(error.code) {
-      if !errors.contains(error) { errors.append(error) }
     }
   }
 }

@@ -20,20 +20,25 @@ package struct LibraryFolder: Sendable {
   }
 
   /// Opens the library at `path` for an engine; creates what is missing.
+  ///
+  /// Throws `libraryFolderTaken` if the folder holds files of somebody else where a library has its own.
   package init(creating path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path, creating: true)
+    try Self.checkOwnership(of: root)
     products = try root.createDirectory("products")
     // Readers of other users open it, too; what is in it is for the engine only.
     staging = try root.createDirectory("staging")
     try root.sync()
   }
 
-  /// Tells backup tools to pass over what can be fetched again; for who holds the lock.
+  /// Tells backup tools to pass over what can be fetched again, and the next start that the folders belong
+  /// to a library; for who holds the lock.
   package func markAsCaches() throws {
     for folder in [products, staging] { try Self.markAsCache(folder) }
   }
 
-  private static let cacheTag = """
+  /// What a library writes into CACHEDIR.TAG; the files of other programs have other comments.
+  static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
     # Everything here can be fetched again from the store. See https://bford.info/cachedir/
 
@@ -70,6 +75,15 @@ package final class LibraryLock: Sendable {
   }
 
   deinit { release() }
+
+  /// Whether a file that begins with `text` is an engine's lock: its number and name, or nothing.
+  static func isHolder(_ text: [UInt8]) -> Bool {
+    // A power failure may have left only the beginning, or zeros.
+    if text.allSatisfy({ $0 == 0 }) { return true }
+    let name = text.drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    let mark = Array(" (".utf8)
+    return name.count < text.count && (name.starts(with: mark) || mark.starts(with: name))
+  }
 
   /// Lets another engine in.
   package func release() {

@@ -25,15 +25,17 @@ public final class PaymentQueue: Sendable {
   /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
   ///
   /// Throws `libraryLocked` while another queue uses it, `libraryNewer` when newer software wrote
-  /// it, `journalFailed`, `notPermitted`, `diskFull` and other file errors. The store is not asked.
+  /// it, `libraryFolderTaken` when the folder has files of somebody else where a library has its own,
+  /// `journalFailed`, `notPermitted`, `diskFull` and other file errors. The store is not asked.
   public init(_ configuration: Configuration) throws {
     self.configuration = configuration
     let folder = try LibraryFolder(
       creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)
     lock = try LibraryLock(folder.root)
-    try folder.markAsCaches()
     let execution = configuration.surroundings.execution
     let journal = try configuration.surroundings.openJournal(folder.root)
+    // Once the journal is known to be a library's.
+    try folder.markAsCaches()
     library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
     let transactions = try journal.transactions()
     // A cancelled one drops its bytes; its process may have ended before it did.

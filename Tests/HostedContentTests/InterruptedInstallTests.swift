@@ -88,6 +88,7 @@ struct InterruptedInstallTests {
         throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
       }
     }
+    try fixture.queue().close()
     // A folder in the version's place that the journal does not know ends in staging.
     let stranger = "\(fixture.libraryPath)/products/a/1.0/stranger"
     try FileManager.default.createDirectory(

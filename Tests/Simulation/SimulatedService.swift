@@ -156,7 +156,8 @@ final class SimulatedService: @unchecked Sendable {
     configuration.surroundings.pieceSource = { [network] in network }
     configuration.surroundings.newIdentifier = { [self] in
       identifiers += 1
-      return "t\(identifiers)"
+      let digits = "\(identifiers)"
+      return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
     }
     return configuration
   }

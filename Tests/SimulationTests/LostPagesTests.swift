@@ -28,7 +28,8 @@ struct LostPagesTests {
     disk.director = failing
     let folder = try LibraryFolder(creating: "/library", fileSystem: disk.fileSystem)
     let library = ContentLibrary(folder, journal: NoJournal())
-    for id in ["one", "other"] {
+    let (one, other) = (UUID().uuidString.lowercased(), UUID().uuidString.lowercased())
+    for id in [one, other] {
       try library.staging(for: id).createDirectory("content").createFile("a").write([1])
     }
     let content = InstalledContent(
@@ -36,12 +37,12 @@ struct LostPagesTests {
       version: try ContentVersion("1"), size: 1, entryCount: 1, date: Date(timeIntervalSince1970: 0)
     )
     #expect(throws: ContentError.self) {
-      try library.install("content", ofDownload: "one", as: content, files: [])
+      try library.install("content", ofDownload: one, as: content, files: [])
     }
     // The other one's pages were to be written by the same sync.
-    for id in ["one", "other"] { #expect(try library.staging(for: id).entries().isEmpty, "\(id)") }
-    try library.staging(for: "one").createDirectory("content")
-    #expect(try library.staging(for: "one").entries().count == 1, "it is emptied once")
+    for id in [one, other] { #expect(try library.staging(for: id).entries().isEmpty, "\(id)") }
+    try library.staging(for: one).createDirectory("content")
+    #expect(try library.staging(for: one).entries().count == 1, "it is emptied once")
   }
 }
 

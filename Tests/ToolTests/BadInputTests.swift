@@ -237,4 +237,18 @@ struct ToolBadInputTests {
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     try tool.succeed("verify", "--library", "lib")
   }
+
+  @Test("A folder of a user's own is not made a library, and nothing in it changes")
+  func folderOfAUser() throws {
+    let tool = try Tool.withBook()
+    for folder in ["staging/mydata", "proj/products"] {
+      try FileManager.default.createDirectory(
+        atPath: tool.folder.path("proj/\(folder)"), withIntermediateDirectories: true)
+    }
+    try tool.write("A thesis", to: "proj/staging/mydata/thesis.txt")
+    let before = try tool.tree("proj")
+    try tool.fail(
+      "get", Tool.chapter1, "--store", "store", "--library", "proj", saying: ["staging", "[316]"])
+    #expect(try tool.tree("proj") == before)
+  }
 }

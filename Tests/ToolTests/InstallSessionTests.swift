@@ -294,8 +294,10 @@ struct InstallSessionTests {
   @Test("What an earlier run left behind and nobody can remove fails no purchase and no update")
   func leftovers() async throws {
     let shop = try Shop(2)
+    let library = URL(filePath: shop.folder.path("lib"))
+    try PaymentQueue(.init(library: library, store: shop.location())).close()
     try FileManager.default.createDirectory(
-      atPath: shop.folder.path("lib/staging/left/stubborn"), withIntermediateDirectories: true)
+      atPath: shop.folder.path("lib/staging/removed-1/stubborn"), withIntermediateDirectories: true)
     let disk = FileSystem { operation, path in
       guard operation == .remove, path.hasSuffix("/stubborn") else { return }
       throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)

@@ -1,0 +1,146 @@
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Which folders may become a library, and what recovery may remove from one.
+@Suite("Files that do not belong to the library", .timeLimit(.minutes(10)))
+struct LibraryOwnershipTests {
+  private let fixture: StoreFixture
+
+  init() throws { fixture = try StoreFixture() }
+
+  private func write(_ text: String, to path: String) throws {
+    let url = URL(filePath: "\(fixture.libraryPath)/\(path)")
+    try FileManager.default.createDirectory(
+      at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: url)
+  }
+
+  private func text(_ path: String) throws -> String {
+    try String(contentsOfFile: "\(fixture.libraryPath)/\(path)", encoding: .utf8)
+  }
+
+  /// The regular files below the library's folder, with their bytes.
+  private func files() throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for path in try FileManager.default.subpathsOfDirectory(atPath: fixture.libraryPath) {
+      files[path] = FileManager.default.contents(atPath: "\(fixture.libraryPath)/\(path)")
+    }
+    return files
+  }
+
+  @Test(
+    "A folder with files of a user where a library has its own is refused, and keeps every file",
+    arguments: [
+      "staging/mydata/thesis.txt", "staging/thesis.txt", "products/shoes/list.txt",
+      "products/CACHEDIR.TAG", "trust/deed.txt", "lock",
+    ])
+  func taken(path: String) throws {
+    // Another program's tag, and a text that is not an engine's.
+    try write("Signature: 8a477f597d28d172789f06886806bc55\n# made by a compiler\n", to: path)
+    let before = try files()
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryFolderTaken, "\(error.map { "\($0)" } ?? "")")
+    #expect(error?.message.contains(path.split(separator: "/").first ?? "") == true)
+    #expect(try files() == before)
+  }
+
+  @Test(
+    "A link or a file in the place of a library's folder is refused, and nothing behind it changes",
+    arguments: ["staging", "products"], [true, false])
+  func linked(name: String, isLink: Bool) throws {
+    try fixture.queue().close()
+    let place = "\(fixture.libraryPath)/\(name)"
+    try FileManager.default.removeItem(atPath: place)
+    let outside = fixture.folder.path("outside")
+    let left = "\(outside)/5d1a1a9c-6c5f-4d4b-9a51-3d5d1cb1d7a8-1"
+    try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
+    if isLink {
+      try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: outside)
+    } else {
+      try write("a list of products", to: name)
+    }
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryFolderTaken, "\(error.map { "\($0)" } ?? "")")
+    #expect(FileManager.default.fileExists(atPath: left))
+  }
+
+  @Test("Recovery removes from staging only what downloads and removals are named")
+  func stagingNames() throws {
+    try fixture.queue().close()
+    let id = "5d1a1a9c-6c5f-4d4b-9a51-3d5d1cb1d7a8"
+    let own = [id, "\(id)-1", "\(id)-12", "removed-4711"]
+    let others = [
+      "mydata", "mydata-1", id.uppercased(), "\(id)-", "\(id)-0", "\(id)-01", "\(id)-1x",
+      "\(id) 1", "removed-", "removed-x", "removed-1 (copy)", "removed-007", "lost+found",
+    ]
+    for name in own + others { try write("a file", to: "staging/\(name)/file") }
+    let queue = try fixture.queue()
+    queue.close()
+    #expect(try fixture.staged().sorted() == others.sorted())
+    for name in others { #expect(try text("staging/\(name)/file") == "a file") }
+  }
+
+  @Test("A first start that fails at any step can be repeated")
+  func interruptedCreation() throws {
+    for n in 1... {
+      try? FileManager.default.removeItem(atPath: fixture.libraryPath)
+      let plan = FaultPlan(failing: n)
+      let queue = try? fixture.queue { $0.fileSystem = plan.fileSystem }
+      queue?.close()
+      // The next start completes what this one left.
+      try fixture.queue().close()
+      if !plan.hasFired { break }
+    }
+  }
+
+  @Test("A library is recognized without its journal, and without its folders")
+  func recognized() async throws {
+    try fixture.publish("a", "1.0")
+    let product = try ProductIdentifier("a")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: product))
+    queue.close()
+    for suffix in ["", "-wal", "-shm"] {
+      try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite\(suffix)")
+    }
+    try write("a file", to: "staging/mydata/thesis.txt")
+    let second = try fixture.queue()
+    _ = try await second.deliver(Payment(productIdentifier: product))
+    second.close()
+    try fixture.expectInstalled("a", "1.0")
+    #expect(try text("staging/mydata/thesis.txt") == "a file")
+    // As a backup brings it back that leaves caches out.
+    for name in ["products", "staging", "lock"] {
+      try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/\(name)")
+    }
+    let third = try fixture.queue()
+    _ = try await third.deliver(Payment(productIdentifier: product))
+    third.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test(
+    "A database of another program under the journal's name is refused and stays as it is",
+    arguments: [0, 2])
+  func otherDatabase(version: Int) throws {
+    try FileManager.default.createDirectory(
+      atPath: fixture.libraryPath, withIntermediateDirectories: true)
+    let path = "\(fixture.libraryPath)/journal.sqlite"
+    let sql = "CREATE TABLE diary (day TEXT); PRAGMA user_version = \(version)"
+    try execute(sql, path)
+    let before = try Data(contentsOf: URL(filePath: path))
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryFolderTaken, "\(error.map { "\($0)" } ?? "")")
+    #expect(try Data(contentsOf: URL(filePath: path)) == before)
+  }
+
+  private func execute(_ sql: String, _ path: String) throws {
+    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])"
+    let end = try Program.run("/usr/bin/env", ["python3", "-c", script, path, sql])
+    #expect(end.status == 0, "\(end.output)")
+  }
+}
