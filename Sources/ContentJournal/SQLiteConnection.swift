@@ -233,7 +233,7 @@ extension ContentError {
   ) -> ContentError {
     let cause = "SQLite \(extended): \(words)"
     let isUnspecific = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
-    if isUnspecific, [ENOSPC, EMFILE, ENFILE].contains(system) {
+    if isUnspecific, [ENOSPC, EMFILE, ENFILE, EACCES].contains(system) {
       return ContentError(errno: system, .journal, path)
     }
     switch code {

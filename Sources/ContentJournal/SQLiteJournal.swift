@@ -60,6 +60,7 @@ package final class SQLiteJournal: Sendable {
     if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
       try JournalSchema.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
+    try makePrivate(in: folder)
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
@@ -69,6 +70,14 @@ package final class SQLiteJournal: Sendable {
     try opened.execute(
       "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
     return opened
+  }
+
+  /// Takes the journal's files from other users: they have receipts and names of accounts, and whoever can
+  /// open them can lock them.
+  private static func makePrivate(in folder: Directory) throws {
+    for suffix in ["", "-journal", "-wal", "-shm"] { try folder.makePrivate(fileName + suffix) }
+    // SQLite gives the files beside a database its mode.
+    if try folder.status(of: fileName) == nil { _ = try folder.createFile(fileName, mode: 0o600) }
   }
 
   /// Whether a process ended while it made the database: later changes have no rollback journal, but a

@@ -28,19 +28,28 @@ package final class ContentLease: Sendable {
 }
 
 extension ContentLibrary {
-  /// Takes a lease on a version, or on the current one; throws `notInstalled` when there is none.
+  /// Takes a lease on a version, or on the current one.
+  ///
+  /// Throws `notInstalled` when there is none, and `contentInUse` when another process keeps an exclusive
+  /// lock on it, which any user who may read it can take.
   package func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws
     -> ContentLease
   {
     // A version that is removed in this moment is followed by another current one; its remover
     // holds the folder for some syncs before that.
+    var isLocked = false
     for attempt in 0..<100 {
       if attempt > 0 { usleep(10_000) }
-      guard let wanted = try version ?? currentVersion(of: content) else { break }
+      isLocked = false
+      guard try folder.products.status(of: content.rawValue)?.kind == .directory,
+        let wanted = try version ?? currentVersion(of: content)
+      else { break }
       let home = try folder.products.directory(content.rawValue)
       if let lease = try ContentLease(of: wanted, in: home) { return lease }
-      if version != nil { break }
+      isLocked = try home.status(of: wanted.rawValue) != nil
+      if version != nil, !isLocked { break }
     }
+    if isLocked { throw ContentError.inUse(content, version) }
     throw ContentError(
       .notInstalled, "\(content) \(version?.rawValue ?? "") is not installed",
       remedy: "Get it first, or check the name and version", subject: content.rawValue)

@@ -1,6 +1,7 @@
 package import ContentModel
 import Dispatch
 package import FileIO
+import FoundationEssentials
 
 /// Installed content on disk: staging, versions and `current`; old or new, never half.
 ///
@@ -112,6 +113,8 @@ package final class ContentLibrary: Sendable {
     // Made before the sync, which makes the home's name durable together with what moves into it.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
     let staging = try folder.staging.directory(id)
+    // For users who may not read the journal.
+    try staging.directory(name).setModified(content.date.timeIntervalSince1970)
     try sync(name, ofDownload: id, in: staging)
     // One that is repaired stays in the journal as it is until the mended one is in its place.
     let isRepair = try isInstalled(content.contentIdentifier, content.version)

@@ -58,7 +58,8 @@ package final class LibraryLock: Sendable {
 
   /// Takes the lock; throws `libraryLocked`, naming the process that has it.
   package init(_ folder: Directory) throws {
-    let file = try folder.updatedFile("lock")
+    // Another user who could open it could also lock it.
+    let file = try folder.privateFile("lock")
     guard try file.tryLock() else {
       let holder = String(decoding: try file.contents(limit: 4096), as: UTF8.self)
       throw ContentError(

@@ -29,12 +29,12 @@ final class CatalogueStoreService: GroupStoreService {
     _ configuration: PaymentQueue.Configuration, _ libraryFolder: Directory
   ) throws -> GrantsFile {
     guard let url = configuration.grantsFile else {
-      return GrantsFile("grants.json", in: libraryFolder)
+      return try GrantsFile("grants.json", in: libraryFolder)
     }
     let parent = url.deletingLastPathComponent().path(percentEncoded: false)
-    return GrantsFile(
+    return try GrantsFile(
       url.lastPathComponent,
-      in: try configuration.fileSystem.directory(at: parent, creating: true))
+      in: configuration.fileSystem.directory(at: parent, creating: true))
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

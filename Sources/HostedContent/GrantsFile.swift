@@ -38,11 +38,15 @@ final class GrantsFile: Sendable {
     let grants: [Grant]
   }
 
-  /// The file `name` in `folder`; it need not exist.
-  init(_ name: String, in folder: Directory) {
+  /// The file `name` in `folder`; it need not exist, and loses the rights of other users if it does.
+  init(_ name: String, in folder: Directory) throws {
     self.folder = folder
     self.name = name
+    for file in [name, lockName] { try folder.makePrivate(file) }
   }
+
+  /// The file that a process locks while it adds grants.
+  private var lockName: String { "\(name).lock" }
 
   /// All grants of `account`, oldest first.
   func grants(account: String?) throws -> [Grant] {
@@ -59,15 +63,15 @@ final class GrantsFile: Sendable {
   /// Remembers `grants`, all at once; of a transaction that was granted before, that grant is returned.
   func grant(_ grants: [Grant]) throws -> [Grant] {
     guard !grants.isEmpty else { return [] }
-    let lock = try folder.updatedFile("\(name).lock", mode: 0o600)
+    let lock = try folder.privateFile(lockName)
     try lock.lock()
     defer { lock.unlock() }
     return try known.withLock { known in
-      var file = try folder.updatedFile(name, mode: 0o600)
+      var file = try folder.privateFile(name)
       try catchUp(&known, with: file)
       if known.isDocument {
         try folder.replaceFile(name, with: Grant.lines(known.grants), mode: 0o600)
-        file = try folder.updatedFile(name, mode: 0o600)
+        file = try folder.privateFile(name)
         try catchUp(&known, with: file)
       }
       var seen: Set<String> = []

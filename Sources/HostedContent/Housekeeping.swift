@@ -22,7 +22,7 @@ extension LibraryReader {
     Lease(try library.lease(content, version))
   }
 
-  /// Versions that are never collected.
+  /// Versions that are never collected; throws `notPermitted` for a user who may not read the journal.
   public func pins() throws -> Set<ContentKey> { try library.journal.pins() }
 }
 

@@ -5,17 +5,28 @@ import FileIO
 public import FoundationEssentials
 
 /// A library as it is, read without a lock, also while a queue works on it.
+///
+/// The journal is for its owner only, because it has receipts and names of accounts. For other users what is
+/// installed is read from the folders of the versions; transactions, pins and the digests of files, which
+/// verification needs, then throw `notPermitted`.
 public struct LibraryReader: Sendable {
   let library: ContentLibrary
-  private let journal: SQLiteJournal
+  /// The transactions; fails for a user who may not read the journal.
+  private let queue: Result<SQLiteJournal, ContentError>
 
   /// Opens the library; throws `fileMissing` when there is none, and journal errors.
   public init(_ location: URL) throws {
     let path = try location.libraryPath()
     do {
       let folder = try LibraryFolder(reading: path)
-      journal = try SQLiteJournal(in: folder.root, readOnly: true)
-      library = ContentLibrary(folder, journal: journal)
+      do {
+        let journal = try SQLiteJournal(in: folder.root, readOnly: true)
+        queue = .success(journal)
+        library = ContentLibrary(folder, journal: journal)
+      } catch let error as ContentError where error.code == .notPermitted {
+        queue = .failure(.notOwner(of: path, error))
+        library = ContentLibrary(folder, journal: InstalledTree(folder, cause: error))
+      }
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError(
         .fileMissing, "There is no library at \(path)",
@@ -46,16 +57,19 @@ public struct LibraryReader: Sendable {
   /// The updates that `products` offer for what is installed.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
     UpdateComparison(
-      of: products, installed: try journal.installed(), current: try library.currentVersions()
+      of: products, installed: try library.journal.installed(),
+      current: try library.currentVersions()
     ).updates
   }
 
   /// Unfinished transactions as the journal has them, in their order.
-  package func transactions() throws -> [TransactionRecord] { try journal.transactions() }
+  package func transactions() throws -> [TransactionRecord] {
+    try queue.get().transactions()
+  }
 
   /// What is remembered of transactions that were finished.
   package func finishedTransactions() throws -> [FinishedTransaction] {
-    try journal.finishedTransactions()
+    try queue.get().finishedTransactions()
   }
 
   /// Compares every byte of an installed version with what was installed; empty when all is well.
@@ -69,8 +83,8 @@ public struct LibraryReader: Sendable {
 
   /// As above, with a pace whose clock a test may hold.
   package func verify(_ content: InstalledContent, pace: ReadPace?) throws -> [ContentDamage] {
-    try library.verify(
-      content, files: journal.files(of: content.contentIdentifier, content.version), pace: pace)
+    let files = try library.journal.files(of: content.contentIdentifier, content.version)
+    return try library.verify(content, files: files, pace: pace)
   }
 }
 

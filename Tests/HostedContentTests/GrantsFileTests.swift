@@ -28,7 +28,7 @@ struct GrantsFileTests {
   @Test("Two that share the file see each other's grants, and each grant is given once")
   func sharing() throws {
     let folder = try TemporaryFolder()
-    let files = try (0..<2).map { _ in GrantsFile(Self.name, in: try folder.opened()) }
+    let files = try (0..<2).map { _ in try GrantsFile(Self.name, in: folder.opened()) }
     for number in 0..<20 {
       let grant = try Self.grant("t\(number)", account: number % 3 == 0 ? "ann" : nil)
       #expect(
@@ -48,7 +48,7 @@ struct GrantsFileTests {
     let folder = try TemporaryFolder()
     _ = try GrantsFile(Self.name, in: folder.opened()).grant([Self.grant("t1", account: "ann")])
     let syncs = Mutex(0)
-    let file = GrantsFile(
+    let file = try GrantsFile(
       Self.name,
       in: try folder.opened(
         FileSystem { operation, _ in if operation == .sync { syncs.withLock { $0 += 1 } } }))
@@ -63,19 +63,19 @@ struct GrantsFileTests {
   @Test("A line that a crash tore off was never granted, and the next grant takes its place")
   func tornLine() throws {
     let folder = try TemporaryFolder()
-    let file = GrantsFile(Self.name, in: try folder.opened())
+    let file = try GrantsFile(Self.name, in: folder.opened())
     _ = try file.grant([Self.grant("t1")])
     try append(#"{"date":1,"payment":{"pro"#, folder)
     #expect(try file.grants(account: nil).map(\.transactionIdentifier) == ["t1"])
     _ = try file.grant([Self.grant("t2")])
-    let fresh = GrantsFile(Self.name, in: try folder.opened())
+    let fresh = try GrantsFile(Self.name, in: folder.opened())
     #expect(try fresh.grants(account: nil).map(\.transactionIdentifier) == ["t1", "t2"])
   }
 
   @Test("A damaged line is an error that names the file, and nothing is granted over it")
   func damagedLine() throws {
     let folder = try TemporaryFolder()
-    let file = GrantsFile(Self.name, in: try folder.opened())
+    let file = try GrantsFile(Self.name, in: folder.opened())
     _ = try file.grant([Self.grant("t1")])
     try append("nonsense\n", folder)
     for _ in 0..<2 {
@@ -90,7 +90,7 @@ struct GrantsFileTests {
   @Test("Another file in its place is read anew, and none is no grants")
   func replaced() throws {
     let folder = try TemporaryFolder()
-    let file = GrantsFile(Self.name, in: try folder.opened())
+    let file = try GrantsFile(Self.name, in: folder.opened())
     _ = try file.grant([Self.grant("t1")])
     let kept = try Data(contentsOf: URL(filePath: folder.path(Self.name)))
     try FileManager.default.removeItem(atPath: folder.path(Self.name))
@@ -106,7 +106,7 @@ struct GrantsFileTests {
     while !isDone {
       step += 1
       let folder = try TemporaryFolder()
-      let before = GrantsFile(Self.name, in: try folder.opened())
+      let before = try GrantsFile(Self.name, in: folder.opened())
       _ = try before.grant([Self.grant("t1")])
       let plan = FaultPlan(failing: step)
       let failing = try? GrantsFile(Self.name, in: folder.opened(plan.fileSystem))
@@ -115,7 +115,7 @@ struct GrantsFileTests {
       isDone = !plan.hasFired
       let file = try failing ?? GrantsFile(Self.name, in: folder.opened())
       if !isDone { _ = try file.grant([Self.grant("t2")]) }
-      let fresh = GrantsFile(Self.name, in: try folder.opened())
+      let fresh = try GrantsFile(Self.name, in: folder.opened())
       #expect(try fresh.grants(account: nil).map(\.transactionIdentifier) == ["t1", "t2"])
     }
     #expect(step > 5)

@@ -1,0 +1,154 @@
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import Glibc
+import HostedContent
+import TestSupport
+import Testing
+
+/// What users other than the library's owner may do with it.
+@Suite("Other users of the same machine", .timeLimit(.minutes(10)))
+struct OtherUserTests {
+  private let fixture: StoreFixture
+  private let a: ProductIdentifier
+
+  private static let secrets = [
+    "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "grants.json",
+    "grants.json.lock",
+  ]
+
+  init() throws {
+    fixture = try StoreFixture()
+    a = try ProductIdentifier("a")
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
+  }
+
+  /// A library with two versions of `a`, and one of a content of another product.
+  private func makeLibrary() async throws {
+    let queue = try fixture.queue()
+    for version in ["1.0", "1.1"] {
+      try fixture.publish("a", version)
+      if let update = try await queue.updates().first {
+        _ = try await queue.deliver(update)
+      } else {
+        _ = try await queue.deliver(Payment(productIdentifier: a))
+      }
+    }
+    try fixture.publish("b.audio", "3", of: "b")
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
+    try queue.use(ContentVersion("1.0"), of: a)
+    try queue.setPin(true, on: a, ContentVersion("1.0"))
+    queue.close()
+  }
+
+  private func modes() throws -> [String: Int] {
+    var modes: [String: Int] = [:]
+    for name in Self.secrets {
+      let attributes = try FileManager.default.attributesOfItem(
+        atPath: "\(fixture.libraryPath)/\(name)")
+      modes[name] = (attributes[.posixPermissions] as? NSNumber)?.intValue
+    }
+    return modes
+  }
+
+  private static let secretModes = Dictionary(uniqueKeysWithValues: secrets.map { ($0, 0o600) })
+
+  @Test("Journal, lock and grants are made for their owner only")
+  func modesOfNewFiles() async throws {
+    try await makeLibrary()
+    #expect(try modes() == Self.secretModes)
+  }
+
+  @Test("The files of an older library lose the rights of others when it is opened")
+  func modesOfOldFiles() async throws {
+    try await makeLibrary()
+    for name in Self.secrets {
+      try FileManager.default.setAttributes(
+        [.posixPermissions: 0o666], ofItemAtPath: "\(fixture.libraryPath)/\(name)")
+    }
+    try fixture.queue().close()
+    #expect(try modes() == Self.secretModes)
+  }
+
+  @Test("A link in the place of a private file is refused, and what it names stays as it is")
+  func linkedFiles() throws {
+    for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "grants.json"] {
+      try? FileManager.default.removeItem(atPath: fixture.libraryPath)
+      try fixture.queue().close()
+      let outside = fixture.folder.path("outside")
+      try Data("123 (other)\n".utf8).write(to: URL(filePath: outside))
+      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: outside)
+      let place = "\(fixture.libraryPath)/\(name)"
+      try? FileManager.default.removeItem(atPath: place)
+      try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: outside)
+      #expect(throws: ContentError.self, "\(name)") { try fixture.queue() }
+      let attributes = try FileManager.default.attributesOfItem(atPath: outside)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o644, "\(name)")
+      #expect(try String(contentsOfFile: outside, encoding: .utf8) == "123 (other)\n")
+    }
+  }
+
+  @Test(
+    "Another user reads what is installed as the owner does, and nothing of the accounts",
+    .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
+  func reading() async throws {
+    try await makeLibrary()
+    // What is no version is not listed, such as a disk's own folder.
+    for name in ["lost+found", "a/old", "a/2.0", "a/3.0"] {
+      try FileManager.default.createDirectory(
+        atPath: "\(fixture.libraryPath)/products/\(name)", withIntermediateDirectories: true)
+    }
+    try Data("not a list".utf8).write(
+      to: URL(filePath: "\(fixture.libraryPath)/products/a/3.0/ContentInfo.plist"))
+    let owner = try fixture.reader()
+    let entries = try owner.contents()
+    #expect(entries.count == 3)
+    let fixture = fixture
+    #expect(try OtherUser.perform { try fixture.reader().contents() } == entries)
+    let product = try await fixture.queue().products(["a"]).products
+    let updates = try owner.updates(of: product)
+    #expect(try OtherUser.perform { try fixture.reader().updates(of: product) } == updates)
+    for read: @Sendable (LibraryReader) throws -> Void in [
+      { _ = try $0.pins() }, { _ = try $0.transactions() }, { _ = try $0.finishedTransactions() },
+      { _ = try $0.verify(entries[0].content) },
+    ] {
+      let error = #expect(throws: ContentError.self) {
+        try OtherUser.perform { try read(fixture.reader()) }
+      }
+      #expect(error?.code == .notPermitted)
+    }
+  }
+
+  @Test(
+    "A version that another user has leased is not removed before that lease ends",
+    .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
+  func leasing() async throws {
+    try await makeLibrary()
+    let (fixture, a) = (fixture, a)
+    let lease = try OtherUser.perform { try fixture.reader().lease(a) }
+    #expect(lease.version.rawValue == "1.0")
+    let queue = try fixture.queue()
+    let error = #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.0")) }
+    #expect(error?.code == .contentInUse)
+    withExtendedLifetime(lease) {}
+  }
+
+  @Test("A version that somebody locks for himself is in use, and nothing waits for it")
+  func lockedVersion() async throws {
+    try await makeLibrary()
+    let version = open("\(fixture.libraryPath)/products/a/1.0", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { close(version) }
+    #expect(flock(version, LOCK_EX) == 0)
+    let queue = try fixture.queue()
+    for use: (PaymentQueue) throws -> Void in [
+      { _ = try $0.lease(a) }, { _ = try $0.lease(a, ContentVersion("1.0")) },
+      { try $0.remove(a, ContentVersion("1.0")) },
+    ] {
+      let error = #expect(throws: ContentError.self) { try use(queue) }
+      #expect(error?.code == .contentInUse, "\(error.map { "\($0)" } ?? "")")
+    }
+    #expect(try queue.collect().removed.map(\.version.rawValue) == ["1.1"])
+  }
+}
