@@ -117,7 +117,10 @@ final class GrantsFile: Sendable {
       document.grants.forEach { known.append($0) }
       return
     }
-    guard let end = bytes[..<count].lastIndex(of: Self.newline) else { return }
+    let end = bytes[..<count].lastIndex(of: Self.newline)
+    let tail = bytes[..<count].suffix(from: end.map { $0 + 1 } ?? 0)
+    guard Self.isTorn(tail) else { throw unreadable("it ends with what is not a grant") }
+    guard let end else { return }
     var fresh = known
     do {
       for grant in try Grant.read(lines: bytes[...end]) { fresh.append(grant) }
@@ -126,6 +129,12 @@ final class GrantsFile: Sendable {
     }
     fresh.length += Int64(end + 1)
     known = fresh
+  }
+
+  /// Whether `tail` may be what a crash left of a line, over which the next grant is written.
+  private static func isTorn(_ tail: ArraySlice<UInt8>) -> Bool {
+    let start = Array(#"{"date":"#.utf8)
+    return tail.starts(with: start) || start.starts(with: tail) || tail.first == 0
   }
 
   private static func document(_ bytes: ArraySlice<UInt8>) throws -> Document? {

@@ -87,6 +87,19 @@ struct GrantsFileTests {
     }
   }
 
+  @Test(
+    "A file that is not a grants file is refused, and nothing is granted over it",
+    arguments: ["bread, milk, eggs", #"{"bread":1}"#, "{}", "bread\nmilk"])
+  func otherFile(text: String) throws {
+    let folder = try TemporaryFolder()
+    try Data(text.utf8).write(to: URL(filePath: folder.path(Self.name)))
+    let file = try GrantsFile(Self.name, in: folder.opened())
+    let error = #expect(throws: ContentError.self) { try file.grants(account: nil) }
+    #expect(error?.code == .storeDamaged)
+    #expect(throws: ContentError.self) { try file.grant([Self.grant("t")]) }
+    #expect(try String(contentsOfFile: folder.path(Self.name), encoding: .utf8) == text)
+  }
+
   @Test("Another file in its place is read anew, and none is no grants")
   func replaced() throws {
     let folder = try TemporaryFolder()
