@@ -51,6 +51,26 @@ struct SessionTests {
       try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
 
+  @Test("A session removes its own files and nothing beside them")
+  func removal() throws {
+    let manager = FileManager.default
+    let other = manager.temporaryDirectory.appending(
+      path: "hostedcontent-session-\(UUID().uuidString)")
+    try manager.createDirectory(at: other, withIntermediateDirectories: false)
+    defer { try? manager.removeItem(at: other) }
+    var session: StoreSession? = try StoreSession()
+    let folder = try #require(session?.folder)
+    try Data().write(to: folder.appending(path: "sources"))
+    try session?.publish("book")
+    #expect(
+      try Set(manager.contentsOfDirectory(atPath: folder.path)) == [
+        "sources", "store", "store.keys",
+      ])
+    session = nil
+    #expect(!manager.fileExists(atPath: folder.path))
+    #expect(manager.fileExists(atPath: other.path))
+  }
+
   @Test("A killed engine writes nothing more, and the next one goes on with what was written")
   func kill() async throws {
     let session = try StoreSession()

@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+/// Documentation/Deletes.md lists every call that removes a folder with all in it.
+@Suite("The table of recursive deletes")
+struct DeletesTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  private struct Row {
+    let place: String
+    let tests: [String]
+  }
+
+  /// The rows whose first cell is a place: a file below Sources, and a function in it.
+  private static func rows() throws -> [Row] {
+    let page = try String(
+      contentsOf: root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
+    return page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      let tests = cells.last?.matches(of: /“([^”]+)”/).map { String($0.output.1) } ?? []
+      return Row(place: String(cells[0].filter { $0 != "`" }), tests: tests)
+    }
+  }
+
+  /// The Swift files below a folder: their paths there and their texts.
+  private static func sources(_ folder: String) throws -> [(path: String, text: String)] {
+    let start = root.appending(path: folder)
+    return try FileManager.default.subpathsOfDirectory(atPath: start.path)
+      .filter { $0.hasSuffix(".swift") }.sorted()
+      .map { ($0, try String(contentsOf: start.appending(path: $0), encoding: .utf8)) }
+  }
+
+  /// Where Directory.removeTree itself and its system call are.
+  private static let definitions: Set<String> = [
+    "FileIO/Directory.swift", "FileIO/Kernel.swift", "FileIO/SystemCalls.swift",
+  ]
+
+  /// The places in Sources that remove a folder with all in it, by file and function.
+  private static func places() throws -> Set<String> {
+    // By default the period of `folder.removeTree` is not a boundary of words.
+    let removal = /\b(removeTree|removeItem|trashItem|nftw|fts_open|rmdir|unlinkat)\(/
+      .wordBoundaryKind(.simple)
+    var places: Set<String> = []
+    for (path, text) in try sources("Sources") {
+      guard !definitions.contains(path) else { continue }
+      var function = ""
+      for line in text.split(separator: "\n") {
+        if let match = line.firstMatch(of: /\b(?:func (\w+)|(init|deinit)\b)/) {
+          function = String(match.output.1 ?? match.output.2 ?? "")
+        }
+        let isComment = line.drop { $0 == " " }.hasPrefix("//")
+        if !isComment, line.contains(removal) { places.insert("\(path) \(function)") }
+      }
+    }
+    return places
+  }
+
+  @Test("It has each call in Sources, and no other")
+  func places() throws {
+    let listed = try Self.rows().map(\.place)
+    #expect(listed.count == Set(listed).count)
+    #expect(Set(listed) == (try Self.places()))
+    #expect(listed.count > 5)
+  }
+
+  @Test("Each row names tests that exist")
+  func tests() throws {
+    let tests = try Self.sources("Tests").map(\.text).joined()
+    for row in try Self.rows() {
+      #expect(!row.tests.isEmpty, "\(row.place)")
+      for name in row.tests { #expect(tests.contains("\"\(name)\""), "\(row.place): \(name)") }
+    }
+  }
+}
