@@ -29,9 +29,9 @@ public struct AppVersion: Sendable, CustomStringConvertible {
     var reader = AppVersionReader(text)
     guard text.utf8.count <= 200, let parsed = reader.read() else {
       throw ContentError(
-        .versionInvalid, "“\(text.prefix(60))” is not an app's version",
+        .versionInvalid, "“\(text.printable(limit: 60))” is not an app's version",
         remedy: "Use numbers separated by periods, such as 1.10; a build number stands elsewhere",
-        subject: String(text.prefix(60)))
+        subject: text.printable(limit: 60))
     }
     rawValue = parsed.text
     numbers = parsed.numbers

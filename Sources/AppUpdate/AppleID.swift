@@ -26,7 +26,7 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
   /// …/viewSoftware?id=364709193. At most 2,000 bytes are read.
   public init(_ text: String) throws {
     guard text.utf8.count <= 2000, let identifier = Self.find(in: text) else {
-      throw Self.invalid(String(text.prefix(60)))
+      throw Self.invalid(text.printable(limit: 60))
     }
     self = identifier
   }

@@ -20,8 +20,8 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
     let code = text.lowercased()
     guard Self.assigned.contains(code) else {
       throw ContentError(
-        .countryInvalid, "“\(text.prefix(20))” is no country's code",
-        remedy: Self.remedy(for: code), subject: String(text.prefix(20)))
+        .countryInvalid, "“\(text.printable(limit: 20))” is no country's code",
+        remedy: Self.remedy(for: code), subject: text.printable(limit: 20))
     }
     rawValue = code
   }

@@ -185,7 +185,7 @@ extension DecodingError {
     switch self {
     case .dataCorrupted(let context), .keyNotFound(_, let context),
       .typeMismatch(_, let context), .valueNotFound(_, let context):
-      String(context.debugDescription.prefix(200))
+      context.debugDescription.printable(limit: 200)
     @unknown default: "unknown"
     }
   }

@@ -21,7 +21,7 @@ public struct LookupAnswer: Hashable, Sendable {
     if let message = members["errorMessage"]?.string {
       throw ContentError(
         .queryInvalid, "The server refuses the question", remedy: "Check what was asked for",
-        subject: source, cause: String(message.prefix(200)))
+        subject: source, cause: message.printable(limit: 200))
     }
     guard case .list(let list)? = members.removeValue(forKey: "results") else {
       throw ContentError(

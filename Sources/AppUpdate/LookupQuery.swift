@@ -74,9 +74,9 @@ extension LookupQuery.Key {
       && value.utf8.allSatisfy { QueryParameter.isLetterOrDigit($0) || others.contains($0) }
     guard isRight else {
       throw ContentError(
-        .appIdentifierInvalid, "“\(value.prefix(60))” is no identifier of an app",
+        .appIdentifierInvalid, "“\(value.printable(limit: 60))” is no identifier of an app",
         remedy: "Use a bundle identifier such as com.example.app, or the app's number",
-        subject: String(value.prefix(60)))
+        subject: value.printable(limit: 60))
     }
   }
 

@@ -15,7 +15,7 @@ struct QueryParameter: Hashable {
       && word.utf8.allSatisfy { Self.isLetterOrDigit($0) || $0 == UInt8(ascii: "_") }
     guard isWord else {
       throw ContentError(
-        .queryInvalid, "“\(word.prefix(60))” cannot be a value of \(name)",
+        .queryInvalid, "“\(word.printable(limit: 60))” cannot be a value of \(name)",
         remedy: "Use one of the words that the server documents")
     }
     self.init(name, word)

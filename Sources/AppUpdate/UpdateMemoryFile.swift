@@ -53,6 +53,6 @@ struct UpdateMemoryFile: Sendable {
       .updateMemoryDamaged,
       "\(folder.path(of: Self.name)) cannot be read; skipped versions and reminders are forgotten",
       remedy: "Nothing needs to be done; the app is looked up again at the next foreground",
-      subject: folder.path(of: Self.name), cause: String(cause.prefix(300)))
+      subject: folder.path(of: Self.name), cause: cause.printable(limit: 300))
   }
 }

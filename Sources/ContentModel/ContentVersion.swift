@@ -20,8 +20,9 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
     guard (1...16).contains(parts.count), numbers.allSatisfy({ $0 != nil }), text.utf8.count <= 200
     else {
       throw ContentError(
-        .versionInvalid, "“\(text.prefix(60))” is not a content version",
-        remedy: "Use integers separated by periods, such as 1.10", subject: String(text.prefix(60)))
+        .versionInvalid, "“\(text.printable(limit: 60))” is not a content version",
+        remedy: "Use integers separated by periods, such as 1.10",
+        subject: text.printable(limit: 60))
     }
     rawValue = text
     var significant = numbers.compactMap { $0 }

@@ -44,13 +44,8 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The text as it may be shown: bounded, control characters replaced.
-  private static func quoted(_ text: String) -> String {
-    let shown = text.unicodeScalars.prefix(60).map {
-      $0.value < 0x20 || $0.value == 0x7f ? "?" : String($0)
-    }
-    return "“\(shown.joined())\(text.unicodeScalars.count > 60 ? "…" : "")”"
-  }
+  /// The text as it may be shown.
+  private static func quoted(_ text: String) -> String { "“\(text.printable(limit: 60))”" }
 }
 
 extension ProductIdentifier: Codable, Comparable {

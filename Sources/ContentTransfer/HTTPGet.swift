@@ -43,11 +43,12 @@ package struct HTTPResponse: Sendable {
 extension HTTPSession {
   /// Fetches a small answer and returns it with any status that is final, such as 404.
   ///
-  /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429, 5xx) are
-  /// tried again as the retry policy has it. Throws the last of them, `limitExceeded` for a body
-  /// that is longer than `limit`, `timedOut` at the deadline unless
-  /// a fault was what kept it, `stopped` when the ticket is cancelled.
+  /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429,
+  /// 5xx) are tried again as the retry policy has it. Throws the last of them, `limitExceeded` for
+  /// a body that is longer than `limit`, `timedOut` at the deadline unless a fault was what kept
+  /// it, `stopped` when the ticket is cancelled, `usage` for malformed headers.
   package func get(_ request: HTTPRequest) throws -> HTTPResponse {
+    try Self.check(request.headers, for: request.url)
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let attempts = max(1, request.attempts ?? configuration.retry.attempts)
     var exchange = ExchangeRequest(url: request.url, headers: request.headers)

@@ -20,12 +20,8 @@ package final class HTTPSession: Sendable {
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system
   ) throws {
-    let credentials = configuration.credentials
-    for host in credentials.map(\.host)
-    where !configuration.secrets(for: host).allSatisfy(\.isWellFormed) {
-      throw ContentError(
-        .usage, "A header for \(host.origin) has a character that headers cannot have",
-        remedy: "Check it for line breaks", subject: host.origin)
+    for host in configuration.credentials.map(\.host) {
+      try Self.check(configuration.secrets(for: host), for: host)
     }
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock)
@@ -34,6 +30,14 @@ package final class HTTPSession: Sendable {
   }
 
   deinit { loop.close() }
+
+  /// Throws `usage` unless each header is one header: a line break in it would begin another one.
+  static func check(_ headers: [HTTPHeader], for url: WebURL) throws {
+    guard !headers.allSatisfy(\.isWellFormed) else { return }
+    throw ContentError(
+      .usage, "A header for \(url.origin) has a character that headers cannot have",
+      remedy: "Check it for line breaks", subject: url.origin)
+  }
 
   /// How much at once and how fast; a change counts from now on, also for what runs.
   package var limits: TransferLimits {

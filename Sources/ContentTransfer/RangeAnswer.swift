@@ -151,11 +151,12 @@ struct ContentRange: Hashable {
 /// What tells that a resource is still the same, byte for byte (RFC 9110 §8.8); pure.
 enum Validator {
   /// A strong entity tag; else a date of modification at least a minute before the answer's, which
-  /// counts as strong; nil when there is neither.
+  /// counts as strong; nil when there is neither, or when it cannot be sent back as one header.
   static func strong(_ head: HTTPHead) -> String? {
     if let tag = head["etag"] {
       let isStrong = tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2
-      return isStrong && tag.utf8.count <= 1024 ? tag : nil
+      let isSendable = tag.utf8.count <= 1024 && HTTPHeader("If-Range", tag).isWellFormed
+      return isStrong && isSendable ? tag : nil
     }
     guard let text = head["last-modified"], text.utf8.count <= 64,
       let modified = HTTPDate.date(text), let sent = head["date"].flatMap(HTTPDate.date),

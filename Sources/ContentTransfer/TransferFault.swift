@@ -118,7 +118,7 @@ extension ContentError {
     let (code, message, remedy) = Self.words(fault, url)
     self.init(
       code, message, remedy: remedy, subject: subject,
-      cause: fault.detail.isEmpty ? nil : fault.detail)
+      cause: fault.detail.isEmpty ? nil : fault.detail.printable(limit: 500))
   }
 
   private static func words(_ fault: TransferFault, _ url: WebURL) -> (Code, String, String) {
@@ -170,10 +170,11 @@ extension ContentError {
     case .tooManyRedirects:
       return (.tooManyRedirects, "\(url) redirects again and again", owner)
     case .encoded(let coding):
-      return (.answerUnusable, "\(url) was sent as \(coding), which nobody asked for", owner)
+      let shown = coding.printable(limit: 60)
+      return (.answerUnusable, "\(url) was sent as \(shown), which nobody asked for", owner)
     case .unexpectedType(let type):
       return (
-        .answerUnusable, "\(url) was answered with a page of type \(type)",
+        .answerUnusable, "\(url) was answered with a page of type \(type.printable(limit: 60))",
         "Check whether the network wants a login, and the store's address"
       )
     case .wrongLength(let length):

@@ -66,8 +66,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// What of an unusable URL may be shown: nothing before an `@`, which may be a password.
   private static func shown(_ text: String) -> String {
-    String(
-      (text.lastIndex(of: "@").map { text[text.index(after: $0)...] } ?? text[...]).prefix(200))
+    (text.lastIndex(of: "@").map { text[text.index(after: $0)...] } ?? text[...])
+      .printable(limit: 200)
   }
 
   /// Whether connections to it are encrypted.
@@ -75,7 +75,7 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// The URL without its query, which may hold a signature; for messages.
   package var description: String {
-    text.firstIndex(of: "?").map { String(text[..<$0]) } ?? text
+    (text.firstIndex(of: "?").map { text[..<$0] } ?? text[...]).printable()
   }
 
   /// The URL of `path` below this one, each component percent-encoded; a query stays behind.

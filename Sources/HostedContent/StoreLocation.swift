@@ -34,9 +34,9 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
 
   private static func unreadable(_ text: String) -> ContentError {
     ContentError(
-      .usage, "“\(text.prefix(200))” is no store that can be read",
+      .usage, "“\(text.printable(limit: 200))” is no store that can be read",
       remedy: "Name a folder, or a file://, http:// or https:// URL",
-      subject: String(text.prefix(200)))
+      subject: text.printable(limit: 200))
   }
 
   /// The path or URL, without a query, which may hold a signature.

@@ -25,7 +25,7 @@ enum CommandTable {
     switch words.first {
     case nil: throw Arguments.wrong("No command was given", "")
     case "--help", "-h":
-      console.print(help)
+      console.print(document: help)
       return nil
     case "help": return try find(Array(words.dropFirst()) + ["--help"], console)
     case "--version":
@@ -48,15 +48,15 @@ enum CommandTable {
     switch words.dropFirst().first {
     case "--help", "-h":
       console.print(
-        """
-        Usage: hostedcontent \(name) COMMAND [options]
+        document: """
+          Usage: hostedcontent \(name) COMMAND [options]
 
-        Commands:
-        \(lines(of: group))
+          Commands:
+          \(lines(of: group))
 
-        Example:
-          \(group[0].example)
-        """)
+          Example:
+            \(group[0].example)
+          """)
       return nil
     case nil: throw Arguments.wrong("\(name) needs a command, such as \(group[0].name)", name)
     case let second?: throw Arguments.wrong("Unknown command “\(name) \(second)”", name)

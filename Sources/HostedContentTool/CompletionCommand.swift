@@ -11,8 +11,8 @@ enum CompletionCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let words = CompletionWords(CommandTable.commands)
     switch arguments.operands[0] {
-    case "bash": console.print(BashCompletion(words).script)
-    case "zsh": console.print(ZshCompletion(words).script)
+    case "bash": console.print(document: BashCompletion(words).script)
+    case "zsh": console.print(document: ZshCompletion(words).script)
     case let shell:
       throw Arguments.wrong(
         "There is no completion for “\(shell)”, only bash and zsh", "completion")

@@ -30,37 +30,46 @@ struct Console: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// Prints a result.
-  func print(_ text: String) {
-    if let number = Self.write(Self.shown(text) + "\n", to: STDOUT_FILENO) {
+  /// Prints a result, one line in which titles, names and messages from elsewhere may be.
+  func print(_ line: String) { print(document: line.printable()) }
+
+  /// Prints text of our own as it is, such as help.
+  func print(document text: String) {
+    if let number = Self.write(text + "\n", to: STDOUT_FILENO) {
       outputError.number.withLock { $0 = $0 ?? number }
     }
   }
 
-  /// The text with control characters replaced, since titles and names come from elsewhere and could
-  /// otherwise play tricks on a terminal.
-  private static func shown(_ text: String) -> String {
-    guard text.unicodeScalars.contains(where: isControl) else { return text }
-    return String(
-      String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{fffd}" : $0 }))
-  }
-
-  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    (scalar.value < 0x20 && scalar != "\n") || (0x7f...0x9f).contains(scalar.value)
-  }
-
-  /// Prints `value` as JSON with sorted keys.
+  /// Prints `value` as JSON with sorted keys; what cannot be seen is escaped, so that nothing is
+  /// lost.
   func print(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
     encoder.dateEncodingStrategy = .iso8601
-    print(String(decoding: try encoder.encode(value), as: UTF8.self))
+    let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+    var shown = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if scalar.isPrintable || scalar == "\n" {
+        shown.append(scalar)
+      } else {
+        // It can only be in a string (RFC 8259, 7).
+        shown += scalar.utf16.flatMap(Self.escape)
+      }
+    }
+    print(document: String(shown))
   }
+
+  /// `\uXXXX`.
+  private static func escape(_ unit: UInt16) -> String.UnicodeScalarView {
+    let digits = String(unit, radix: 16)
+    return "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
+  }
+
+  private static let longestCell = 1_000
 
   /// Prints rows in columns under `heading`.
   func print(table rows: [[String]], heading: [String]) {
-    // A line break in a title must not look like another row.
-    let rows = rows.map { $0.map { $0.split(whereSeparator: \.isNewline).joined(separator: " ") } }
+    let rows = rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
     let widths = heading.indices.map { column in
       ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
     }
@@ -73,14 +82,14 @@ struct Console: Sendable {
     }
   }
 
-  /// Prints a message for the person who runs the command.
+  /// Prints a message for the person who runs the command, in one line.
   func note(_ text: String) {
-    if !isQuiet { _ = Self.write(Self.shown(text) + "\n", to: STDERR_FILENO) }
+    if !isQuiet { _ = Self.write(text.printable() + "\n", to: STDERR_FILENO) }
   }
 
   /// Prints an error and what to do about it, also when quiet.
   func report(_ error: ContentError) {
-    _ = Self.write(Self.shown("hostedcontent: \(error)") + "\n", to: STDERR_FILENO)
+    _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
   }
 
   /// Draws on the terminal; the text is written as it is.

@@ -32,16 +32,15 @@ enum InspectCommand {
     if arguments.has("--json") {
       try console.print(json: report)
     } else {
-      console.print(
-        """
-        form      \(report.form)
-        product   \(report.productIdentifier ?? "unknown")
-        content   \(report.contentIdentifier ?? "unknown")
-        version   \(report.contentVersion ?? "unknown")
-        packed    \(Console.bytes(report.packedBytes))
-        unpacked  \(Console.bytes(report.unpackedBytes))
-        findings  \(report.findings)\(report.findings > 0 ? " (see hostedcontent validate)" : "")
-        """)
+      for line in [
+        "form      \(report.form)",
+        "product   \(report.productIdentifier ?? "unknown")",
+        "content   \(report.contentIdentifier ?? "unknown")",
+        "version   \(report.contentVersion ?? "unknown")",
+        "packed    \(Console.bytes(report.packedBytes))",
+        "unpacked  \(Console.bytes(report.unpackedBytes))",
+        "findings  \(report.findings)\(report.findings > 0 ? " (see hostedcontent validate)" : "")",
+      ] { console.print(line) }
       console.print(
         table: report.entries.map { ["\($0.size)", $0.kind.rawValue, $0.path] },
         heading: ["bytes", "kind", "path"])

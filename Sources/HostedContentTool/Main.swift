@@ -31,7 +31,7 @@ enum Main {
     guard let (command, rest) = try CommandTable.find(words, console) else { return .done }
     let arguments = try Arguments(rest, for: command)
     if arguments.has("--help") {
-      console.print(command.help)
+      console.print(document: command.help)
       return .done
     }
     if arguments.has("--version") {

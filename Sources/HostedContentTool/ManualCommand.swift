@@ -4,7 +4,7 @@ enum ManualCommand {
     name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
     operandCount: 0...0, options: [], example: "hostedcontent manual > hostedcontent.1"
   ) { _, console in
-    console.print(ManualPage(CommandTable.commands).text)
+    console.print(document: ManualPage(CommandTable.commands).text)
     return .done
   }
 }

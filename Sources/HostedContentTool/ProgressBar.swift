@@ -1,3 +1,4 @@
+import ContentModel
 import Glibc
 
 /// One line that shows how far something is, made for a terminal's width.
@@ -14,6 +15,8 @@ struct ProgressBar: Hashable {
 
   /// The line, at most `columns` characters; below 24 columns it is as for 24.
   func line(columns: Int) -> String {
+    let name = name.printable()
+    let details = details.printable()
     let columns = max(columns, 24)
     let percent = "\(Int((progress * 100).rounded(.down))) %"
     let frame = " [] ".count

@@ -15,11 +15,10 @@ enum StoreInitCommand {
     let folder = keys.folder ?? "\(path).keys"
     let root = keys.rootFolder ?? "\(folder)/root"
     console.print("\(path): an empty store; its keys are in \(folder), keep them to yourself")
-    console.print(
-      """
-      The root key is in \(root). Make a copy, and carry both away from this machine: publishing
-      needs it never, only store rotate does, and store refresh in nine years (--root-keys FOLDER).
-      """)
+    for line in [
+      "The root key is in \(root). Make a copy, and carry both away from this machine: publishing",
+      "needs it never, only store rotate does, and store refresh in nine years (--root-keys FOLDER).",
+    ] { console.print(line) }
     return .done
   }
 }

@@ -21,7 +21,7 @@ public struct SKHostConfiguration: Sendable {
   /// Such as finishing a purchasing transaction. Called on any thread; by default a line on standard
   /// error.
   public var onRefusal: @Sendable (ContentError) -> Void = { error in
-    FileHandle.standardError.write(Data("StoreKit: \(error)\n".utf8))
+    FileHandle.standardError.write(Data("StoreKit: \(error)".printable().utf8 + [0x0a]))
   }
 
   /// Takes all that the engine can be told.

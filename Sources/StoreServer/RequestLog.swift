@@ -1,3 +1,4 @@
+import ContentModel
 import Locks
 
 /// A request as it was answered.
@@ -16,11 +17,20 @@ package struct ServedRequest: Sendable {
   package var path: String { request.path }
   package var range: String? { request.header("range") }
 
-  /// One line for an access log.
+  /// One line for an access log: five fields with a space between each two, and what acted.
   package var line: String {
-    let status = status.map(String.init) ?? "-"
-    let acted = faults.isEmpty ? "" : "  # \(faults.joined(separator: "; "))"
-    return "\(method) \(request.target) \(range ?? "-") \(status) \(bytesSent)\(acted)"
+    let fields = [
+      Self.field(method), Self.field(request.target), Self.field(range ?? "-"),
+      status.map(String.init) ?? "-", "\(bytesSent)",
+    ]
+    let acted = faults.isEmpty ? "" : "  # \(faults.joined(separator: "; ").printable())"
+    return fields.joined(separator: " ") + acted
+  }
+
+  /// What a client sent, so that it is neither another field nor another line.
+  private static func field(_ text: String) -> String {
+    text.printable(limit: 1_000).split(separator: " ", omittingEmptySubsequences: false)
+      .joined(separator: "\u{fffd}")
   }
 }
 

@@ -21,7 +21,8 @@ enum Main {
     } catch {
       let error = ContentError(error, while: "running tuf-client")
       let cause = error.cause.map { " (\($0))" } ?? ""
-      let text = Array("tuf-client: \(error.message)\(cause). \(error.remedy).\n".utf8)
+      let line = "tuf-client: \(error.message)\(cause). \(error.remedy).".printable()
+      let text = Array("\(line)\n".utf8)
       _ = write(STDERR_FILENO, text, text.count)
       leave(1)
     }

@@ -29,6 +29,18 @@ struct HTTPGetTests {
     #expect(server.requests[0].header("accept-encoding") == "identity")
   }
 
+  @Test(
+    "A header that would be more than one is refused, and nothing is sent",
+    arguments: [("X", "a\r\nY: b"), ("X", "a\nY"), ("X", "\0"), ("X: a\r\nY", "b"), ("", "a")])
+  func malformedHeaders(name: String, value: String) throws {
+    let server = try ScriptedServer { _ in .http("200 OK") }
+    var request = HTTPRequest(try WebURL(server.url()), limit: 1000)
+    request.headers = [HTTPHeader(name, value)]
+    let session = try HTTPSession(Self.impatient)
+    #expect(code { _ = try session.get(request) } == .usage)
+    #expect(server.requests.isEmpty)
+  }
+
   @Test("No child process inherits a connection")
   func connectionsOfChildren() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: Array("hello".utf8)) }

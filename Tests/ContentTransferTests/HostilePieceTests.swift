@@ -287,6 +287,19 @@ struct HostilePieceTests {
     #expect(Set(server.requests.map(\.connection)) == [1])
   }
 
+  @Test(
+    "A validator that would be more than one header is not sent back",
+    arguments: ["\"a\rX-Injected: 1\"", "\"a\u{1b}[31m\"", "\"a\u{1}\""])
+  func injectedValidator(tag: String) throws {
+    let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])
+    let server = try ScriptedServer { .file(file.bytes, $0, headers: ["ETag: \(tag)"]) }
+    let source = try HTTPPieceSource(at: server.url()) { $0.limits.connectionsPerTransfer = 1 }
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(server.requests.count > 1)
+    #expect(server.requests.allSatisfy { $0.header("if-range") == nil })
+    #expect(!server.requests.contains { $0.head.contains("Injected") })
+  }
+
   @Test("What is delivered when the sink throws is no more, and its error comes out")
   func sinkThrows() throws {
     let file = try sample()

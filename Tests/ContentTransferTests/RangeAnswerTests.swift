@@ -129,6 +129,8 @@ struct RangeAnswerTests {
         ], nil
       ),
       (["last-modified": "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
+      (["etag": "\"a\rX: b\""], nil), (["etag": "\"a\nX: b\""], nil), (["etag": "\"a\0\""], nil),
+      (["etag": "\"a\u{1b}\""], nil), (["etag": "\"a\u{7f}\""], nil),
     ]
     for (headers, validator) in cases {
       #expect(Validator.strong(HTTPHead(status: 200, headers: headers)) == validator)

@@ -61,4 +61,15 @@ struct TransferFaultTests {
     let asked = TransferFault(.status(503), retryAfter: 5)
     #expect(ContentError(asked, from: url, subject: "b").code == .serverBusy)
   }
+
+  @Test("A server's words are printable in the error, and a long text is cut")
+  func printable() throws {
+    let words = "a\u{1b}[31m\u{202e}\u{2028}b" + String(repeating: "c", count: 5_000)
+    let url = try WebURL("http://127.0.0.1/\u{202e}?secret")
+    for kind in [TransferFault.Kind.encoded(words), .unexpectedType(words), .network] {
+      let text = "\(ContentError(TransferFault(kind, words), from: url, subject: "a"))"
+      #expect(!text.unicodeScalars.contains { !$0.isPrintable }, "\(kind)")
+      #expect(text.unicodeScalars.count < 1_500)
+    }
+  }
 }

@@ -126,6 +126,16 @@ struct ServerLifeTests {
     #expect(silent.server.requests.isEmpty)
   }
 
+  @Test("A line of the log has five fields, whatever a client sends in them")
+  func logLine() throws {
+    let fixture = try ServerFixture()
+    _ = try fixture.get("/a\u{202e}b\u{2028}c", "Range: bytes=0-\u{85} 200 5\u{200b}")
+    let served = try #require(fixture.server.requests.first)
+    let range = "bytes=0-\u{fffd}\u{fffd}200\u{fffd}5\u{fffd}"
+    #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 23")
+    #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept as it came")
+  }
+
   @Test("A large file comes whole, from the kernel and through memory")
   func large() throws {
     for records in [false, true] {

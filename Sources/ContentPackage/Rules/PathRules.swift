@@ -83,14 +83,10 @@ struct PathRules {
     return rest
   }
 
-  /// Text from outside as it may be shown: bounded, control characters and bad bytes replaced.
+  /// Text from outside as it may be shown: bounded, and bad bytes replaced.
   static func shown(_ raw: [UInt8]) -> String {
-    if raw.count <= shownLimit, isPrintable(raw) { return String(decoding: raw, as: UTF8.self) }
-    let scalars = String(decoding: raw.prefix(1024), as: UTF8.self).unicodeScalars
-    let kept = scalars.prefix(shownLimit).map {
-      $0.properties.generalCategory == .control ? "\u{fffd}" : String($0)
-    }
-    return kept.joined() + (scalars.count > shownLimit || raw.count > 1024 ? "…" : "")
+    // A character has at most four bytes; one more is enough to see that there is more.
+    String(decoding: raw.prefix(4 * (shownLimit + 1)), as: UTF8.self).printable(limit: shownLimit)
   }
 
   /// Whether all are printable ASCII, as most paths are, which needs no look at Unicode's tables.
