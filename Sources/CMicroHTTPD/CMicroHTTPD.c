@@ -1,8 +1,10 @@
 #include "CMicroHTTPD.h"
 
 #include <gnutls/gnutls.h>
+#include <limits.h>
 #include <microhttpd.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 // MARK: Callbacks
@@ -16,31 +18,41 @@ static void *begin(void *context, const char *target, struct MHD_Connection *con
 static enum MHD_Result proceed(void *context, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *upload,
                                size_t *uploaded, void **exchange) {
-  (void)url, (void)version, (void)upload;
+  (void)url, (void)upload;
   const hc_http_callbacks *callbacks = context;
-  return callbacks->proceed(callbacks->context, *exchange, connection, method, uploaded) ? MHD_YES
-                                                                                        : MHD_NO;
+  return callbacks->proceed(callbacks->context, *exchange, connection, method, version, uploaded)
+             ? MHD_YES
+             : MHD_NO;
 }
 
 static void complete(void *context, struct MHD_Connection *connection, void **exchange,
                      enum MHD_RequestTerminationCode code) {
-  (void)connection, (void)code;
+  (void)code;
   const hc_http_callbacks *callbacks = context;
-  if (*exchange) callbacks->complete(callbacks->context, *exchange);
+  if (*exchange) callbacks->complete(callbacks->context, *exchange, connection);
   *exchange = NULL;
+}
+
+static void notify(void *context, struct MHD_Connection *connection, void **own,
+                   enum MHD_ConnectionNotificationCode code) {
+  (void)own;
+  const hc_http_callbacks *callbacks = context;
+  if (code != MHD_CONNECTION_NOTIFY_CLOSED) return;
+  callbacks->closed(callbacks->context, hc_http_descriptor(connection));
 }
 
 // MARK: The daemon
 
-hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int connections,
-                              unsigned int idle_seconds, size_t stack_bytes,
-                              const char *certificate, const char *key) {
+hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
+                              size_t stack_bytes, const char *certificate, const char *key) {
   void *context = (void *)callbacks;
   int has_tls = certificate && key;
   struct MHD_OptionItem options[] = {
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)begin, context},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)complete, context},
-      {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)connections, NULL},
+      {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)notify, context},
+      // Connections are counted by whoever hands them over.
+      {MHD_OPTION_CONNECTION_LIMIT, INT_MAX, NULL},
       {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)idle_seconds, NULL},
       {MHD_OPTION_THREAD_STACK_SIZE, (intptr_t)stack_bytes, NULL},
       {has_tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, (void *)certificate},
@@ -53,7 +65,7 @@ hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int c
                           MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
-void hc_http_add(hc_http_daemon *daemon, int descriptor) {
+int hc_http_add(hc_http_daemon *daemon, int descriptor) {
   struct sockaddr_storage address = {0};
   socklen_t length = sizeof address;
   // A client that has gone again has no address, and will be found gone.
@@ -61,7 +73,7 @@ void hc_http_add(hc_http_daemon *daemon, int descriptor) {
     address.ss_family = AF_INET;
     length = sizeof(struct sockaddr);
   }
-  MHD_add_connection(daemon, descriptor, (struct sockaddr *)&address, length);
+  return MHD_add_connection(daemon, descriptor, (struct sockaddr *)&address, length) == MHD_YES;
 }
 
 void hc_http_stop(hc_http_daemon *daemon) { MHD_stop_daemon(daemon); }
@@ -71,20 +83,32 @@ void hc_http_stop(hc_http_daemon *daemon) { MHD_stop_daemon(daemon); }
 struct visitor {
   void *context;
   void (*field)(void *context, const char *name, const char *value);
+  int checks_lines;
+  int is_malformed;
 };
+
+// libmicrohttpd 0.9.75 ends a value at a NUL, and adds a second line (obs-fold, RFC 9112, 5.2) to the
+// name of the field. Neither can be seen in the name and value that it returns. It reads a head where it
+// lies, with zeros in place of CR LF, and at least one line follows, so the bytes behind a value tell.
+static int is_whole_line(const char *value) {
+  const char *end = value + strlen(value);
+  return end[1] == 0 && end[2] != ' ' && end[2] != '\t';
+}
 
 static enum MHD_Result visit(void *context, enum MHD_ValueKind kind, const char *name,
                              const char *value) {
   (void)kind;
-  const struct visitor *visitor = context;
+  struct visitor *visitor = context;
+  if (visitor->checks_lines && value && !is_whole_line(value)) visitor->is_malformed = 1;
   visitor->field(visitor->context, name, value);
   return MHD_YES;
 }
 
-void hc_http_each_header(hc_http_connection *connection, void *context,
-                         void (*field)(void *context, const char *name, const char *value)) {
-  struct visitor visitor = {context, field};
+int hc_http_each_header(hc_http_connection *connection, void *context,
+                        void (*field)(void *context, const char *name, const char *value)) {
+  struct visitor visitor = {context, field, strcmp(MHD_get_version(), "0.9.75") == 0, 0};
   MHD_get_connection_values(connection, MHD_HEADER_KIND, visit, &visitor);
+  return !visitor.is_malformed;
 }
 
 int hc_http_descriptor(hc_http_connection *connection) {

@@ -15,6 +15,9 @@ enum ServeCommand {
       .init("--fault", "FILE", "a script of what goes wrong (Documentation/Server.md)"),
       .init("--latency", "TIME", "wait before each answer, such as 20ms"),
       .init("--rate", "RATE", "bytes a second for all answers together, such as 50MB/s"),
+      .init(
+        "--connections-per-address", "N",
+        "connections at once from one address; default 128, 0 for no limit, as behind a proxy"),
       .init("--verbose", nil, "one line for each request, on standard error"),
     ],
     example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
@@ -51,6 +54,9 @@ enum ServeCommand {
       try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
     configuration.rate =
       try quantity("--rate", "a rate such as 50MB/s", arguments, Quantities.rate)
+    configuration.connectionsPerAddress =
+      try arguments.number("--connections-per-address", least: 0)
+      ?? configuration.connectionsPerAddress
     configuration.recordsRequests = arguments.has("--verbose")
     configuration.keepsRequests = false
     configuration.onRequest = { console.note($0.line) }

@@ -54,7 +54,9 @@ package struct Answer: Sendable {
   }
 
   static let notFound = Answer(404, text: "There is nothing here.")
-  static let malformed = Answer(400, text: "The request target is malformed.")
+  static let malformed = badRequest("The request target is malformed.")
+
+  static func badRequest(_ text: String) -> Answer { Answer(400, text: text) }
 }
 
 extension Answer {

@@ -11,13 +11,14 @@ final class Answering: Sendable {
   private let latency: Duration
   private let idleSeconds: Int
   private let line: RateLimiter?
+  private let connections: ConnectionTable
   private let stop: StopLatch
 
   private static let longestUpload = 64 << 10
 
   init(
     _ files: StaticFiles, _ configuration: StoreServer.Configuration, _ book: FaultBook,
-    _ log: RequestLog?, _ stop: StopLatch
+    _ log: RequestLog?, _ connections: ConnectionTable, _ stop: StopLatch
   ) {
     self.files = files
     routes = configuration.routes
@@ -26,35 +27,58 @@ final class Answering: Sendable {
     latency = configuration.latency
     idleSeconds = configuration.idleSeconds
     line = configuration.rate.map { RateLimiter(bytesPerSecond: $0) }
+    self.connections = connections
     self.stop = stop
   }
 
   /// Goes on with an exchange whose head or body has come; false to close the connection.
   func proceed(
-    _ exchange: Exchange, _ method: String, _ connection: HTTPConnection, _ uploaded: inout Int
+    _ exchange: Exchange, _ method: String, _ version: String, _ connection: HTTPConnection,
+    _ uploaded: inout Int
   ) -> Bool {
-    guard exchange.hasBegun else {
-      exchange.hasBegun = true
-      return true
+    guard let request = exchange.request else {
+      return begin(exchange, method, version, connection)
     }
     guard uploaded == 0 else {
       exchange.uploaded += uploaded
       uploaded = 0
       return exchange.uploaded <= Self.longestUpload
     }
-    return answer(
-      ServerRequest(method, exchange.target, headers: connection.headers), exchange, connection)
+    return answer(request, exchange, connection)
   }
 
   func finish(_ exchange: Exchange) {
     if let entry = exchange.entry { log?.finish(entry) }
   }
 
+  /// Takes the head of a request; a bad one is answered at once, since its end is not known.
+  private func begin(
+    _ exchange: Exchange, _ method: String, _ version: String, _ connection: HTTPConnection
+  ) -> Bool {
+    let fields = connection.headers
+    let head = RequestHead(
+      method: method, target: exchange.target, version: version, fields: fields ?? [])
+    let request = ServerRequest(method, exchange.target, headers: head.fields)
+    exchange.request = request
+    exchange.isLast = head.hasBody
+    guard
+      var refusal = fields == nil
+        ? .badRequest("A line of the request is malformed.") : head.refusal
+    else { return true }
+    connections.beginAnswer(connection.descriptor)
+    exchange.entry = log?.begin(request, status: refusal.status, faults: [])
+    refusal.set("Connection", "close")
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    return connection.send(
+      refusal, pump: BodyPump(refusal.body, Pace(limiters: []), wire, exchange.entry))
+  }
+
   private func answer(_ request: ServerRequest, _ exchange: Exchange, _ connection: HTTPConnection)
     -> Bool
   {
+    connections.beginAnswer(connection.descriptor)
     let occurrences = book.occurrences(for: request)
-    let (answer, delivery) = decide(request, occurrences)
+    var (answer, delivery) = decide(request, occurrences)
     exchange.entry = log?.begin(
       request, status: delivery.sendsHead ? answer.status : nil, faults: occurrences.map(\.text))
     let wire = connection.wire(stop, idleSeconds: idleSeconds)
@@ -71,6 +95,8 @@ final class Answering: Sendable {
       ).write()
       return false
     }
+    // A proxy may see another end of a body than this server does.
+    if exchange.isLast { answer.set("Connection", "close") }
     let needsPump =
       exchange.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
     return connection.send(

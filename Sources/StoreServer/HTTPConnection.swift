@@ -8,26 +8,29 @@ struct HTTPConnection {
 
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-  /// The header fields of the request.
-  var headers: [(name: String, value: String)] {
+  /// The header fields of the request; nil if the lines of one are malformed.
+  var headers: [(name: String, value: String)]? {
     let found = FieldList()
-    hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
+    let isWellFormed = hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
       context, name, value in
       guard let context, let name else { return }
       Unmanaged<FieldList>.fromOpaque(context).takeUnretainedValue().fields.append(
         (String(cString: name), value.map { String(cString: $0) } ?? ""))
     }
-    return withExtendedLifetime(found) { $0.fields }
+    return isWellFormed != 0 ? withExtendedLifetime(found) { $0.fields } : nil
   }
 
   private final class FieldList {
     var fields: [(name: String, value: String)] = []
   }
 
+  /// The number of its socket.
+  var descriptor: Int32 { hc_http_descriptor(pointer) }
+
   /// The socket below.
   func wire(_ stop: StopLatch, idleSeconds: Int) -> Wire {
     Wire(
-      descriptor: hc_http_descriptor(pointer), session: hc_http_tls_session(pointer), stop: stop,
+      descriptor: descriptor, session: hc_http_tls_session(pointer), stop: stop,
       idleSeconds: idleSeconds)
   }
 

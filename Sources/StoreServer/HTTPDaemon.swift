@@ -8,6 +8,7 @@ import Glibc
 // take them may be called from any thread.
 final class HTTPDaemon: @unchecked Sendable {
   private let answering: Answering
+  private let connections: ConnectionTable
   private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
   private var daemon: OpaquePointer?
 
@@ -15,15 +16,16 @@ final class HTTPDaemon: @unchecked Sendable {
 
   /// Starts it; with a certificate it speaks HTTPS.
   init(
-    _ answering: Answering, _ configuration: StoreServer.Configuration, _ certificate: Certificate?
+    _ answering: Answering, _ connections: ConnectionTable, idleSeconds: Int,
+    _ certificate: Certificate?
   ) throws {
     self.answering = answering
+    self.connections = connections
     callbacks = .allocate(capacity: 1)
     callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
     let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
     daemon = hc_http_start(
-      callbacks, UInt32(clamping: configuration.connectionLimit),
-      UInt32(clamping: configuration.idleSeconds), Self.stackBytes, pem?.0, pem?.1)
+      callbacks, UInt32(clamping: idleSeconds), Self.stackBytes, pem?.0, pem?.1)
     guard daemon != nil else {
       throw certificate.map(Self.unusable)
         ?? ContentError(
@@ -37,8 +39,14 @@ final class HTTPDaemon: @unchecked Sendable {
     callbacks.deallocate()
   }
 
-  /// Takes over a connected socket, which it closes.
-  func add(_ descriptor: Int32) { hc_http_add(daemon, descriptor) }
+  /// Takes over a connected socket, which it closes; at once if there are too many connections.
+  func add(_ descriptor: Int32) {
+    guard connections.add(descriptor) else {
+      close(descriptor)
+      return
+    }
+    if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
+  }
 
   /// Closes all connections and waits for their threads; not to be called by two threads at once.
   func stop() {
@@ -67,18 +75,25 @@ final class HTTPDaemon: @unchecked Sendable {
         guard let target else { return nil }
         return Unmanaged.passRetained(Exchange(String(cString: target))).toOpaque()
       },
-      proceed: { context, exchange, connection, method, uploaded in
-        guard let context, let exchange, let connection, let method, let uploaded else { return 0 }
+      proceed: { context, exchange, connection, method, version, uploaded in
+        guard let context, let exchange, let connection, let method, let version, let uploaded
+        else { return 0 }
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
         let goesOn = daemon.answering.proceed(
           Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(), String(cString: method),
-          HTTPConnection(connection), &uploaded.pointee)
+          String(cString: version), HTTPConnection(connection), &uploaded.pointee)
         return goesOn ? 1 : 0
       },
-      complete: { context, exchange in
-        guard let context, let exchange else { return }
+      complete: { context, exchange, connection in
+        guard let context, let exchange, let connection else { return }
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.connections.endAnswer(HTTPConnection(connection).descriptor)
         daemon.answering.finish(Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
+      },
+      closed: { context, descriptor in
+        guard let context else { return }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.connections.remove(descriptor)
       })
   }
 }
@@ -86,8 +101,11 @@ final class HTTPDaemon: @unchecked Sendable {
 /// A request on its way through libmicrohttpd; used by its connection's thread only.
 final class Exchange {
   let target: String
-  /// Whether the head has been seen; an answer before that would end the connection.
-  var hasBegun = false
+  /// Nil until the head has come; an answer to a request with a body waits for the body, else the
+  /// connection would end before the client has read it.
+  var request: ServerRequest?
+  /// Whether the connection ends with the answer.
+  var isLast = false
   /// Bytes of a request's body that were passed over.
   var uploaded = 0
   var entry: RequestLog.Entry?

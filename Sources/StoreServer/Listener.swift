@@ -5,9 +5,11 @@ import FileIO
 import Glibc
 import Locks
 
-/// A listening socket and the thread that gives each new connection to whom it belongs.
+/// A listening socket and the thread that gives each new connection to whom it belongs, and ends
+/// those that are overdue.
 final class Listener: Sendable {
   private let socket: Int32
+  private let connections: ConnectionTable
   private let stop: StopLatch
   private let take: @Sendable (Int32) -> Fate
   private let thread = DispatchGroup()
@@ -32,7 +34,8 @@ final class Listener: Sendable {
 
   /// Listens at `address`, a name or number of this machine, and a port that is held.
   init(
-    _ address: String, port: UInt16, _ stop: StopLatch, take: @escaping @Sendable (Int32) -> Fate
+    _ address: String, port: UInt16, _ connections: ConnectionTable, _ stop: StopLatch,
+    take: @escaping @Sendable (Int32) -> Fate
   ) throws {
     socket = try Self.bind(address, port).socket
     guard Glibc.listen(socket, Self.backlog) == 0 else {
@@ -40,6 +43,7 @@ final class Listener: Sendable {
       close(socket)
       throw Self.refused(address, port, String(cString: strerror(number)))
     }
+    self.connections = connections
     self.stop = stop
     self.take = take
     DispatchQueue(label: "hostedcontent.listener").async(group: thread) { [self] in run() }
@@ -57,7 +61,7 @@ final class Listener: Sendable {
         pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
       ]
       waited += held.map { pollfd(fd: $0, events: Int16(hc_poll_peer_closed()), revents: 0) }
-      guard poll(&waited, nfds_t(waited.count), -1) > 0 else { continue }
+      guard poll(&waited, nfds_t(waited.count), connections.endOverdue()) > 0 else { continue }
       if waited[1].revents != 0 { return }
       let left = Set(waited.dropFirst(2).filter { $0.revents != 0 }.map(\.fd))
       left.forEach { close($0) }

@@ -46,7 +46,14 @@ package final class StoreServer: Sendable {
     package var onRequest: (@Sendable (ServedRequest) -> Void)?
     /// Further connections than that many are closed at once.
     package var connectionLimit = 512
-    /// After that many seconds without a byte a connection is closed.
+    /// Further connections from one address than that many are closed at once; 0 for no limit.
+    ///
+    /// An address of IPv6 counts with its whole network (/64).
+    package var connectionsPerAddress = 128
+    /// After that time without a complete request, head and body, a new connection is closed.
+    package var requestTimeout: Duration = .seconds(10)
+    /// After that many seconds without a byte, or without a complete request since the last answer,
+    /// a connection is closed.
     package var idleSeconds = 60
 
     package init() {}
@@ -134,12 +141,14 @@ private final class RunningServer: Sendable {
     _ book: FaultBook, _ log: RequestLog?
   ) throws {
     let latch = try StopLatch()
+    let connections = ConnectionTable(configuration)
     let daemons = Daemons(
-      Answering(files, configuration, book, log, latch), configuration)
+      Answering(files, configuration, book, log, connections, latch), connections,
+      idleSeconds: configuration.idleSeconds)
     let main = try daemons.daemon(configuration.certificate)
     self.latch = latch
     self.daemons = daemons
-    listener = try Listener(configuration.address, port: port, latch) { connection in
+    listener = try Listener(configuration.address, port: port, connections, latch) { connection in
       guard let fault = book.connectionFault() else {
         main.add(connection)
         return .taken
@@ -158,19 +167,22 @@ private final class RunningServer: Sendable {
 /// The HTTP daemons of one server: one for its own certificate, and one for each wrong one.
 private final class Daemons: Sendable {
   private let answering: Answering
-  private let configuration: StoreServer.Configuration
+  private let connections: ConnectionTable
+  private let idleSeconds: Int
   private let started = Mutex<[Certificate?: HTTPDaemon]>([:])
 
-  init(_ answering: Answering, _ configuration: StoreServer.Configuration) {
+  init(_ answering: Answering, _ connections: ConnectionTable, idleSeconds: Int) {
     self.answering = answering
-    self.configuration = configuration
+    self.connections = connections
+    self.idleSeconds = idleSeconds
   }
 
   /// The daemon with that certificate, started when it is first needed.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     try started.withLock { started in
       if let daemon = started[certificate] { return daemon }
-      let daemon = try HTTPDaemon(answering, configuration, certificate)
+      let daemon = try HTTPDaemon(
+        answering, connections, idleSeconds: idleSeconds, certificate)
       started[certificate] = daemon
       return daemon
     }

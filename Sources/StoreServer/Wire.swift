@@ -74,7 +74,7 @@ struct Wire {
 
 extension Duration {
   /// Whole milliseconds, rounded down.
-  fileprivate var milliseconds: Int64 {
+  var milliseconds: Int64 {
     components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
   }
 }

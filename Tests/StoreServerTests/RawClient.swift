@@ -18,9 +18,9 @@ final class RawClient {
     case silence
   }
 
-  /// Connects to a server on this machine.
-  init(port: UInt16) throws {
-    socket = try LocalSocket.connected(to: port)
+  /// Connects to a server on this machine, from another of its addresses where one is named.
+  init(port: UInt16, from address: String? = nil) throws {
+    socket = try LocalSocket.connected(to: port, from: address)
   }
 
   deinit { close(socket) }
@@ -50,6 +50,12 @@ final class RawClient {
     }
     end = count == 0 ? .closed : errno == ECONNRESET ? .reset : .silence
     return false
+  }
+
+  /// Whether something has come, or the end, within so many milliseconds.
+  func hasNews(within milliseconds: Int32) -> Bool {
+    var waited = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    return poll(&waited, 1, milliseconds) > 0
   }
 
   /// Receives until the connection ends.
@@ -98,8 +104,18 @@ final class RawClient {
 /// Sockets of clients on this machine.
 enum LocalSocket {
   /// One that is connected to `port`, with a limit to the patience of whoever receives.
-  static func connected(to port: UInt16) throws -> Int32 {
+  static func connected(to port: UInt16, from address: String? = nil) throws -> Int32 {
     let socket = Loopback.stream()
+    if let address {
+      var own = sockaddr_in()
+      own.sin_family = sa_family_t(AF_INET)
+      own.sin_addr.s_addr = inet_addr(address)
+      _ = withUnsafePointer(to: &own) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+      }
+    }
     guard Loopback.at(port, { connect(socket, $0, $1) }) == 0 else {
       let number = errno
       close(socket)

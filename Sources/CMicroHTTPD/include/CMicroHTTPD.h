@@ -21,28 +21,31 @@ typedef struct {
   // The head has come, or *uploaded more bytes of a body (to be set to 0 when they were taken), or
   // its end. Returns 0 to close the connection.
   int (*proceed)(void *context, void *exchange, hc_http_connection *connection, const char *method,
-                 size_t *uploaded);
+                 const char *version, size_t *uploaded);
   // The exchange has ended, however; called once for each.
-  void (*complete)(void *context, void *exchange);
+  void (*complete)(void *context, void *exchange, hc_http_connection *connection);
+  // A connection has ended; its descriptor is closed after this call.
+  void (*closed)(void *context, int descriptor);
 } hc_http_callbacks;
 
 // Starts a daemon with a thread for each connection and no listening socket. Without certificate
 // and key (both NULL) it speaks plain HTTP.
-hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int connections,
-                              unsigned int idle_seconds, size_t stack_bytes,
-                              const char *certificate, const char *key);
+hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
+                              size_t stack_bytes, const char *certificate, const char *key);
 
-// Takes over a connected, non-blocking socket, which it closes in any case.
-void hc_http_add(hc_http_daemon *daemon, int descriptor);
+// Takes over a connected, non-blocking socket, which it closes in any case; 0 when it did at once,
+// without a call of `closed`.
+int hc_http_add(hc_http_daemon *daemon, int descriptor);
 
 // Closes all connections and waits for their threads.
 void hc_http_stop(hc_http_daemon *daemon);
 
 // MARK: A connection, within `proceed`
 
-// Calls `field` with each header field of the request; a value may be NULL.
-void hc_http_each_header(hc_http_connection *connection, void *context,
-                         void (*field)(void *context, const char *name, const char *value));
+// Calls `field` with each header field of the request; a value may be NULL. Returns 0 if a field has
+// more than one line, a NUL, or an end of line without CR.
+int hc_http_each_header(hc_http_connection *connection, void *context,
+                        void (*field)(void *context, const char *name, const char *value));
 
 int hc_http_descriptor(hc_http_connection *connection);
 

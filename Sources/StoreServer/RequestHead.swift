@@ -1,0 +1,85 @@
+/// The start of a request as it came: refused when two programs could read it in two ways.
+///
+/// If a proxy before this server and the server itself do not agree where a request ends, a client
+/// can hide a second one in it. libmicrohttpd takes the first of two fields and any field name.
+struct RequestHead {
+  let method: String
+  let target: String
+  /// Such as `HTTP/1.1`.
+  let version: String
+  let fields: [(name: String, value: String)]
+
+  /// The answer to a request that is ambiguous or malformed (RFC 9112, 3.2, 5 and 6.3); nil for
+  /// others.
+  var refusal: Answer? {
+    guard method.utf8.allSatisfy(Self.isTokenByte) else {
+      return .badRequest("The method is malformed.")
+    }
+    // 0x20 and below are control characters and the space.
+    guard target.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f }) else { return .malformed }
+    for (name, value) in fields {
+      guard !name.isEmpty, name.utf8.allSatisfy(Self.isTokenByte) else {
+        return .badRequest("The name of a header field is malformed.")
+      }
+      guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+        return .badRequest("The value of a header field has a control character.")
+      }
+    }
+    return hostRefusal ?? lengthRefusal
+  }
+
+  private var hostRefusal: Answer? {
+    let hosts = values(of: "host")
+    guard hosts.count == 1 || hosts.isEmpty && isOld else {
+      return .badRequest("A request has one Host field.")
+    }
+    guard hosts.allSatisfy({ $0.utf8.allSatisfy(Self.isHostByte) }) else {
+      return .badRequest("The Host field is malformed.")
+    }
+    return nil
+  }
+
+  /// Whether the end of the body is unclear.
+  private var lengthRefusal: Answer? {
+    let lengths = values(of: "content-length")
+    let codings = values(of: "transfer-encoding")
+    guard lengths.count + codings.count <= 1 else {
+      return .badRequest("The length of the body is given more than once.")
+    }
+    guard let coding = codings.first?.lowercased(), coding != "chunked" else {
+      return codings.isEmpty || !isOld
+        ? nil : .badRequest("HTTP/1.0 has no Transfer-Encoding.")
+    }
+    let last = coding.split(separator: ",").last?.drop { $0 == " " || $0 == "\t" }
+    guard last == "chunked" else { return .badRequest("The end of the body is not known.") }
+    return Answer(501, text: "Only the transfer coding “chunked” is known.")
+  }
+
+  /// Whether a body follows.
+  var hasBody: Bool {
+    !values(of: "transfer-encoding").isEmpty
+      || values(of: "content-length").contains { $0.utf8.contains { $0 != UInt8(ascii: "0") } }
+  }
+
+  /// Whether it is of HTTP/1.0.
+  private var isOld: Bool { version == "HTTP/1.0" }
+
+  private func values(of name: String) -> [String] {
+    fields.filter { $0.name.lowercased() == name }.map(\.value)
+  }
+
+  /// Letters, digits and the other characters of a token (RFC 9110, 5.6.2).
+  private static func isTokenByte(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+  }
+
+  /// The characters of a host and a port (RFC 3986, 3.2).
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || "-._~%!$&'()*+,;=:[]".utf8.contains(byte)
+  }
+
+  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+      || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+}

@@ -1,0 +1,123 @@
+import ContentModel
+import FileIO
+import Glibc
+import StoreServer
+import TestSupport
+import Testing
+
+@Suite("Clients that keep connections busy")
+struct SlowClientTests {
+  @Test(
+    "A connection that does not bring a complete request in time is closed, however often it sends")
+  func slowHead() throws {
+    let fixture = try ServerFixture { $0.requestTimeout = .milliseconds(200) }
+    for start in ["", "\r\n", "GET /targets/file.bin HTTP/1.1\r\nHost: x\r\nX: "] {
+      let client = try fixture.client()
+      client.send(start)
+      #expect(client.drip("x"), "“\(start)”")
+    }
+    let body = try fixture.client()
+    body.request("POST", "/targets/file.bin", ["Content-Length: 60000"])
+    #expect(body.drip("x"), "a slow body")
+    #expect(try fixture.get().status == 200)
+  }
+
+  @Test("Silent connections keep nobody out for longer than the time of a request")
+  func silence() throws {
+    let fixture = try ServerFixture {
+      $0.connectionLimit = 4
+      $0.requestTimeout = .milliseconds(200)
+    }
+    let silent = try (1...4).map { _ in try fixture.client() }
+    for client in silent { #expect(client.receiveAll().end == .closed) }
+    #expect(try fixture.getWhenFree().status == 200)
+  }
+
+  @Test("An open connection that has had an answer is closed without another request")
+  func idle() throws {
+    let fixture = try ServerFixture {
+      $0.requestTimeout = .milliseconds(100)
+      $0.idleSeconds = 1
+    }
+    let client = try fixture.client()
+    client.request("GET", "/targets/empty", keep: true)
+    try #require(client.receive())
+    #expect(!client.hasNews(within: 150), "the time of the first request counts no more")
+    client.request("GET", "/targets/empty", keep: true)
+    try #require(client.receive())
+    #expect(client.drip("\r\n"))
+  }
+
+  @Test("An answer may take longer than a request")
+  func slowAnswer() throws {
+    let fixture = try ServerFixture("* latency 400ms\n*.bin drip 500 400ms") {
+      $0.requestTimeout = .milliseconds(100)
+    }
+    #expect(try fixture.get().body == ServerFixture.file)
+  }
+
+  @Test("A handshake of TLS that does not come is not waited for")
+  func handshake() throws {
+    let folder = try TemporaryFolder()
+    let paths = try TestCertificate.right.write(to: folder)
+    let fixture = try ServerFixture {
+      $0.certificate = Certificate(chain: paths.chain, key: paths.key)
+      $0.requestTimeout = .milliseconds(200)
+    }
+    #expect(try fixture.client().receiveAll().end == .closed)
+  }
+
+  @Test("One address has so many connections and no more, and others are served")
+  func perAddress() throws {
+    let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionsPerAddress = 2 }
+    let busy = try (1...2).map { _ in
+      let client = try fixture.client()
+      client.request("GET", "/targets/file.bin")
+      client.receive(body: 10)
+      return client
+    }
+    let further = try fixture.get("/metadata/timestamp.json")
+    #expect(further.bytes == [])
+    #expect(further.end != .silence)
+    let other = try RawClient(port: fixture.server.port, from: "127.0.0.2")
+    other.request("GET", "/metadata/timestamp.json")
+    #expect(other.receiveAll().status == 200)
+    busy[0].leave()
+    #expect(try fixture.getWhenFree("/metadata/timestamp.json").status == 200)
+  }
+
+  @Test("Without a limit one address may have all connections")
+  func unlimited() throws {
+    let fixture = try ServerFixture("/targets/* stall 10") {
+      $0.connectionsPerAddress = 0
+      $0.connectionLimit = 200
+    }
+    let busy = try (1...150).map { _ in
+      let client = try fixture.client()
+      client.request("GET", "/targets/file.bin")
+      client.receive(body: 10)
+      return client
+    }
+    #expect(busy.allSatisfy { $0.body.count == 10 })
+  }
+}
+
+extension RawClient {
+  /// Sends `text` again and again with a pause; whether the server ended the connection meanwhile.
+  fileprivate func drip(_ text: String) -> Bool {
+    for _ in 0..<200 {
+      if hasNews(within: 20) { return receiveAll().end != .silence }
+      send(text)
+    }
+    return false
+  }
+}
+
+extension ServerFixture {
+  /// What a request gets once a connection is free.
+  fileprivate func getWhenFree(_ target: String = "/targets/file.bin") throws -> RawClient {
+    var got = try get(target)
+    while got.status == nil, got.end != .silence { got = try get(target) }
+    return got
+  }
+}
