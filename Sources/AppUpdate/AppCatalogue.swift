@@ -66,10 +66,11 @@ extension AppCatalogue.App {
     countries = try members["countries"]?.strings.map { try $0.map(CountryCode.init) }
     minimumVersion = try members["minimumVersion"]?.string.map { try AppVersion($0) }
     forcedAccounts = Set(members["forcedAccounts"]?.strings ?? [])
-    downloadURL = DownloadLink.read(members["downloadUrl"])
+    // Whether `itms-services` is allowed is for each app to say.
+    downloadURL = try? DownloadLink(members["downloadUrl"])?.permitted(itmsServices: true)
     if members["downloadUrl"] != nil, downloadURL == nil {
       throw ContentError(
-        .storeDamaged, "its downloadUrl leads neither to a store nor to a web page",
+        .storeDamaged, "its downloadUrl leads neither to a store nor to a secure web page",
         remedy: "Use an https URL")
     }
   }

@@ -1,3 +1,4 @@
+import ContentTransfer
 public import FoundationEssentials
 
 /// Looks apps up and searches them in Apple's store, or in one's own server of the same form.
@@ -9,7 +10,7 @@ public actor AppLookup {
   public struct Configuration: Sendable {
     /// The server; `/lookup` and `/search` are below it.
     ///
-    /// Default: Apple's.
+    /// It must speak HTTPS, unless it is on this machine. Default: Apple's.
     public var server: URL
     /// The storefront where a query names none.
     public var country: CountryCode
@@ -85,7 +86,8 @@ public actor AppLookup {
   ///
   /// Throws `queryInvalid` and `appIdentifierInvalid` before anything is sent, `lookupThrottled`
   /// when a turn would take longer than one's patience or the server asks to wait,
-  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and what the transport throws.
+  /// `insecureConnectionRefused` for a server over plain HTTP, `requestRefused`, `serverFailed`,
+  /// `answerUnreadable`, and what the transport throws.
   public func lookUp(_ query: LookupQuery, isFresh: Bool = false) async throws -> LookupAnswer {
     var query = query
     query.country = query.country ?? configuration.country
@@ -181,9 +183,10 @@ extension URL {
       !base.contains("?"), !base.contains("#"), let url = URL(string: "\(base)/\(path)?\(query)")
     else {
       throw ContentError(
-        .queryInvalid, "“\(base.prefix(200))” is no server that can be asked",
-        remedy: "Use an http or https URL without a query", subject: String(base.prefix(200)))
+        .queryInvalid, "“\(base.printable(limit: 200))” is no server that can be asked",
+        remedy: "Use an https URL without a query", subject: base.printable(limit: 200))
     }
+    try WebURL(url.absoluteString).checkSecure()
     return url
   }
 }

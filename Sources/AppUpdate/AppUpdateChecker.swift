@@ -22,7 +22,7 @@ public actor AppUpdateChecker {
     public var lookInterval: Double
     /// Types of pushes that force an update.
     public var pushTypes: Set<String>
-    /// Where updates are when neither store nor server nor push names a link.
+    /// Where updates are when neither store nor server nor push names a link that may be opened.
     public var storeURL: URL?
     /// The words of prompts.
     public var texts: UpdateTexts
@@ -57,8 +57,9 @@ public actor AppUpdateChecker {
 
   /// Creates a checker; its observers are called on `queue`, or on one of its own.
   ///
-  /// Throws when the folder cannot be made. A memory that cannot be read is told to the first
-  /// observer as `updateMemoryDamaged`.
+  /// Throws when the folder cannot be made, and `insecureConnectionRefused` for a store link that
+  /// is not secure. A memory that cannot be read is told to the first observer as
+  /// `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -82,7 +83,8 @@ public actor AppUpdateChecker {
     state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
       lookInterval: configuration.lookInterval, pushTypes: configuration.pushTypes,
-      storeURL: DownloadLink.checked(configuration.storeURL))
+      storeURL: try DownloadLink(configuration.storeURL)?.permitted(
+        itmsServices: configuration.policy.allowsItmsServices))
     // A launch only closes the gate or forgets a requirement that is met; the rest waits for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
       gate.close(decision)

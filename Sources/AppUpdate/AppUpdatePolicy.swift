@@ -76,6 +76,11 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var minimumSupportedVersion: AppVersion?
   /// Whole days that a version in the store must be old, since look-ups know it before all have it.
   public var daysSinceRelease: Int
+  /// Whether an update may be a link of the scheme `itms-services`.
+  ///
+  /// Such a link installs what a manifest on any web server names, past the store. Its manifest
+  /// must be at an HTTPS URL. Default: false.
+  public var allowsItmsServices = false
 
   /// Makes a policy in which every level has the same rule.
   public init(

@@ -39,8 +39,11 @@ public struct AppVersionAnswer: Hashable, Sendable {
   public var hasNewVersion: Bool { fields["hasNewVersion"]?.bool ?? false }
   /// Whether the app may not go on without it.
   public var needUpgrade: Bool { fields["needUpgrade"]?.bool ?? false }
-  /// Where to get it; nil also for a link that leads neither to a store nor to a web page.
-  public var downloadURL: URL? { DownloadLink.read(fields["downloadUrl"]) }
+  /// Where to get it; nil also for a link that is not secure or leads neither to a store nor to a
+  /// web page, and for `itms-services`, which only a policy can allow.
+  public var downloadURL: URL? { try? link?.permitted() }
+  /// Where to get it, as the server says.
+  var link: DownloadLink? { DownloadLink(fields["downloadUrl"]) }
   /// The newest version, where the server says it.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
   /// The newest version's text as it came.

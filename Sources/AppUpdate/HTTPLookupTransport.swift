@@ -3,7 +3,8 @@ import Dispatch
 import FoundationEssentials
 import Locks
 
-/// Sends look-ups over HTTP and HTTPS; certificates are checked, redirects followed.
+/// Sends look-ups over HTTPS, to this machine also over HTTP; certificates are checked, redirects
+/// followed.
 ///
 /// One serves a whole process: its connections are shared. May be used from any task.
 public final class HTTPLookupTransport: LookupTransport {
@@ -22,8 +23,12 @@ public final class HTTPLookupTransport: LookupTransport {
   deinit { session.close() }
 
   /// Sends a request; an attempt that fails without an answer is made once more.
+  ///
+  /// Throws `insecureConnectionRefused` for plain HTTP, except to this machine.
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
-    var wanted = HTTPRequest(try WebURL(request.url.absoluteString), limit: request.limit)
+    let url = try WebURL(request.url.absoluteString)
+    try url.checkSecure()
+    var wanted = HTTPRequest(url, limit: request.limit)
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
     wanted.deadline = request.timeout
     wanted.attempts = 2
@@ -44,6 +49,8 @@ public final class HTTPLookupTransport: LookupTransport {
         continuation.resume(
           with: Result {
             let response = try session.get(request)
+            // From this machine a redirect may lead to plain HTTP elsewhere.
+            try response.url.checkSecure()
             return LookupResponse(
               status: response.status, headers: response.headers, body: response.body)
           })

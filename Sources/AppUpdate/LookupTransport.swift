@@ -3,7 +3,8 @@ public import FoundationEssentials
 
 /// How requests reach a server for app versions; a caller may hand in its own.
 public protocol LookupTransport: Sendable {
-  /// Sends `request` and returns the answer of whatever status, with redirections followed.
+  /// Sends `request` and returns the answer of whatever status, with redirections followed, but not
+  /// to plain HTTP: an answer may force an update on the user.
   ///
   /// Throws a `ContentError` when no answer came, when it took longer than the request's time-out,
   /// or when its body has more bytes than the request's limit.
@@ -80,7 +81,7 @@ extension LookupResponse {
         ContentError(
           .queryInvalid, "\(url.host() ?? "The server") refuses the question",
           remedy: "Check what was asked for", subject: url.absoluteString,
-          cause: members?["errorMessage"]?.string.map { String($0.prefix(200)) }))
+          cause: members?["errorMessage"]?.string?.printable(limit: 200)))
     default:
       return .failed(
         ContentError(

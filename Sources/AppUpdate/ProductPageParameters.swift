@@ -49,7 +49,7 @@ public struct ProductPageParameters: Hashable, Sendable {
   /// The page's address: the store's own, with the tokens in its query in place of older ones.
   func pageURL(of listing: AppListing, _ identifier: AppleID) -> URL? {
     let plain = "https://apps.apple.com/app/id\(identifier)"
-    let page = DownloadLink.checked(listing.trackViewURL)?.absoluteString ?? plain
+    let page = (try? DownloadLink(listing.trackViewURL)?.permitted())?.absoluteString ?? plain
     let parts = page.split(separator: "#", maxSplits: 1)[0].split(separator: "?", maxSplits: 1)
     let names = Set(tokens.map(\.name))
     let kept = parts.count > 1 ? parts[1].split(separator: "&").map(String.init) : []

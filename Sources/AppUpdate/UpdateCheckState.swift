@@ -67,6 +67,10 @@ struct UpdateCheckState: Sendable {
     self.lookInterval = lookInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
+    // The policy may have changed since the link was remembered, and the file is not ours alone.
+    if let link = memory.requirement?.decision.downloadURL {
+      self.memory.requirement?.decision.downloadURL = policy.link(link) ?? storeURL
+    }
   }
 
   /// The requirement that holds now: not one for an account other than the one that is logged in.
@@ -152,7 +156,9 @@ struct UpdateCheckState: Sendable {
   /// Decides about an offer and remembers what follows from it.
   private mutating func judge(_ offer: UpdateOffer?, wasAsked: Bool, at now: Date) -> [Effect] {
     var offer = offer
-    if offer != nil, offer?.downloadURL == nil { offer?.downloadURL = storeURL }
+    let refusal = offer.flatMap { policy.refusal(ofLinkIn: $0) }
+    let link = policy.link(offer?.downloadURL) ?? storeURL
+    offer?.downloadURL = link
     let decision = policy.decision(
       about: offer, installed: installed, history: memory.history, now: now)
     if let offer { memory.history.note(offer) }
@@ -161,6 +167,7 @@ struct UpdateCheckState: Sendable {
     if case .versionWentDown(let highest) = decision.reason {
       effects.append(.report(.wentDown(from: highest, to: decision.offered)))
     }
+    if decision.action == .force, let refusal { effects.append(.report(refusal)) }
     if decision.action == .force, !wasAsked { effects.append(.present(decision)) }
     if decision.action == .remind, requirement == nil {
       memory.history.lastReminder = now
@@ -193,13 +200,15 @@ struct UpdateCheckState: Sendable {
     if let version = push.version, installed.version >= version {
       return [.handledPush(.ignored(.upToDate))]
     }
-    let answer = AppVersionAnswer(
-      hasNewVersion: true, needUpgrade: true, downloadURL: push.downloadURL ?? storeURL,
-      version: push.version)
+    var offer = UpdateOffer(
+      AppVersionAnswer(hasNewVersion: true, needUpgrade: true, version: push.version))
+    offer.downloadURL = push.link?.url
+    let refusal = policy.refusal(ofLinkIn: offer)
+    offer.downloadURL = policy.link(offer.downloadURL) ?? storeURL
     let decision = UpdateDecision(
-      .force, .pushDemands, installed: installed.version, offer: UpdateOffer(answer))
+      .force, .pushDemands, installed: installed.version, offer: offer)
     memory.requirement = UpdateRequirement(decision, origin: .server, account: account)
-    return [.handledPush(.remembered(decision))]
+    return [.handledPush(.remembered(decision))] + [refusal.map(Effect.report)].compactMap(\.self)
   }
 }
 

@@ -64,8 +64,8 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
   public let installed: AppVersion
   /// The version that is offered; nil where none is known.
   public let offered: AppVersion?
-  /// Where to get it; nil where no link is known.
-  public let downloadURL: URL?
+  /// Where to get it; nil where no link is known that may be opened.
+  public internal(set) var downloadURL: URL?
   /// What is new in it, at most 8,000 bytes.
   public let releaseNotes: String?
   /// Whether the user may skip this version; never when forced.

@@ -3,13 +3,16 @@ public import FoundationEssentials
 extension AppUpdatePolicy {
   /// Decides about `offer` at `now`; nil is an app that no storefront offers.
   ///
+  /// The decision has the offer's link only if it is secure and allowed.
+  ///
   /// The first reason of this order holds: no offer, no readable version, a version that went down,
   /// nothing newer, a system that is too old; then force by the minimum or the rule, then what
   /// keeps a reminder back.
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {
-    guard let offer else { return UpdateDecision(.none, .notOffered, installed: installed.version) }
+    guard var offer else { return UpdateDecision(.none, .notOffered, installed: installed.version) }
+    offer.downloadURL = link(offer.downloadURL)
     let judgement = Judgement(
       policy: self, offer: offer, installed: installed, history: history, now: now)
     if let reason = judgement.objection { return judgement.conclusion(.none, reason) }

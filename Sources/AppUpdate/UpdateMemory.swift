@@ -21,7 +21,7 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
   /// The oldest version that meets it; nil for any that is newer than the one that ran then.
   let needed: AppVersion?
   /// What is told to whoever is refused.
-  let decision: UpdateDecision
+  var decision: UpdateDecision
 
   init(_ decision: UpdateDecision, origin: UpdateOffer.Origin, account: String?) {
     self.origin = origin

@@ -18,7 +18,7 @@ public struct UpdateOffer: Hashable, Sendable {
   public var releaseDate: Date?
   /// The oldest system that runs it.
   public var minimumSystem: AppVersion?
-  /// Where to get it.
+  /// Where to get it, as who offers it says; a decision has it only if it is secure and allowed.
   public var downloadURL: URL?
   /// What is new in it.
   public var releaseNotes: String?
@@ -34,7 +34,7 @@ public struct UpdateOffer: Hashable, Sendable {
     versionText = listing.versionText
     releaseDate = listing.currentVersionReleaseDate
     minimumSystem = listing.minimumOsVersion
-    downloadURL = DownloadLink.checked(listing.trackViewURL)
+    downloadURL = DownloadLink(listing.trackViewURL)?.url
     releaseNotes = listing.releaseNotes
     demand = .none
   }
@@ -45,7 +45,7 @@ public struct UpdateOffer: Hashable, Sendable {
     versionText = answer.versionText
     releaseDate = nil
     minimumSystem = answer.minimumOsVersion
-    downloadURL = answer.downloadURL
+    downloadURL = answer.link?.url
     releaseNotes = answer.releaseNotes
     demand = answer.demand
   }

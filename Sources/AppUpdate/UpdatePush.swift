@@ -9,8 +9,11 @@ public struct UpdatePush: Hashable, Sendable {
   public let type: String?
   /// The account that it is for.
   public let account: String?
-  /// Where to get the update; nil also for a link that leads neither to a store nor to a web page.
-  public let downloadURL: URL?
+  /// Where to get the update; nil also for a link that is not secure or leads neither to a store
+  /// nor to a web page, and for `itms-services`, which only a policy can allow.
+  public var downloadURL: URL? { try? link?.permitted() }
+  /// Where to get the update, as the push says.
+  let link: DownloadLink?
   /// The version that is needed, where the push says it.
   public let version: AppVersion?
 
@@ -18,7 +21,7 @@ public struct UpdatePush: Hashable, Sendable {
   public init(fields: [String: JSONField]) {
     type = fields["type"]?.string
     account = fields["account"]?.string
-    downloadURL = DownloadLink.read(fields["downloadUrl"])
+    link = DownloadLink(fields["downloadUrl"])
     version = fields["version"]?.string.flatMap { try? AppVersion($0) }
   }
 

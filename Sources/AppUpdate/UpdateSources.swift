@@ -32,7 +32,8 @@ public struct ServerUpdateSource: AppUpdateSource {
   private let transport: any LookupTransport
   private let timeout: Double
 
-  /// Asks `server` about an app; fails after `timeout` seconds.
+  /// Asks `server`, which must speak HTTPS unless it is on this machine, about an app; fails after
+  /// `timeout` seconds.
   public init(
     server: URL, bundleID: String, transport: any LookupTransport, timeout: Double = 20
   ) {
@@ -47,8 +48,9 @@ public struct ServerUpdateSource: AppUpdateSource {
     UpdateOffer(try await answer(for: app, account: account))
   }
 
-  /// The server's answer; throws `lookupThrottled`, `requestRefused`, `serverFailed`,
-  /// `answerUnreadable`, and what the transport throws.
+  /// The server's answer; throws `insecureConnectionRefused` for a server over plain HTTP,
+  /// `lookupThrottled`, `requestRefused`, `serverFailed`, `answerUnreadable`, and what the
+  /// transport throws.
   public func answer(for app: InstalledApp, account: String?) async throws -> AppVersionAnswer {
     var parameters = [
       QueryParameter("bundleId", bundleID), QueryParameter("version", app.version.rawValue),

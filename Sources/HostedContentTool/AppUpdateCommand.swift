@@ -13,7 +13,8 @@ enum AppUpdateCommand {
       .init("--installed", "VERSION", "the version that is installed"),
       .init("--country", "CC", "the storefront's two letters; default us"),
       .init("--also", "CC,CC", "storefronts to try when that one does not offer it"),
-      .init("--server", "URL", "ask this server instead of Apple's"),
+      .init(
+        "--server", "URL", "ask this server instead of Apple's; https, unless it is this machine"),
       .init("--account", "NAME", "ask the server's /app-version, for this account"),
       .init("--feed", "FILE", "read a file of the Enterprise Partner Feed instead; needs --id"),
       .init(
@@ -34,7 +35,12 @@ enum AppUpdateCommand {
     if arguments.has("--json") {
       try console.print(json: Report(decision, offer, listing, place))
     } else {
-      console.print(sentence(decision, offer, listing?.trackName ?? question.shown, place))
+      let name = (listing?.trackName ?? question.shown).printable(limit: 200)
+      console.print(sentence(decision, offer, name, place))
+      if decision.action != .none {
+        if let link = decision.downloadURL { console.print(link.absoluteString) }
+        if let refusal = policy.refusal(ofLinkIn: offer) { console.note("\(refusal)") }
+      }
     }
     return decision.action == .none && arguments.has("--require-update") ? .nothingToDo : .done
   }
@@ -99,12 +105,11 @@ enum AppUpdateCommand {
   ) -> String {
     let installed = "installed is \(decision.installed)"
     let version = offer.versionText.map { "\(name) \($0)" } ?? "A newer version of \(name)"
-    let link = decision.downloadURL.map { "\n\($0.absoluteString)" } ?? ""
     let country =
       if case .storefront(let country, "elsewhere") = place { ", in \(country) only" } else { "" }
     switch (decision.action, decision.reason) {
-    case (.force, _): return "\(version) is required\(country); \(installed).\(link)"
-    case (.remind, _): return "\(version) is available\(country); \(installed).\(link)"
+    case (.force, _): return "\(version) is required\(country); \(installed)."
+    case (.remind, _): return "\(version) is available\(country); \(installed)."
     case (.none, .systemTooOld(let needed)):
       return "\(version) needs system \(needed) and cannot be installed here."
     case (.none, .versionUnreadable): return "\(name) is offered without a readable version."

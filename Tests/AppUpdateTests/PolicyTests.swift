@@ -250,7 +250,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "Links to stores are kept", arguments: ["itms-apps://x.example/app/id1", "HTTP://x.example"])
+    "Links to stores are kept", arguments: ["itms-apps://x.example/app/id1", "HTTPS://x.example"])
   func storeLinks(text: String) throws {
     let offer = server(["needUpgrade": .truth(true), "downloadUrl": .text(text)])
     #expect(try decide(offer).downloadURL?.absoluteString == text)

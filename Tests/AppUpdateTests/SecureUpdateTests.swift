@@ -1,0 +1,240 @@
+import ContentModel
+import FoundationEssentials
+import StoreServer
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+/// An update that is forced on a user comes over HTTPS only.
+@Suite("Secure updates")
+struct SecureUpdateTests {
+  static let manifest = "itms-services://?action=download-manifest&url=https://get.example/m.plist"
+
+  private let key: LookupQuery.Key = .bundleIDs(["com.example.courier"])
+
+  // MARK: Servers
+
+  @Test(
+    "A server over plain HTTP is not asked",
+    arguments: [
+      "http://example.com", "HTTP://example.com", "http://127.0.0.1.example.com",
+      "http://localhost.example.com", "http://0.0.0.0", "http://10.0.0.1", "http://128.0.0.1",
+      "http://[2001:db8::1]", "http://[::]", "http://127.example.com",
+    ])
+  func plainServer(text: String) async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let server = try link(text)
+    let lookup = AppLookup(.init(server: server), transport: transport)
+    #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .insecureConnectionRefused)
+    #expect(await code { try await lookup.search(SearchQuery("a")) } == .insecureConnectionRefused)
+    let source = ServerUpdateSource(server: server, bundleID: "a.b", transport: transport)
+    let app = try app("1.0")
+    #expect(
+      await code { try await source.answer(for: app, account: nil) } == .insecureConnectionRefused)
+    #expect(transport.requests.isEmpty)
+    let request = LookupRequest(url: server)
+    #expect(
+      await code { try await HTTPLookupTransport().get(request) } == .insecureConnectionRefused)
+  }
+
+  @Test(
+    "HTTPS and this machine are asked",
+    arguments: [
+      "https://example.com", "http://127.0.0.1:8080", "http://127.255.0.9", "http://localhost/a",
+      "http://LOCALHOST", "http://[::1]:8080",
+    ])
+  func secureServer(text: String) async throws {
+    let transport = ScriptedTransport { _, _ in .listings([]) }
+    let lookup = AppLookup(.init(server: try link(text)), transport: transport)
+    #expect(try await lookup.lookUp(LookupQuery(key)).results.isEmpty)
+    #expect(transport.requests.count == 1)
+  }
+
+  @Test("A redirect from this machine to plain HTTP elsewhere is not believed")
+  func redirect() async throws {
+    let other = try AppServer()
+    try other.offer("9.0")
+    // The same machine, by an address that is not one of the loopback.
+    let elsewhere = "http://0.0.0.0:\(other.server.port)"
+    let server = try AppServer(faults: "* redirect \(elsewhere){path}")
+    try server.offer("2.0")
+    let lookup = try server.lookup()
+    #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .insecureConnectionRefused)
+  }
+
+  // MARK: Links
+
+  static let refused = [
+    "http://get.example/app", "HTTP://get.example/app", "http://localhost.example.com/",
+    "itms-services://?action=download-manifest&url=http://get.example/m.plist",
+    "itms-services://?action=download-manifest",
+    "itms-services://?action=download-manifest&url=https://a.example/&url=http://b.example/",
+    "itms-services://?action=download-manifest&url=https://a.example/&URL=http://b.example/",
+    "itms-services://?action=download-manifest&url=javascript:alert(1)",
+    "itms-services://?action=download-manifest&url=https:///m.plist",
+    "javascript:alert(1)", "file:///bin/sh", "data:text/html,x", "intent://scan/#Intent;end",
+    "ftp://get.example/a", "//get.example/a", "https:///a", "https:get.example", "",
+  ]
+
+  @Test("A link that is not secure is in no decision, prompt or error", arguments: refused)
+  func refusedLinks(text: String) throws {
+    for allowsItmsServices in [false, true] {
+      var policy = AppUpdatePolicy()
+      policy.allowsItmsServices = allowsItmsServices
+      for offer in offers(text) {
+        #expect(try decide(offer, policy).downloadURL == nil, "\(offer.origin)")
+      }
+      let url = URL(string: text)
+      var offer = UpdateOffer(AppVersionAnswer(hasNewVersion: true, needUpgrade: true))
+      offer.downloadURL = url
+      #expect(try decide(offer, policy).downloadURL == nil, "an offer of another source")
+    }
+    #expect(AppVersionAnswer(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
+    #expect(UpdatePush(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
+  }
+
+  @Test(
+    "HTTPS and the stores' own schemes are kept",
+    arguments: [
+      "https://get.example/app", "HTTPS://get.example/app", "itms-apps://get.example/app/id1",
+      "itms-appss://x.example/", "macappstore://x.example/", "market://details?id=a.b",
+      "http://127.0.0.1:8080/app", "http://localhost/app",
+    ])
+  func keptLinks(text: String) throws {
+    for offer in offers(text) {
+      #expect(try decide(offer, AppUpdatePolicy()).downloadURL?.absoluteString == text)
+    }
+  }
+
+  @Test("A link of itms-services is in a decision only if the policy allows it")
+  func itmsServices() throws {
+    var policy = AppUpdatePolicy()
+    for offer in offers(Self.manifest) { #expect(try decide(offer, policy).downloadURL == nil) }
+    policy.allowsItmsServices = true
+    for offer in offers(Self.manifest) {
+      #expect(try decide(offer, policy).downloadURL?.absoluteString == Self.manifest)
+    }
+  }
+
+  private func offers(_ link: String) -> [UpdateOffer] {
+    [
+      UpdateOffer(
+        AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])),
+      UpdateOffer(listing("2.0", ["trackViewUrl": .text(link)])),
+    ]
+  }
+
+  private func decide(_ offer: UpdateOffer, _ policy: AppUpdatePolicy) throws -> UpdateDecision {
+    policy.decision(
+      about: offer, installed: try app("1.0"), history: UpdateHistory(), now: noon)
+  }
+
+  // MARK: What is forced
+
+  private func state(
+    _ memory: UpdateMemory = UpdateMemory(), allowsItmsServices: Bool = false
+  ) throws -> UpdateCheckState {
+    var policy = AppUpdatePolicy(all: .critical)
+    policy.allowsItmsServices = allowsItmsServices
+    return UpdateCheckState(
+      memory: memory, installed: try app("1.0"), policy: policy, lookInterval: hour,
+      pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
+  }
+
+  private static func demand(_ link: String) -> AppVersionAnswer {
+    AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])
+  }
+
+  @Test(
+    "A forced update with an insecure link leads to the store instead, and the observer hears why",
+    arguments: ["http://get.example/app", manifest])
+  func forced(text: String) throws {
+    let store = try link("https://store.example/app")
+    for event in [
+      UpdateCheckState.Event.loggedIn(account: "ada", Self.demand(text)),
+      .looked(UpdateOffer(Self.demand(text)), account: nil),
+      .looked(UpdateOffer(listing("2.0", ["trackViewUrl": .text(text)])), account: nil),
+    ] {
+      var state = try state()
+      let effects = state.apply(event, at: noon)
+      #expect(effects.reportedCodes == [.insecureConnectionRefused])
+      #expect(state.requirement?.decision.downloadURL == store)
+      #expect(effects.closesGate)
+    }
+    var state = try state()
+    _ = state.apply(.loggedIn(account: "ada", nil), at: noon)
+    let effects = state.apply(.pushed(CheckStateTests.push(link: text)), at: noon)
+    #expect(effects.reportedCodes == [.insecureConnectionRefused])
+    #expect(state.requirement?.decision.downloadURL == store)
+  }
+
+  @Test("A reminder with an insecure link leads to the store, without a report")
+  func reminded() throws {
+    var state = try state()
+    let answer = AppVersionAnswer(
+      hasNewVersion: true, needUpgrade: false, downloadURL: try link("http://get.example"))
+    let effects = state.apply(.loggedIn(account: "ada", answer), at: noon)
+    #expect(effects.presented?.downloadURL == (try link("https://store.example/app")))
+    #expect(effects.reportedCodes.isEmpty)
+  }
+
+  @Test("A link that was remembered is judged again when the app starts")
+  func remembered() throws {
+    var allowing = try state(allowsItmsServices: true)
+    _ = allowing.apply(.loggedIn(account: "ada", Self.demand(Self.manifest)), at: noon)
+    #expect(allowing.requirement?.decision.downloadURL?.absoluteString == Self.manifest)
+    let kept = try state(allowing.memory, allowsItmsServices: true)
+    #expect(kept.requirement?.decision.downloadURL?.absoluteString == Self.manifest)
+    #expect(
+      try state(allowing.memory).requirement?.decision.downloadURL
+        == (try link("https://store.example/app")))
+
+    var memory = allowing.memory
+    let text = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
+      .replacing("itms-services:", with: "javascript:")
+    memory = try JSONDecoder().decode(UpdateMemory.self, from: Data(text.utf8))
+    #expect(
+      try state(memory, allowsItmsServices: true).requirement?.decision.downloadURL
+        == (try link("https://store.example/app")))
+  }
+
+  @Test("A checker is not made with a store link that is not secure")
+  func storeLink() throws {
+    let folder = try TemporaryFolder()
+    var configuration = AppUpdateChecker.Configuration(
+      app: try app("1.0"), folder: URL(filePath: folder.path))
+    configuration.storeURL = try link("http://store.example/app")
+    #expect(
+      code { try AppUpdateChecker(configuration, source: ScriptedSource(nil)) }
+        == .insecureConnectionRefused)
+    configuration.storeURL = try link("https://store.example/app")
+    _ = try AppUpdateChecker(configuration, source: ScriptedSource(nil))
+  }
+
+  @Test("A server's file with a link over plain HTTP is refused when it is read")
+  func catalogueFile() throws {
+    func read(_ link: String) throws {
+      let app = #"{"listing": {"trackId": 1, "version": "1"}, "downloadUrl": "\#(link)"}"#
+      _ = try AppCatalogue(json: Array(#"{"apps": [\#(app)]}"#.utf8))
+    }
+    #expect(code { try read("http://get.example/app") } == .storeDamaged)
+    try read("https://get.example/app")
+    try read(Self.manifest)
+  }
+
+  @Test("A product page does not lead to plain HTTP, nor past the store")
+  func page() throws {
+    for text in ["http://get.example/app", Self.manifest] {
+      let url = ProductPageParameters(itemIdentifier: 5).pageURL(
+        of: listing("1.0", ["trackViewUrl": .text(text)]), try AppleID(5))
+      #expect(url?.absoluteString == "https://apps.apple.com/app/id5")
+    }
+  }
+}
+
+extension [UpdateCheckState.Effect] {
+  fileprivate var reportedCodes: [ContentError.Code] {
+    compactMap { if case .report(let error) = $0 { error.code } else { nil } }
+  }
+}
