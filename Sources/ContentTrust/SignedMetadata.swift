@@ -4,7 +4,8 @@ import ContentModel
 struct SignedMetadata<Signed: Role>: Sendable {
   let role: Signed
   let name: MetadataName
-  private let message: [UInt8]
+  /// The canonical form of `role`, which is what keys sign.
+  let message: [UInt8]
   private let signatures: [Signature]
 
   private struct Signature {
@@ -32,6 +33,11 @@ struct SignedMetadata<Signed: Role>: Sendable {
         bytes: Hexadecimal.bytes(
           of: try $0["sig"].string(atMost: MetadataLimits.signatureLength)) ?? [])
     }
+    // “The keyid MUST be unique in the "signatures" array: multiple signatures with the same keyid
+    // are not allowed.” Source: The Update Framework specification 1.0.34, section 4.2.1.
+    guard Set(signatures.map(\.keyIdentifier)).count == signatures.count else {
+      throw ContentError.metadataDamaged(name, "it has two signatures with the same key ID")
+    }
   }
 
   /// Checks that as many different keys have signed as `signers` demands.
@@ -42,7 +48,7 @@ struct SignedMetadata<Signed: Role>: Sendable {
     var signed: Set<PublicKey> = []
     for signature in signatures
     where signers.demanded.identifiers.contains(signature.keyIdentifier) {
-      // One key under two identifiers, or with two signatures, counts once.
+      // One key under two identifiers counts once.
       guard let key = signers.keys[signature.keyIdentifier], !signed.contains(key) else { continue }
       if try key.verifies(signature.bytes, of: message) { signed.insert(key) }
       if signed.count >= signers.demanded.threshold { return }
@@ -56,14 +62,14 @@ struct SignedMetadata<Signed: Role>: Sendable {
 package struct RoleSigner: Sendable {
   private let keys: [SigningKey]
 
-  /// Creates a signer; each key gives one signature.
-  package init(keys: [SigningKey]) { self.keys = keys }
-
-  /// The same with `more` keys, those alone that it does not have.
-  package func adding(_ more: [SigningKey]) -> RoleSigner {
-    let known = Set(keys.map(\.publicKey))
-    return RoleSigner(keys: keys + more.filter { !known.contains($0.publicKey) })
+  /// Creates a signer; each key gives one signature, also if it is there twice.
+  package init(keys: [SigningKey]) {
+    var known: Set<PublicKey> = []
+    self.keys = keys.filter { known.insert($0.publicKey).inserted }
   }
+
+  /// The same with `more` keys.
+  package func adding(_ more: [SigningKey]) -> RoleSigner { RoleSigner(keys: keys + more) }
 
   /// The role's metadata as it is published.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }

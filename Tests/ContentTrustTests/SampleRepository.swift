@@ -25,6 +25,8 @@ struct SampleRepository {
     var files: [String: TargetFile] = [:]
     var expires: Date
     var keys: [SigningKey]
+    /// Whether its signature is there twice.
+    var repeatsSignature = false
   }
 
   init(_ sample: SampleMetadata) { self.sample = sample }
@@ -73,7 +75,8 @@ struct SampleRepository {
     var promises: [String: MetadataFile] = [:]
     for (name, role) in roles {
       let content = TargetsRole(version: role.version, expires: role.expires, targets: role.files)
-      let bytes = try RoleSigner(keys: role.keys).sign(signed(content, name))
+      let signed = try RoleSigner(keys: role.keys).sign(signed(content, name))
+      let bytes = role.repeatsSignature ? try signed.repeatingSignature() : signed
       let encoded = MetadataName.delegated(name).encodedFileName
       published["metadata/\(role.version).\(encoded)"] = bytes
       promises["\(name).json"] = try MetadataFile(version: role.version, bytes: bytes)

@@ -143,13 +143,6 @@ import Testing
       try trusted.update(timestamp: timestamp(signedBy: [("one", one), ("two", two)]), now: now))
   }
 
-  @Test func `two signatures by one key count once`() throws {
-    let (one, two) = (try SigningKey.generate(), try SigningKey.generate())
-    var trusted = try TrustedMetadata(root: rootDemandingTwo(["one": one, "two": two]))
-    let bytes = try timestamp(signedBy: [("one", one), ("one", one)])
-    #expect(code { _ = try trusted.update(timestamp: bytes, now: now) } == .signatureInvalid)
-  }
-
   @Test func `one key under two identifiers counts once`() throws {
     let one = try SigningKey.generate()
     var trusted = try TrustedMetadata(root: rootDemandingTwo(["one": one, "two": one]))

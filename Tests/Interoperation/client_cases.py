@@ -288,6 +288,30 @@ def case_one_key_under_many_names_counts_once():
     equal(client.refresh(), 0)
 
 
+def case_two_signatures_under_one_key_id_are_refused():
+    # Although the threshold is reached (section 4.2.1 of the specification).
+    for role in ("snapshot", "targets", "delegated"):
+        repository = Repository(with_hashes=False)
+        repository.delegate("targets", "delegated")
+        repository.add_target("a", b"a", role="delegated")
+        repository.publish()
+        path = f"metadata/{repository.snapshot.version}.snapshot.json"
+        if role == "targets":
+            path = f"metadata/{repository.targets.version}.targets.json"
+        if role == "delegated":
+            path = "metadata/1.delegated.json"
+        document = json.loads(repository.files[path])
+        document["signatures"] *= 2
+        repository.files[path] = json.dumps(document).encode()
+        client = Client(repository)
+        equal(client.download("a"), 1)
+        equal(client.version(role), None)
+    repository = Repository()
+    root = json.loads(repository.files["metadata/1.root.json"])
+    root["signatures"] *= 2
+    equal(Client(repository, json.dumps(root).encode()).init_status, 1)
+
+
 def copy_of(key, keyid):
     return SSlibKey(keyid, key.keytype, key.scheme, dict(key.keyval))
 
