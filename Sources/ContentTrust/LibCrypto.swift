@@ -59,10 +59,21 @@ final class CryptoKey: @unchecked Sendable {
     switch EVP_PKEY_get_base_id(handle) {
     case EVP_PKEY_ED25519: .ed25519
     case EVP_PKEY_EC where groupName == "prime256v1": .ecdsaP256
-    // Shorter ones can be broken, longer ones cost a reader more than any signature should.
-    case EVP_PKEY_RSA where (2048...8192).contains(EVP_PKEY_get_bits(handle)): .rsaPSS
+    // Shorter ones can be broken, longer ones cost a reader more than any signature should. With
+    // one exponent, who has the factors of a modulus has one key and not many.
+    case EVP_PKEY_RSA
+    where (2048...8192).contains(EVP_PKEY_get_bits(handle)) && exponent == 65537: .rsaPSS
     default: nil
     }
+  }
+
+  /// The public exponent of an RSA key; nil for one that does not fit.
+  private var exponent: UInt? {
+    var number: OpaquePointer?
+    defer { BN_free(number) }
+    // The parameter is OSSL_PKEY_PARAM_RSA_E, a macro that is not imported.
+    guard EVP_PKEY_get_bn_param(handle, "e", &number) == 1, let number else { return nil }
+    return BN_num_bits(number) <= UInt.bitWidth ? BN_get_word(number) : nil
   }
 
   private var groupName: String {

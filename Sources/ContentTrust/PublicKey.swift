@@ -37,14 +37,28 @@ package struct PublicKey: Sendable {
   }
 
   /// Takes the public half of `key`; nil for a kind that does not sign here.
+  ///
+  /// Nil also for a key that is not in the one form that is read: two forms of one key would count
+  /// as two keys. libcrypto writes a P-256 key in the form in which it has read it.
   init?(_ key: CryptoKey) {
-    guard let kind = key.kind, let encoded = try? key.publicDER, let pem = try? key.publicPEM else {
-      return nil
-    }
+    guard let kind = key.kind, let encoded = try? key.publicDER, let pem = try? key.publicPEM,
+      Self.isUnique(encoded, kind)
+    else { return nil }
     self.kind = kind
     self.pem = pem
     self.key = key
     bytes = kind == .ed25519 ? Array(encoded.suffix(32)) : encoded
+  }
+
+  /// Whether a key that libcrypto writes as `encoded` has no other encoding.
+  private static func isUnique(_ encoded: [UInt8], _ kind: KeyKind) -> Bool {
+    switch kind {
+    case .ed25519: Ed25519Point.isUsable(encoded.suffix(32))
+    // An uncompressed point of the named curve; libcrypto takes no number beyond the field's prime.
+    case .ecdsaP256: encoded.count == 91 && encoded.starts(with: headOfP256 + [4])
+    // libcrypto writes both numbers anew; the kind has one exponent only.
+    case .rsaPSS: true
+    }
   }
 
   /// Reads the key object of metadata; nil for another kind of key, which we cannot check.

@@ -10,7 +10,9 @@ package final class SigningKey: Sendable {
   private init(_ key: CryptoKey?) throws {
     guard let key, let publicKey = PublicKey(key) else {
       throw ContentError(
-        .keyUnusable, "The key is no Ed25519, ECDSA P-256 or RSA key of at least 2048 bits",
+        .keyUnusable,
+        "The key is not an Ed25519, ECDSA P-256 (named curve, uncompressed) or RSA key "
+          + "(2048 to 8192 bits, exponent 65537)",
         remedy: "Use a key that store init has made", cause: ContentError.cryptoReason())
     }
     self.key = key

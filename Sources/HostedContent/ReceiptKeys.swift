@@ -62,7 +62,8 @@ public struct ReceiptVerificationKey: Hashable, Sendable {
 
   private static var unusable: ContentError {
     ContentError(
-      .keyUnusable, "The key is no Ed25519 or ECDSA P-256 key in PEM form",
+      .keyUnusable,
+      "The key is not an Ed25519 or ECDSA P-256 (named curve, uncompressed) key in PEM form",
       remedy: "Use the public half of the seller's receipt key")
   }
 
