@@ -27,7 +27,10 @@ extension EasyHandle {
     }
     // Digests are of the bytes as they are published; nobody may pack them on the way.
     let encoding = HTTPHeader("Accept-Encoding", "identity")
-    setHeaders([encoding] + exchange.request.headers + configuration.secrets(for: exchange.url))
+    let secrets = configuration.secrets(for: exchange.url)
+    setHeaders([encoding] + exchange.request.headers + secrets)
+    // A proxy, which may be another machine, would read them.
+    if !secrets.isEmpty, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
     answer(to: exchange)
   }
 
@@ -36,6 +39,8 @@ extension EasyHandle {
     set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
     set(CURLOPT_NETRC, 0)
     set(CURLOPT_UNRESTRICTED_AUTH, 0)
+    // A proxy that opens a tunnel is not sent the headers for the server behind it.
+    set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
     set(CURLOPT_HTTP09_ALLOWED, 0)
     set(CURLOPT_SSL_VERIFYPEER, 1)
     set(CURLOPT_SSL_VERIFYHOST, 2)

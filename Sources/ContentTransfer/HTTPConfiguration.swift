@@ -8,6 +8,8 @@ package struct HTTPConfiguration: Sendable {
   package var userAgent = "hostedcontent"
   /// Headers that only certain hosts may see.
   package var credentials: [HTTPCredentials] = []
+  /// The origins besides this machine that secrets may go to over plain HTTP; paths do not matter.
+  package var plainHTTPOrigins: [WebURL] = []
   /// Which proxy is used.
   package var proxy = ProxySetting.environment
   /// A file of certificate authorities in PEM instead of the system's.

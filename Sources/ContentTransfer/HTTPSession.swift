@@ -16,13 +16,15 @@ package final class HTTPSession: Sendable {
 
   /// Creates a session, which connects to nobody yet.
   ///
-  /// Throws `usage` for headers that are none.
+  /// Throws `usage` for headers that are none, and `insecureConnectionRefused` for secrets that
+  /// would be sent to another machine without encryption.
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system
   ) throws {
     for host in configuration.credentials.map(\.host) {
       try Self.check(configuration.secrets(for: host), for: host)
     }
+    try configuration.checkSecrets()
     self.configuration = configuration
     loop = TransferLoop(configuration, clock: clock)
     health = MirrorHealth(configuration.retry)

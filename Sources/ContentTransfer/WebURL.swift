@@ -1,5 +1,6 @@
 import CCurl
 import ContentModel
+import Glibc
 
 /// A URL of the web that was parsed by libcurl, so that what is checked is what is connected to.
 package struct WebURL: Hashable, Sendable, CustomStringConvertible {
@@ -72,6 +73,33 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Whether connections to it are encrypted.
   package var isSecure: Bool { scheme == "https" }
+
+  /// Whether it is on this machine: 127.0.0.0/8, ::1, or localhost, which libcurl resolves to these
+  /// itself, without a name server (RFC 6761, section 6.3; since libcurl 7.78).
+  package var isLoopback: Bool {
+    if host == "localhost" { return true }
+    var (short, long) = (in_addr(), in6_addr())
+    if inet_pton(AF_INET, host, &short) == 1 { return UInt32(bigEndian: short.s_addr) >> 24 == 127 }
+    guard inet_pton(AF_INET6, String(host.dropFirst().dropLast()), &long) == 1 else { return false }
+    return withUnsafeBytes(of: long) { $0.last == 1 && $0.dropLast().allSatisfy { $0 == 0 } }
+  }
+
+  /// The address of the proxy that `text` names for libcurl, if that has a user name or a password.
+  ///
+  /// Its scheme may be any of a proxy; it is http where `text` has none.
+  static func ofProxy(withPassword text: String) -> WebURL? {
+    guard let handle = curl_url() else { return nil }
+    defer { curl_url_cleanup(handle) }
+    let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
+    let whole = text.contains("://") ? text : "http://\(text)"
+    guard curl_url_set(handle, CURLUPART_URL, whole, flags) == CURLUE_OK,
+      part(CURLUPART_USER, of: handle) != nil || part(CURLUPART_PASSWORD, of: handle) != nil,
+      let scheme = part(CURLUPART_SCHEME, of: handle), let host = part(CURLUPART_HOST, of: handle)
+    else { return nil }
+    // The port that libcurl takes for a proxy without one.
+    let port = part(CURLUPART_PORT, of: handle).flatMap { Int($0) } ?? 1080
+    return WebURL(text: "", scheme: scheme, host: host.lowercased(), port: port)
+  }
 
   /// The URL without its query, which may hold a signature; for messages.
   package var description: String {
