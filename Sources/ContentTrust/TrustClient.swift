@@ -22,6 +22,8 @@ package final class TrustClient: Sendable {
     var targets: TrustedTargets
     /// The one time at which everything of a refresh must be valid.
     let time: Date
+    /// The given root that is connected to the trusted one; nil when none was given.
+    let givenRoot: [UInt8]?
   }
 
   /// How many roots a refresh follows at most.
@@ -44,25 +46,36 @@ package final class TrustClient: Sendable {
 
   /// Brings the trusted metadata up to date and returns the store's files; blocks.
   ///
-  /// `initialRoot` is what a first refresh starts from, else it throws `rootMissing`; later ones
-  /// start from the root that is kept. What was verified before a failure is kept. A refresh that
-  /// finds nothing new makes two requests, reads no file and writes nothing but, at most every ten
-  /// minutes, its own time.
-  package func refresh(initialRoot: [UInt8]?) throws -> TrustedTargets {
+  /// The first refresh starts from `initialRoot`, or if that is nil from what `firstUse` returns;
+  /// without both it throws `rootMissing`. Later ones start from the root that is kept, and throw
+  /// `rootMismatch` if `initialRoot` is not connected to it. What was verified before a failure is
+  /// kept. A refresh that finds nothing new makes two requests, reads no metadata and writes
+  /// nothing but, at most every ten minutes, its own time.
+  package func refresh(
+    initialRoot: [UInt8]?, firstUse: () throws -> [UInt8]? = { nil }
+  ) throws -> TrustedTargets {
     try session.withLock { session in
       let earlier = session
       // A failure leaves on disk what was verified, and here nothing that could differ from it.
       session = nil
-      let next = try refreshed(earlier, initialRoot)
+      let next = try refreshed(earlier, initialRoot, firstUse)
       session = next
       return next.targets
     }
   }
 
-  private func refreshed(_ earlier: Session?, _ initialRoot: [UInt8]?) throws -> Session {
+  private func refreshed(
+    _ earlier: Session?, _ given: [UInt8]?, _ firstUse: () throws -> [UInt8]?
+  ) throws -> Session {
     let now = now()
     if watchesClock { try folder.checkClock(now: now) }
-    var trusted = try earlier?.trusted ?? startingRoot(initialRoot)
+    var trusted: TrustedMetadata
+    if let known = try earlier?.trusted ?? keptRoot() {
+      trusted = known
+      if let given, given != earlier?.givenRoot { try connect(given, to: &trusted) }
+    } else {
+      trusted = try firstRoot(given ?? firstUse())
+    }
     try followRoots(&trusted)
     try trusted.checkRootExpiry(now: now)
     if trusted.timestamp == nil { try restore(&trusted) }
@@ -70,22 +83,27 @@ package final class TrustClient: Sendable {
     try trusted.checkExpiry(now: now)
     try updateSnapshot(&trusted, now)
     let role = try updateTargets(&trusted, now)
-    if watchesClock { try folder.recordRefresh(now: now) }
+    let givenRoot = given ?? earlier?.givenRoot
+    if watchesClock {
+      try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
+    }
     let targets = TrustedTargets(
       role, root: trusted.root, digest: trusted.targetsDigest, fetcher: fetcher)
-    return Session(trusted: trusted, targets: targets, time: now)
+    return Session(trusted: trusted, targets: targets, time: now, givenRoot: givenRoot)
   }
 
-  /// The files of the store as they were last trusted, without fetching; nil before a refresh.
+  /// The files of the store as they were last trusted, without fetching; nil before a refresh that
+  /// was given the same `initialRoot`.
   ///
   /// Signatures are checked, expiry is not: this tells what existed, not what is current.
-  package func cached() throws -> TrustedTargets? {
+  package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
     try session.withLock { session in
-      if let session { return session.targets }
-      guard let root = try folder.metadata(.root), let bytes = try folder.metadata(.targets) else {
-        return nil
+      if let session, initialRoot == nil || initialRoot == session.givenRoot {
+        return session.targets
       }
-      let trusted = try trustedRoot(root)
+      guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
+        try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
+      else { return nil }
       let targets = try trusted.earlierTargets(bytes)
       return TrustedTargets(
         targets, root: trusted.root, digest: try Digest(of: bytes), fetcher: fetcher)
@@ -139,20 +157,20 @@ package final class TrustClient: Sendable {
 
   // MARK: Root
 
-  private func startingRoot(_ initialRoot: [UInt8]?) throws -> TrustedMetadata {
-    if let kept = try folder.metadata(.root) { return try trustedRoot(kept) }
-    guard let initialRoot else {
+  private func firstRoot(_ bytes: [UInt8]?) throws -> TrustedMetadata {
+    guard let bytes else {
       throw ContentError(
         .rootMissing, "No trusted root of the store is known",
         remedy: "Give the store's root metadata, as its owner published it (--root FILE)")
     }
-    let trusted = try TrustedMetadata(root: initialRoot)
-    try folder.replace(.root, with: initialRoot)
+    let trusted = try TrustedMetadata(root: bytes)
+    try folder.replace(.root, with: bytes)
     return trusted
   }
 
-  /// Trusts the root that is kept; the store has no part in it when that cannot be read.
-  private func trustedRoot(_ bytes: [UInt8]) throws -> TrustedMetadata {
+  /// The root that is kept, nil if none is; the store has no part in it when that cannot be read.
+  private func keptRoot() throws -> TrustedMetadata? {
+    guard let bytes = try folder.metadata(.root) else { return nil }
     do {
       return try TrustedMetadata(root: bytes)
     } catch let error as ContentError where error.group == .trust {
@@ -164,14 +182,46 @@ package final class TrustClient: Sendable {
     }
   }
 
-  private func followRoots(_ trusted: inout TrustedMetadata) throws {
-    for _ in 0..<Self.rootSteps {
+  /// Takes the next roots as long as the store has them, up to version `last`.
+  private func followRoots(
+    _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true
+  ) throws {
+    for _ in 0..<Self.rootSteps where trusted.root.version < last {
       let path = "metadata/\(trusted.root.version + 1).root.json"
       guard let bytes = try fetch(.root, path) else { return }
+      let withdrawn = try trusted.update(root: bytes)
+      guard keeping else { continue }
       // Withdrawn first: with the new root kept, nobody would know any more that its keys changed.
-      if try trusted.update(root: bytes) { try folder.withdrawTimestampAndSnapshot() }
+      if withdrawn { try folder.withdrawTimestampAndSnapshot() }
       try folder.replace(.root, with: bytes)
     }
+  }
+
+  // MARK: A given root
+
+  private func link(_ given: [UInt8], _ trusted: TrustedMetadata) throws -> TrustFolder.RootLink {
+    TrustFolder.RootLink(given: try Digest(of: given), trusted: trusted.rootDigest)
+  }
+
+  /// Throws `rootMismatch` unless `given` is the trusted root, or roots of the store, each signed
+  /// by the keys of the one before, lead from one of the two to the other.
+  private func connect(_ given: [UInt8], to trusted: inout TrustedMetadata) throws {
+    if try folder.knows(link(given, trusted)) { return }
+    let start = try TrustedMetadata(root: given)
+    var end = start
+    var cause: String?
+    do {
+      if start.root.version > trusted.root.version {
+        try followRoots(&trusted, to: start.root.version)
+      } else {
+        try followRoots(&end, to: trusted.root.version, keeping: false)
+      }
+      if end.rootDigest == trusted.rootDigest { return }
+    } catch let error as ContentError where error.code == .signatureInvalid {
+      cause = error.message
+    }
+    throw try ContentError.rootMismatch(
+      given: start.root, file: given, trusted: trusted.root, in: folder, cause: cause)
   }
 
   // MARK: What was trusted before

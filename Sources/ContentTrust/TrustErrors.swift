@@ -65,6 +65,21 @@ extension ContentError {
       remedy: publisherRemedy, subject: file)
   }
 
+  /// The given root, of which `file` are the bytes, is not connected to the one in `folder`.
+  static func rootMismatch(
+    given: RootRole, file: [UInt8], trusted: RootRole, in folder: TrustFolder, cause: String?
+  ) throws -> ContentError {
+    let kept = try folder.metadata(.root).map { try Digest(of: $0).hex } ?? "unknown"
+    return ContentError(
+      .rootMismatch,
+      "The given root (version \(given.version), SHA-256 \(try Digest(of: file).hex)) is not "
+        + "connected by signed roots to the trusted root (version \(trusted.version), SHA-256 "
+        + "\(kept))",
+      remedy: "Give the root of the store that is trusted. To trust the given root instead, remove "
+        + "the folder \(folder.path)",
+      subject: folder.path, cause: cause)
+  }
+
   static func storeMissing(_ path: String) -> ContentError {
     ContentError(
       .storeMissing, "The store has no \(path)",

@@ -1,10 +1,13 @@
 import ContentModel
+import Digests
 import FileIO
 import FoundationEssentials
 
 /// The folder that keeps what was trusted, across runs; every write is durable.
 struct TrustFolder: Sendable {
   private let folder: Directory
+  /// Where it is, for messages.
+  var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
   init(_ folder: Directory) { self.folder = folder }
@@ -34,9 +37,22 @@ struct TrustFolder: Sendable {
 
   // MARK: The last refresh
 
+  /// A given root that was found to be connected to a trusted one.
+  struct RootLink: Equatable {
+    /// SHA-256 of the file that was given.
+    let given: Digest
+    /// `TrustedMetadata.rootDigest` of the trusted root.
+    let trusted: Digest
+  }
+
+  private struct LastRefresh {
+    let time: Date
+    let link: RootLink?
+  }
+
   /// Throws `clockWentBackwards` when `now` lies more than an hour before the last refresh.
   func checkClock(now: Date) throws {
-    guard let last = try lastRefresh(), now < last.addingTimeInterval(-3600) else { return }
+    guard let last = try lastRefresh()?.time, now < last.addingTimeInterval(-3600) else { return }
     throw ContentError(
       .clockWentBackwards,
       "The system clock says \(now.metadataText), but the catalogue was refreshed at "
@@ -46,20 +62,39 @@ struct TrustFolder: Sendable {
       subject: folder.path(of: Self.refreshName))
   }
 
-  /// Remembers a refresh at `now`; a record of the last ten minutes is left as it is, since a sync
-  /// costs more than the accuracy is worth.
-  func recordRefresh(now: Date) throws {
-    if let last = try lastRefresh(), (last...last.addingTimeInterval(600)).contains(now) { return }
-    let record = JSONValue.object(["refreshed": .string(now.metadataText)])
-    try folder.replaceFile(Self.refreshName, with: record.encoded)
+  /// Whether the last refresh found `link`.
+  func knows(_ link: RootLink) throws -> Bool { try lastRefresh()?.link == link }
+
+  /// Remembers a refresh at `now`, and `link` unless it is nil.
+  ///
+  /// A record of the last ten minutes is left as it is if there is no news: a sync costs more than
+  /// the accuracy is worth.
+  func recordRefresh(now: Date, _ link: RootLink?) throws {
+    let last = try lastRefresh()
+    let link = link ?? last?.link
+    if let last, last.link == link, (last.time...last.time.addingTimeInterval(600)).contains(now) {
+      return
+    }
+    var record: [String: JSONValue] = ["refreshed": .string(now.metadataText)]
+    record["givenRoot"] = link.map { .string($0.given.hex) }
+    record["trustedRoot"] = link.map { .string($0.trusted.hex) }
+    try folder.replaceFile(Self.refreshName, with: JSONValue.object(record).encoded)
   }
 
-  private func lastRefresh() throws -> Date? {
+  private func lastRefresh() throws -> LastRefresh? {
     do {
       let bytes = try folder.contents(of: Self.refreshName, limit: 4096)
       // A record that cannot be read protects from nothing; the next refresh writes a new one.
-      let text = (try? JSONValue(parsing: bytes))?["refreshed"]?.string
-      return text.flatMap(Date.init(metadataText:))
+      let record = try? JSONValue(parsing: bytes)
+      func digest(_ name: String) -> Digest? { record?[name]?.string.flatMap(Digest.init(hex:)) }
+      guard let time = record?["refreshed"]?.string.flatMap(Date.init(metadataText:)) else {
+        return nil
+      }
+      var link: RootLink?
+      if let given = digest("givenRoot"), let trusted = digest("trustedRoot") {
+        link = RootLink(given: given, trusted: trusted)
+      }
+      return LastRefresh(time: time, link: link)
     } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
       return nil
     }

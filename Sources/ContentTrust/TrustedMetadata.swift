@@ -11,6 +11,8 @@ package import FoundationEssentials
 package struct TrustedMetadata: Sendable {
   /// The root that decides whose signatures count.
   package private(set) var root: RootRole
+  /// SHA-256 of what the root's keys have signed: two roots with the same one are the same root.
+  private(set) var rootDigest: Digest
   /// The newest timestamp; nil until one is restored or updated.
   package private(set) var timestamp: TimestampRole?
   /// The snapshot that the timestamp promises; nil until it is updated.
@@ -29,6 +31,7 @@ package struct TrustedMetadata: Sendable {
     let found = try SignedMetadata<RootRole>(bytes)
     try found.checkSignatures(by: found.role.signers(of: .root))
     root = found.role
+    rootDigest = try Digest(of: found.message)
   }
 
   // MARK: Root
@@ -46,11 +49,13 @@ package struct TrustedMetadata: Sendable {
       throw ContentError.wrongVersion(
         .root, found.role.version, promised: root.version + 1, by: "the chain of roots")
     }
+    let digest = try Digest(of: found.message)
     let withdrawn = [RoleName.timestamp, .snapshot].contains {
       root.publicKeys(of: $0) != found.role.publicKeys(of: $0)
     }
     // What the keys of an earlier root have signed may be no longer signed by this one's.
     root = found.role
+    rootDigest = digest
     withdraw(alsoTimestamp: true, keepingEarlier: !withdrawn)
     return withdrawn
   }

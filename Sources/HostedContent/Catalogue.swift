@@ -8,16 +8,20 @@ import Locks
 /// What a store offers, as its verified metadata says; may be used from any thread, blocks.
 package final class Catalogue: Sendable {
   private let client: TrustClient
-  private let initialRoot: @Sendable () throws -> [UInt8]?
+  private let trustedRoot: [UInt8]?
+  private let firstUse: @Sendable () throws -> [UInt8]?
   private let records = RecordCache()
   private let listings = ListingCache()
 
-  /// Creates a catalogue; `initialRoot` is asked for what the first refresh of a library starts from.
+  /// Creates a catalogue; without a `trustedRoot`, `firstUse` is asked for what the first refresh
+  /// of a library starts from.
   package init(
-    client: TrustClient, initialRoot: @escaping @Sendable () throws -> [UInt8]?
+    client: TrustClient, trustedRoot: [UInt8]?,
+    firstUse: @escaping @Sendable () throws -> [UInt8]? = { nil }
   ) {
     self.client = client
-    self.initialRoot = initialRoot
+    self.trustedRoot = trustedRoot
+    self.firstUse = firstUse
   }
 
   /// The catalogue of `store`, trusted by `trustedRoot` or else by a root that it vouches for.
@@ -27,17 +31,18 @@ package final class Catalogue: Sendable {
   ) {
     self.init(
       client: TrustClient(trustFolder: trustFolder, fetcher: store, now: now),
-      initialRoot: { try trustedRoot ?? store.ownRoot() })
+      trustedRoot: trustedRoot, firstUse: store.ownRoot)
   }
 
   /// Fetches what is new and returns the catalogue as it is now; errors are those of `TrustClient`.
   package func refresh() throws -> CatalogueSnapshot {
-    snapshot(try healingOnce { try client.refresh(initialRoot: initialRoot()) })
+    snapshot(
+      try healingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
   }
 
   /// The catalogue as it was last refreshed, without fetching it; nil before the first refresh.
   package func cached() throws -> CatalogueSnapshot? {
-    try client.cached().map { snapshot($0) }
+    try client.cached(initialRoot: trustedRoot).map { snapshot($0) }
   }
 
   private func snapshot(_ targets: TrustedTargets) -> CatalogueSnapshot {

@@ -10,6 +10,9 @@ extension PaymentQueue {
     /// Where content comes from.
     public var store: StoreLocation
     /// The store's trusted root (TUF root metadata); nil takes the one of a local store, once.
+    ///
+    /// A library that trusts another root already refuses it with `rootMismatch`, unless roots of
+    /// the store, each signed by the keys of the one before, lead from one of the two to the other.
     public var trustedRoot: [UInt8]?
     /// Whether a store on the web may vouch for itself the first time; then nobody else does.
     public var trustsOnFirstUse = false

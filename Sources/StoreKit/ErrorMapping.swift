@@ -26,7 +26,8 @@ extension ContentError {
     case .notEntitled: .paymentNotAllowed
     case .productUnknown, .storefrontRefused: .storeProductNotAvailable
     case .accessDenied: .cloudServicePermissionDenied
-    case .rootMissing, .updateRequired, .usage: .clientInvalid
+    case .rootMissing, .rootMismatch, .insecureConnectionRefused, .updateRequired, .usage:
+      .clientInvalid
     default: group == .network ? .cloudServiceNetworkConnectionFailed : .unknown
     }
   }

@@ -174,7 +174,7 @@ package struct Inspection {
       try Catalogue(
         client: TrustClient(
           trustFolder: trust, fetcher: FolderFetcher(folder), now: { Date() }),
-        initialRoot: { root }
+        trustedRoot: root
       ).refresh()
     }
     let failures = catalogue.products(nil).failures

@@ -25,8 +25,7 @@ import Testing
   private func catalogue() throws -> Catalogue {
     let trust = try folder.opened().createDirectory("trust")
     let client = TrustClient(trustFolder: trust, fetcher: fetcher, now: { [now] in now })
-    let root = try store.initialRoot()
-    return Catalogue(client: client, initialRoot: { root })
+    return Catalogue(client: client, trustedRoot: try store.initialRoot())
   }
 
   private func publish(_ product: String, _ version: String, _ details: ProductDetails = .init())
