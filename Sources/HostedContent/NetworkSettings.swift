@@ -17,9 +17,15 @@ public struct NetworkSettings: Sendable {
   }
 
   /// A bearer token (RFC 6750) for the store and its mirrors; other hosts never see it.
+  ///
+  /// Over plain HTTP it is sent to this machine only, and to `plainHTTPOrigins`. A queue with another
+  /// such store or mirror is not created: `insecureConnectionRefused`.
   public var bearerToken: String?
-  /// Headers, by name, for the store and its mirrors only.
+  /// Headers, by name, for the store and its mirrors only; the rule is that of `bearerToken`.
   public var headers: [String: String] = [:]
+  /// The origins besides this machine, such as `http://store.example:8080`, that the token, the
+  /// headers and a proxy's password may go to over plain HTTP, where others can read them.
+  public var plainHTTPOrigins: [URL] = []
   /// Which proxy is used.
   public var proxy = Proxy.environment
   /// A file of certificate authorities in PEM instead of the system's.
@@ -40,6 +46,8 @@ public struct NetworkSettings: Sendable {
   public init() {}
 
   /// The session that these settings make for `servers`.
+  ///
+  /// Throws `insecureConnectionRefused` for secrets that would be sent without encryption.
   func session(for servers: [WebURL]) throws -> HTTPSession {
     var configuration = HTTPConfiguration()
     let headers =
@@ -47,6 +55,7 @@ public struct NetworkSettings: Sendable {
       + (bearerToken.map { [HTTPHeader("Authorization", "Bearer \($0)")] } ?? [])
     configuration.credentials =
       headers.isEmpty ? [] : servers.map { HTTPCredentials(for: $0, headers: headers) }
+    configuration.plainHTTPOrigins = try plainHTTPOrigins.map { try WebURL($0.absoluteString) }
     configuration.proxy =
       switch proxy {
       case .environment: .environment

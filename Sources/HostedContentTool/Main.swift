@@ -39,7 +39,11 @@ enum Main {
       return .done
     }
     console.isQuiet = arguments.has("--quiet")
-    return try await command.run(arguments, console)
+    do {
+      return try await command.run(arguments, console)
+    } catch let error as ContentError {
+      throw error.naming(optionsOf: command)
+    }
   }
 
   static func run(_ words: [String]) async -> ExitStatus {

@@ -11,6 +11,9 @@ enum NetworkArguments {
     .init("--trust-on-first-use", nil, "let a store on the web vouch for itself the first time"),
     .init("--token-file", "FILE", "a bearer token for the store and its mirrors"),
     .init("--header", "NAME:VALUE", "a header for the store and its mirrors; may be repeated"),
+    .init(
+      "--allow-plain-http", "URL",
+      "a server that the token, headers and proxy password may go to unencrypted; may be repeated"),
     .init("--ca", "FILE", "certificate authorities in PEM instead of the system's"),
     .init("--proxy", "URL", "a proxy, or none; default: what the environment says"),
     .init("--connect-timeout", "SECONDS", "for a connection; default 15"),
@@ -55,6 +58,13 @@ extension Arguments {
       }
       let value = header[header.index(after: colon)...].drop { $0 == " " }
       network.headers[String(header[..<colon])] = String(value)
+    }
+    network.plainHTTPOrigins = try values("--allow-plain-http").map { text in
+      guard let url = URL(string: text), url.scheme?.lowercased() == "http", url.host() != nil
+      else {
+        throw wrongValue("--allow-plain-http", "takes an http:// URL, not “\(text)”")
+      }
+      return url
     }
     network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
     if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }

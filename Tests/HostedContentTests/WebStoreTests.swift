@@ -103,6 +103,50 @@ struct WebStoreTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
+  @Test("A root of another store is refused, after the first use was trusted, and installs nothing")
+  func rootOfAnotherStore() async throws {
+    try fixture.publish("a", "1.0")
+    let trusting = try queue {
+      $0.trustedRoot = nil
+      $0.trustsOnFirstUse = true
+    }
+    _ = try await trusting.products(["a"])
+    trusting.close()
+    let other = try StoreFixture()
+    let root = Array(
+      try Data(contentsOf: URL(filePath: "\(other.storePath)/metadata/1.root.json")))
+    for trustsOnFirstUse in [false, true] {
+      let careful = try queue {
+        $0.trustedRoot = root
+        $0.trustsOnFirstUse = trustsOnFirstUse
+      }
+      let error = await #expect(throws: ContentError.self) { try await deliver("a", careful) }
+      #expect(error?.code == .rootMismatch)
+      #expect(error?.remedy.contains("\(fixture.libraryPath)/trust") == true)
+      careful.close()
+    }
+    #expect(try fixture.reader().contents().isEmpty)
+    let own = try queue()
+    try await deliver("a", own)
+    own.close()
+    // As the error says: from here on the other root is trusted.
+    try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/trust")
+    let reset = try queue { $0.trustedRoot = root }
+    let error = await #expect(throws: ContentError.self) { try await deliver("a", reset) }
+    #expect(error?.code == .signatureInvalid)
+  }
+
+  @Test("A store that may vouch for itself is asked for its first root once")
+  func firstUseOnce() async throws {
+    try fixture.publish("a", "1.0")
+    let trusting = try queue {
+      $0.trustedRoot = nil
+      $0.trustsOnFirstUse = true
+    }
+    for _ in 0..<3 { _ = try await trusting.products(["a"]) }
+    #expect(server.requests.filter { $0.path.hasSuffix("/1.root.json") }.count == 1)
+  }
+
   @Test("A mirror takes over from a server that is not there")
   func mirror() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
@@ -139,6 +183,33 @@ struct WebStoreTests {
     let requests = server.requests
     #expect(requests.allSatisfy { $0.request.header("authorization") == "Bearer secret-of-ann" })
     #expect(!requests.isEmpty)
+  }
+
+  @Test("Credentials for a store or a mirror over plain HTTP are refused, unless that is allowed")
+  func plainHTTP() throws {
+    let away = "http://store.invalid:8080/store"
+    let refused: [(inout PaymentQueue.Configuration) throws -> Void] = [
+      { $0.network.bearerToken = "secret" }, { $0.network.headers = ["X-Key": "secret"] },
+    ]
+    for change in refused {
+      let error = #expect(throws: ContentError.self) { try queue(away, change) }
+      #expect(error?.code == .insecureConnectionRefused)
+      let mirrored = #expect(throws: ContentError.self) {
+        try queue {
+          try change(&$0)
+          $0.mirrors = [try StoreLocation(away)]
+        }
+      }
+      #expect(mirrored?.code == .insecureConnectionRefused)
+      try queue(away) {
+        try change(&$0)
+        $0.network.plainHTTPOrigins = [try #require(URL(string: "http://store.invalid:8080"))]
+      }.close()
+    }
+    let wrong = #expect(throws: ContentError.self) {
+      try queue { $0.network.plainHTTPOrigins = [URL(filePath: "/store")] }
+    }
+    #expect(wrong?.code == .usage)
   }
 
   @Test("A download that waits for another attempt says why, and until when")

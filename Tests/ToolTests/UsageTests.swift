@@ -121,6 +121,7 @@ struct UsageTests {
     arguments: [
       ("--limit-rate", "fast"), ("--limit-rate", "0"), ("--connections", "0"),
       ("--header", "no-colon"), ("--mirror", "/a/folder"), ("--attempts", "x"),
+      ("--allow-plain-http", "store.example.com"), ("--allow-plain-http", "https://h/"),
     ])
   func networkOptions(option: String, value: String) throws {
     let tool = try Tool()

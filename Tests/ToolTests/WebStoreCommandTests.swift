@@ -49,6 +49,38 @@ struct WebStoreCommandTests {
     #expect(trusting.errors.contains("own word"))
   }
 
+  @Test("A root of another store is refused after the first use, with what to remove")
+  func rootOfAnotherStore() throws {
+    let get = ["get", "com.example.a", "--store", server.url, "--library", "lib"]
+    #expect(try tool.run(get + ["--trust-on-first-use"]).status == 0)
+    let package = try tool.makePackage("com.example.a", "1.1", ["text": Data("Another\n".utf8)])
+    #expect(try tool.run("store", "publish", "store", package).status == 0)
+    #expect(try tool.run("store", "init", "other").status == 0)
+    let refused = try tool.run(get + ["--root", "other/metadata/1.root.json"])
+    #expect(refused.status == 1)
+    #expect(refused.errors.contains("lib/trust"))
+    #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "A text\n")
+    #expect(try tool.run(get + ["--root", "store/metadata/1.root.json"]).status == 0)
+    #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Another\n")
+  }
+
+  @Test("A header or token over plain HTTP is refused with the option that allows it")
+  func plainHTTP() throws {
+    try Data("secret".utf8).write(to: URL(filePath: tool.folder.path("token")))
+    let away = ["--store", "http://store.invalid:8080", "--root", "store/metadata/1.root.json"]
+    let library = ["--library", "lib", "--proxy", "none", "--attempts", "1"]
+    for secret in [["--header", "X-Key: secret"], ["--token-file", "token"]] {
+      let refused = try tool.run(["get", "com.example.a"] + away + library + secret)
+      #expect(refused.status == 1)
+      #expect(refused.errors.contains("--allow-plain-http http://store.invalid:8080"))
+      #expect(!refused.errors.contains("secret"))
+      let allowed = ["--allow-plain-http", "http://store.invalid:8080"]
+      let sent = try tool.run(["products"] + away + library.dropFirst(2) + secret + allowed)
+      #expect(sent.status == 1)
+      #expect(sent.errors.contains("store.invalid has no address"))
+    }
+  }
+
   @Test(
     "A fault that happens once heals inside the command, and a lasting one has its own error",
     arguments: ["status 503", "cut 100", "close", "redirect loop", "login-page"])
