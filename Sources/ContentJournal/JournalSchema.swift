@@ -4,10 +4,11 @@ import ContentModel
 ///
 /// Version 1 had each transaction as one JSON text, version 2 has columns, and pins; version 3 says who
 /// vouches for the digests of a content's files; version 4 keeps these files as one value instead of a
-/// row each, since they are written and read together only.
+/// row each, since they are written and read together only; version 5 remembers which order a
+/// seller's number answered.
 enum JournalSchema {
   /// The version that is written; an older journal is brought to it when it is opened to write.
-  static let version = 4
+  static let version = 5
 
   private static let queueTables = """
     CREATE TABLE queue_transaction (
@@ -79,6 +80,13 @@ enum JournalSchema {
     ) STRICT;
     """
 
+  private static let orderTable = """
+    CREATE TABLE order_number (
+      number TEXT PRIMARY KEY,         -- the seller's, where it is not the transaction's id
+      id TEXT NOT NULL                 -- the transaction's; stays after it was finished
+    ) STRICT, WITHOUT ROWID;
+    """
+
   /// Who vouches for the digests of its files; null when the files were compared with them.
   private static let signersColumn = "ALTER TABLE content ADD COLUMN signers BLOB"
 
@@ -103,6 +111,7 @@ enum JournalSchema {
         try connection.execute(filesTable)
         if found > 0 { try FilesOfVersionThree.bringOver(connection) }
       }
+      if found < 5 { try connection.execute(orderTable) }
       try connection.execute("PRAGMA user_version = \(version)")
     }
   }

@@ -36,6 +36,7 @@ extension SQLiteJournal: QueueJournal {
         switch change {
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
+        case .answer(let number, let id): try writer.remember(number, of: id, connection)
         }
       }
       newOffers.withLock { $0 = writer.newOffers }
@@ -217,6 +218,26 @@ struct QueueRowWriter {
     try connection.run("DELETE FROM queue_transaction WHERE sequence = ?1", [sequence])
     if !record.downloads.isEmpty {
       try connection.run("DELETE FROM queue_download WHERE sequence = ?1", [sequence])
+    }
+  }
+
+  /// A number that is its transaction's identifier has no row of its own: `id` remembers it.
+  func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
+    var isTaken = false
+    let values = [SQLiteConnection.Value.text(number), .text(id)]
+    try connection.query(
+      "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values
+    ) { _ in isTaken = true }
+    if number != id {
+      try connection.query(
+        "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
+          + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",
+        [.text(number), .integer(Int64(TransactionState.purchased.rawValue))]
+      ) { _ in isTaken = true }
+    }
+    guard !isTaken else { throw ContentError.numberReused(number) }
+    if number != id {
+      try connection.run("INSERT OR IGNORE INTO order_number VALUES (?1, ?2)", values)
     }
   }
 

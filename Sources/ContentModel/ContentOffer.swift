@@ -14,6 +14,8 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   public let index: SignedFile
   /// Whose word the offer is: the same as long as the same keys sign; nil when nobody said.
   public let signers: Digest?
+  /// Why only identifier and version are known; nil for an offer that can be downloaded.
+  package private(set) var problem: ContentError?
 
   /// Creates an offer.
   public init(
@@ -28,6 +30,18 @@ public struct ContentOffer: Hashable, Codable, Sendable {
     self.installedSize = installedSize
     self.package = package
     self.index = index
+  }
+
+  /// The same identifier and version for `product`, without files, because of `problem`.
+  package func unresolved(
+    for product: ProductIdentifier, because problem: ContentError
+  ) -> ContentOffer {
+    let nothing = SignedFile(path: "", length: 0, digest: package.digest)
+    var offer = ContentOffer(
+      productIdentifier: product, contentIdentifier: contentIdentifier, version: version,
+      installedSize: 0, package: nothing, index: nothing)
+    offer.problem = problem
+    return offer
   }
 }
 

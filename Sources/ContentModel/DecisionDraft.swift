@@ -7,6 +7,8 @@ struct DecisionDraft {
   private(set) var reportedDownloads: [String] = []
   private var isReported: Set<String> = []
   var removed: [TransactionRecord] = []
+  /// Orders that were answered, with the seller's number.
+  var answered: [JournalChange] = []
   var started: [DownloadRecord] = []
   var effects: [QueueEffect] = []
 
@@ -30,6 +32,7 @@ struct DecisionDraft {
     let gone = Set(removed.flatMap { $0.downloads.map(\.id) })
     let reportedDownloads = reportedDownloads.filter { !gone.contains($0) }
     decision.changes = removed.map { .finish($0) }
+    decision.changes += answered
     decision.changes += touched.compactMap(state.transaction)
       .sorted { $0.sequence < $1.sequence }.map { .save($0) }
     if reportsEverything { decision.effects.append(.reportEverything) }

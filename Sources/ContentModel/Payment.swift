@@ -55,6 +55,10 @@ public struct Payment: Hashable, Codable, Sendable {
 /// What the seller answered to a payment.
 public enum PurchaseOutcome: Hashable, Codable, Sendable {
   /// The account has it; these packages belong to it.
+  ///
+  /// The grant's payment has the product, quantity and account of the order, and its transaction
+  /// identifier answers no other order; else the purchase fails with `answerMismatch`. Of the
+  /// contents, identifier and version count. The rest comes from the store's catalog, if any.
   case purchased(Grant, contents: [ContentOffer])
   /// Refused or failed; nothing was charged.
   case failed(ContentError)

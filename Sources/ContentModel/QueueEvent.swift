@@ -21,6 +21,8 @@ package enum QueueEvent: Hashable, Sendable {
   case resumeRequested(downloads: [String])
   case cancelRequested(downloads: [String])
   case finishRequested(transaction: String)
+  /// The catalog has the content of a download that had a problem before.
+  case contentResolved(download: String, ContentOffer)
   case workEnded(download: String, WorkResult)
   case activeLimitChanged(Int)
   case priorityChanged(downloads: [String], Int)

@@ -71,6 +71,7 @@ package struct QueueState: Hashable, Sendable {
     case .resumeRequested(let ids): each(ids, &draft) { $0.resume($1, &$2) }
     case .cancelRequested(let ids): each(ids, &draft) { $0.cancel($1, &$2) }
     case .finishRequested(let id): finish(id, &draft)
+    case .contentResolved(let id, let offer): take(offer, for: id, &draft)
     case .workEnded(let id, let result): endWork(id, result, &draft)
     case .activeLimitChanged(let limit): activeLimit = Self.bounded(limit)
     case .priorityChanged(let ids, let priority):
@@ -123,7 +124,7 @@ package struct QueueState: Hashable, Sendable {
     _ draft: inout DecisionDraft
   ) {
     guard transaction(id) == nil else { return }
-    var downloads = downloads(of: id, contents)
+    var downloads = downloads(of: id, contents, for: original.payment)
     switch purpose {
     case .history:
       // What is unfinished is delivered anyway; only finished purchases are history.
@@ -154,7 +155,7 @@ package struct QueueState: Hashable, Sendable {
     append(
       TransactionRecord(
         id: id, sequence: nextSequence, payment: grant.payment, state: .purchased, grant: grant,
-        downloads: downloads(of: id, contents)),
+        downloads: downloads(of: id, contents, for: grant.payment)),
       &draft)
   }
 
@@ -193,10 +194,14 @@ package struct QueueState: Hashable, Sendable {
     case .purchased, .failed, .restored: return
     }
     switch outcome {
+    case .purchased(let grant, _) where !grant.payment.answers(record.payment):
+      record.state = .failed
+      record.error = .answerMismatch(grant.payment, to: record.payment)
     case .purchased(let grant, let contents):
       record.state = .purchased
       record.grant = grant
-      record.downloads = downloads(of: id, contents)
+      record.downloads = downloads(of: id, contents, for: record.payment)
+      draft.answered.append(.answer(number: grant.transactionIdentifier, transaction: id))
     case .failed(let error):
       record.state = .failed
       record.error = error
@@ -209,9 +214,14 @@ package struct QueueState: Hashable, Sendable {
     draft.report(downloads: record.downloads.map(\.id))
   }
 
-  private func downloads(of id: String, _ contents: [ContentOffer]) -> [DownloadRecord] {
-    contents.enumerated().map {
-      DownloadRecord(of: id, number: $0.offset + 1, sharing: Shared($0.element))
+  private func downloads(of id: String, _ contents: [ContentOffer], for payment: Payment)
+    -> [DownloadRecord]
+  {
+    contents.enumerated().map { position, content in
+      let offer = content.checked(for: payment.productIdentifier)
+      return DownloadRecord(
+        of: id, number: position + 1, sharing: Shared(offer),
+        state: offer.problem == nil ? .waiting : .failed, error: offer.problem)
     }
   }
 
@@ -277,6 +287,16 @@ package struct QueueState: Hashable, Sendable {
   ) {
     records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
     draft.effects.append(.setPriority(download: place.download.id, priority))
+  }
+
+  private mutating func take(
+    _ offer: ContentOffer, for id: String, _ draft: inout DecisionDraft
+  ) {
+    guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
+      return
+    }
+    records.change(place.record.id, place.position) { $0.offer = offer }
+    draft.report(download: id, of: place.record.id)
   }
 
   private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {

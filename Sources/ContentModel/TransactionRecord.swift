@@ -149,7 +149,7 @@ package struct DownloadRecord: Hashable, Sendable {
   /// −1000 to 1000, of which the higher one has its turn first; not journaled.
   package var priority: Int32 = 0
   /// One storage for the thousands of downloads that may have the same offer.
-  package let sharedOffer: Shared<ContentOffer>
+  package private(set) var sharedOffer: Shared<ContentOffer>
   private var sharedError: Shared<ContentError>?
   package var state: DownloadState
   /// Whether it was asked to start; a waiting one that was not stays where it is.
@@ -173,7 +173,10 @@ package struct DownloadRecord: Hashable, Sendable {
   /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
   package var id: String { "\(transaction)-\(number)" }
 
-  package var offer: ContentOffer { sharedOffer.value }
+  package var offer: ContentOffer {
+    get { sharedOffer.value }
+    set { sharedOffer = Shared(newValue) }
+  }
 
   /// Only when failed.
   package var error: ContentError? {
@@ -196,6 +199,8 @@ package protocol QueueJournal: Sendable {
   /// The seller's receipt for an unfinished transaction; nil when there is none.
   func receipt(of transaction: String) throws -> String?
   /// Carries out all changes or none.
+  ///
+  /// Throws `answerMismatch` for a number that answered another order.
   func commit(_ changes: [JournalChange]) throws
 }
 
@@ -205,6 +210,8 @@ package enum JournalChange: Hashable, Sendable {
   case save(TransactionRecord)
   /// Takes the transaction out and remembers that it was finished, once.
   case finish(TransactionRecord)
+  /// Remembers which transaction's order the seller's number answered; a number answers one only.
+  case answer(number: String, transaction: String)
 }
 
 /// What is remembered of a transaction that is gone.

@@ -35,6 +35,12 @@ package struct JSONWebSignature: Sendable {
   /// The name of the key that has signed, if it says one; a hint and no more.
   package var keyIdentifier: String? { header["kid"]?.string }
 
+  /// Whether the header's `typ` is this media type; `application/` may be left out (RFC 7515, 4.1.9).
+  package func isOfType(_ type: String) -> Bool {
+    let named = header["typ"]?.string?.lowercased()
+    return named == type || named == "application/\(type)"
+  }
+
   /// Reads three base64url parts; `receiptInvalid` for anything else.
   ///
   /// The header is strict JSON without duplicate members. A header that demands extensions (`crit`) or

@@ -71,6 +71,19 @@ package struct CatalogueSnapshot: Sendable {
     listing.products[product]?.offers ?? []
   }
 
+  /// The offer of a content of `product` that a seller names: the same version, else the newest.
+  ///
+  /// Throws `answerMismatch` if the product has no such content, and what `product(_:)` throws if
+  /// the catalog contradicts itself about the product.
+  func offer(for content: ContentOffer, of product: ProductIdentifier) throws -> ContentOffer {
+    if let error = listing.products[product]?.error { throw error }
+    let offers = offers(of: product).filter { $0.contentIdentifier == content.contentIdentifier }
+    guard let offer = offers.first(where: { $0.version == content.version }) ?? offers.first else {
+      throw ContentError.notOffered(content.contentIdentifier, of: product)
+    }
+    return offer
+  }
+
   /// Records that are fetched at once; each is a round trip.
   private static let recordsAtOnce = 8
 

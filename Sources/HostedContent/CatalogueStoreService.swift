@@ -15,11 +15,9 @@ final class CatalogueStoreService: GroupStoreService {
   private let serial = DispatchQueue(label: "hostedcontent.catalogue")
 
   init(
-    _ configuration: PaymentQueue.Configuration, store: StoreAccess, libraryFolder: Directory
+    _ configuration: PaymentQueue.Configuration, _ catalogue: Catalogue, libraryFolder: Directory
   ) throws {
-    catalogue = Catalogue(
-      of: store, trustedRoot: configuration.trustedRoot,
-      trustFolder: try libraryFolder.createDirectory("trust"), now: configuration.clock.now)
+    self.catalogue = catalogue
     clock = configuration.clock
     receiptKey = configuration.receiptKey
     grants = try Self.grantsFile(configuration, libraryFolder)
@@ -138,11 +136,6 @@ final class CatalogueStoreService: GroupStoreService {
     return Grant(
       transactionIdentifier: grant.transactionIdentifier, date: grant.date,
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
-  }
-
-  /// Every version of the product's contents that the store has.
-  func offers(of product: ProductIdentifier) async throws -> [ContentOffer] {
-    try await onSerial { try self.catalogue.refresh().offers(of: product) }
   }
 
   private func onSerial<Value: Sendable>(

@@ -33,6 +33,11 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     bytesToMove = offer.package.length + offer.index.length
     bytesInFull = offer.package.length + offer.index.length
   }
+
+  /// Whether `offer` is of the version that it updates to.
+  func isOf(_ offer: ContentOffer) -> Bool {
+    offer.contentIdentifier == contentIdentifier && offer.version == offered
+  }
 }
 
 /// A content that the store offers in an older version only than the library has.

@@ -135,6 +135,7 @@ final class Diagnostics: Sendable {
     case .resumeRequested(let ids): tell("resume requested", ids)
     case .cancelRequested(let ids): tell("cancel requested", ids)
     case .finishRequested(let id): tell(.info, "finish requested") { ["transaction": id] }
+    case .contentResolved(let id, _): tell(.info, "content resolved") { ["download": id] }
     case .workEnded(let id, .installed): tell(.info, "download installed") { ["download": id] }
     case .workEnded(let id, .stopped): tell(.info, "download stopped") { ["download": id] }
     case .workEnded(let id, .failed(let error)):

@@ -20,7 +20,7 @@ public struct Download: Sendable, Identifiable {
   public var contentIdentifier: ProductIdentifier { record.offer.contentIdentifier }
   /// The version that is downloaded, known before it starts.
   public var contentVersion: ContentVersion { record.offer.version }
-  /// Bytes of the archive.
+  /// Bytes of the archive; 0 while the store's catalog does not have the content.
   public var expectedContentLength: Int64 { record.offer.package.length }
 
   /// The part that is done, 0 to 1, by bytes fetched and written; never less within one attempt.

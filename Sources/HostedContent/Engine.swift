@@ -167,6 +167,9 @@ final class Engine: @unchecked Sendable {
     do {
       try commit(decision.changes)
     } catch {
+      if let refused = event.refused(with: error) {
+        return handle(Wish(event: refused, onDecided: wish.onDecided))
+      }
       var error = ContentError(error, while: "writing the journal")
       if let transaction = event.unreportedTransaction {
         // Whoever waits for it knows the error by its name, not by the journal's.
@@ -231,7 +234,11 @@ final class Engine: @unchecked Sendable {
     runningWork.start { [pipeline, weak self] in
       let result: WorkResult
       do {
-        try pipeline.run(download, board: board)
+        let resolved = try pipeline.resolved(download)
+        if resolved != download {
+          self?.submit(.contentResolved(download: download.id, resolved.offer))
+        }
+        try pipeline.run(resolved, board: board)
         result = .installed
       } catch {
         let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")

@@ -16,6 +16,8 @@ public final class PaymentQueue: Sendable {
   let service: any StoreService
   let store: StoreAccess
   let pieceSource: @Sendable () throws -> any PieceSource
+  /// Nil if the service vouches for contents.
+  let contents: SignedContents?
   let delivery: Delivery
   let engine: Engine
   private let lock: LibraryLock
@@ -47,23 +49,29 @@ public final class PaymentQueue: Sendable {
       trustsOnFirstUse: configuration.trustsOnFirstUse, fileSystem: configuration.fileSystem)
     self.store = store
     pieceSource = configuration.surroundings.pieceSource ?? { try store.pieceSource() }
+    let catalogue = Catalogue(
+      of: store, trustedRoot: configuration.trustedRoot,
+      trustFolder: try folder.root.createDirectory("trust"), now: configuration.clock.now)
+    contents =
+      configuration.surroundings.usesCatalog ? SignedContents(catalogue, configuration) : nil
     let builtIn =
       try configuration.service
-      ?? CatalogueStoreService(configuration, store: store, libraryFolder: folder.root)
+      ?? CatalogueStoreService(configuration, catalogue, libraryFolder: folder.root)
     let seller = configuration.seller?(builtIn) ?? builtIn
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
       now: { execution.now },
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
-    service = configuration.checkingReceipts(of: seller) { [delivery] in delivery.report(error: $0)
+    service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
+      delivery.report(error: $0)
     }
     engine = Engine(
       state: QueueState(
         transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
       library: library, journal: journal,
       pipeline: Pipeline(
-        library: library, pieceSource: pieceSource, clock: configuration.clock,
+        library: library, contents: contents, pieceSource: pieceSource, clock: configuration.clock,
         workers: configuration.surroundings.assemblyWorkers),
       delivery: delivery, service: service, surroundings: configuration.surroundings)
     delivery.attach(to: self)
@@ -283,10 +291,11 @@ public final class PaymentQueue: Sendable {
         subject: product.rawValue)
     }
     let offers = try await service.products([product]).products.first?.contents ?? []
-    let contents = offers.filter {
-      $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
-    }
+    var contents = offers.filter(update.isOf)
+    if let signed = self.contents { contents = await signed.offers(for: contents, of: product) }
+    contents = contents.filter(update.isOf)
     guard !contents.isEmpty else { throw ContentError.notOffered(update) }
+    if let problem = contents.compactMap(\.problem).first { throw problem }
     let id = newIdentifier()
     engine.submit(
       .restored(

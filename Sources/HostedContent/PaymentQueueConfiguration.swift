@@ -13,6 +13,9 @@ extension PaymentQueue {
     ///
     /// A library that trusts another root already refuses it with `rootMismatch`, unless roots of
     /// the store, each signed by the keys of the one before, lead from one of the two to the other.
+    ///
+    /// A `service` needs it for a store on the web, too: only with a trusted root is there a catalog
+    /// to look up the contents of its answers. Without one the service vouches for them.
     public var trustedRoot: [UInt8]?
     /// Whether a store on the web may vouch for itself the first time; then nobody else does.
     public var trustsOnFirstUse = false
@@ -48,16 +51,19 @@ extension PaymentQueue {
       self.store = store
     }
 
-    /// `service`, with its receipts verified if anything here says how.
-    func checkingReceipts(
-      of service: any StoreService, report: @escaping @Sendable (ContentError) -> Void
+    /// `service`, with its answers checked as far as anything here says how.
+    func checkingAnswers(
+      of service: any StoreService, contents: SignedContents?,
+      report: @escaping @Sendable (ContentError) -> Void
     ) -> any StoreService {
       // A service of somebody else's is not known to sign with the key that is meant for ours.
       let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
-      guard let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:)) else {
-        return service
-      }
-      return ReceiptGate(service: service, verifier: verifier, clock: clock, report: report)
+      let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:))
+      // What the built-in seller names comes from the catalog.
+      let contents = self.service == nil ? nil : contents
+      guard verifier != nil || contents != nil else { return service }
+      return SellerGate(
+        service: service, verifier: verifier, contents: contents, clock: clock, report: report)
     }
   }
 }

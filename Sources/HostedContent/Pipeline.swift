@@ -8,10 +8,23 @@ import FoundationEssentials
 /// The whole way of one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
+  /// As `PaymentQueue.contents`.
+  let contents: SignedContents?
   let pieceSource: @Sendable () throws -> any PieceSource
   let clock: EngineClock
   /// As `Surroundings.assemblyWorkers`.
   let workers: Int?
+
+  /// The download with a signed offer, which is looked up again if it had a problem; blocks.
+  ///
+  /// Throws the problem if it is still there.
+  func resolved(_ download: DownloadRecord) throws -> DownloadRecord {
+    guard let problem = download.offer.problem else { return download }
+    guard let contents else { throw problem }
+    var download = download
+    download.offer = try contents.offer(for: download.offer)
+    return download
+  }
 
   /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
   ///

@@ -5,9 +5,10 @@ public import FoundationEssentials
 /// What a seller's signed receipt says: who bought what, when.
 ///
 /// A receipt is a JSON Web Signature in compact form (RFC 7515), signed with Ed25519 (`EdDSA`) or
-/// ECDSA over P-256 (`ES256`). Its claims are `transactionIdentifier`, `originalTransactionIdentifier`,
-/// `productIdentifier`, `contentVersion`, `accountToken`, `quantity`, `purchaseDate` and
-/// `originalPurchaseDate`, and `iat` and `exp` of RFC 7519; times are whole seconds since 1970.
+/// ECDSA over P-256 (`ES256`). Its header's `typ` is `receipt+jwt`. Its claims are
+/// `transactionIdentifier`, `originalTransactionIdentifier`, `productIdentifier`, `contentVersion`,
+/// `accountToken`, `quantity`, `purchaseDate` and `originalPurchaseDate`, and `iat` and `exp` of
+/// RFC 7519; times are whole seconds since 1970.
 public struct Receipt: Hashable, Sendable {
   /// The seller's number of the purchase.
   public var transactionIdentifier: String

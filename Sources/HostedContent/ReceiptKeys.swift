@@ -81,9 +81,10 @@ public struct ReceiptVerifier: Sendable {
   /// What `receipt` says, if it was signed by one of the keys, for `account`, and is valid at `now`.
   ///
   /// Throws `receiptInvalid`, with the reason, for everything else: another algorithm than the
-  /// key's, `none` among them, another signer, another account, an expired receipt, one of the future
-  /// (by more than five minutes, which clocks may differ), and anything that is not well-formed. It does
-  /// not know which receipts were shown before: compare `transactionIdentifier`.
+  /// key's, `none` among them, another signer, another `typ` than `receipt+jwt`, another account,
+  /// an expired receipt, one of the future (by more than five minutes, which clocks may differ), and
+  /// anything that is not well-formed. It does not know which receipts were shown before: compare
+  /// `transactionIdentifier`.
   public func verify(_ receipt: String, account: String?, now: Date = Date()) throws -> Receipt {
     let found = try verifySignature(receipt)
     guard found.accountToken == account else {
@@ -109,6 +110,9 @@ public struct ReceiptVerifier: Sendable {
         refusal = error
         continue
       }
+      guard signature.isOfType(Receipt.type) else {
+        throw ContentError.refusedReceipt("the typ of its header is not \(Receipt.type)")
+      }
       return try Receipt(claims: claims)
     }
     throw refusal
@@ -123,7 +127,8 @@ extension ReceiptVerifier {
     }
     let receipt = try verify(text, account: grant.payment.applicationUsername, now: now)
     guard receipt.transactionIdentifier == grant.transactionIdentifier,
-      receipt.productIdentifier == grant.payment.productIdentifier
+      receipt.productIdentifier == grant.payment.productIdentifier,
+      receipt.quantity == grant.payment.quantity
     else { throw ContentError.refusedReceipt("it belongs to another purchase") }
   }
 }

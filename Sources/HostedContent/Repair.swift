@@ -45,13 +45,11 @@ extension PaymentQueue {
   /// The offer that `content` was installed from, as the signed catalogue has it today.
   private func offer(of content: InstalledContent) async throws -> ContentOffer {
     let product = content.productIdentifier
-    let offers =
-      if let seller = service as? CatalogueStoreService {
-        try await seller.offers(of: product)
-      } else {
-        try await service.products([product]).products.flatMap(\.contents)
-      }
-    let offer = offers.first {
+    var offers = try await contents?.offers(of: product)
+    if offers == nil {
+      offers = try await service.products([product]).products.flatMap(\.contents)
+    }
+    let offer = offers?.first {
       $0.contentIdentifier == content.contentIdentifier
         && $0.version.rawValue == content.version.rawValue
     }

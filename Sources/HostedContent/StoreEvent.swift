@@ -2,9 +2,11 @@ public import ContentModel
 
 /// Something that happened on the seller's side without being asked for.
 public enum StoreEvent: Hashable, Sendable {
-  /// A purchase that was deferred, or still unanswered, was decided.
+  /// A purchase that was deferred, or still unanswered, was decided; checked as any answer is.
   case answered(transaction: String, PurchaseOutcome)
   /// A purchase that no payment waits for: an interrupted one that was mended, one made elsewhere.
+  ///
+  /// Its number may be one that was delivered before.
   case granted(Grant, contents: [ContentOffer])
   /// The account lost these products. Nothing is removed by itself; observers are told.
   case revoked([ProductIdentifier])
@@ -36,7 +38,7 @@ public struct Storefront: Hashable, Codable, Sendable {
 public struct RestoredPurchase: Hashable, Sendable {
   /// The purchase as it was granted.
   public let original: Grant
-  /// The newest content packages.
+  /// The newest content packages; of each, identifier and version count if there is a catalog.
   public let contents: [ContentOffer]
 
   /// Creates a restored purchase.

@@ -4,7 +4,8 @@ public import ContentModel
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product
 /// of a store. Calls may come from any task; a purchase is asked again after a crash, with the
-/// same transaction, and must then give the same answer.
+/// same transaction, and must then give the same answer. <doc:WritingAStoreService> says how
+/// answers are checked.
 public protocol StoreService: Sendable {
   /// Looks up products; unknown ones are named in the response. Throws when nothing can be known.
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse
@@ -13,6 +14,9 @@ public protocol StoreService: Sendable {
   func allProducts() async throws -> ProductsResponse
 
   /// Sells what `payment` asks for; `transaction` is the same when it is asked again.
+  ///
+  /// The grant must be for the same product, quantity and account. Its transaction identifier may
+  /// not have answered another order: use `transaction`, or a number of your own for each.
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome
 
   /// What an account was granted, oldest first; nil is the library's own account.

@@ -14,6 +14,8 @@ package struct Surroundings: Sendable {
   }
   /// Where pieces come from; nil for the store.
   package var pieceSource: (@Sendable () throws -> any PieceSource)?
+  /// Whether contents that a service names are looked up in the store's catalog.
+  package var usesCatalog = true
   /// Threads that take packages apart beside the one that fetches; nil for one a processor.
   package var assemblyWorkers: Int?
   /// Makes identifiers of transactions, each unique for ever.

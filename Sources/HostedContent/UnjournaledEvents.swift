@@ -9,7 +9,8 @@ extension QueueEvent {
   func substitute(after error: ContentError) -> [QueueEvent]? {
     switch self {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
-      .activeLimitChanged, .priorityChanged, .workEnded(_, .failed), .workEnded(_, .stopped),
+      .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded(_, .failed),
+      .workEnded(_, .stopped),
       .purchaseAnswered(_, .failed), .purchaseAnswered(_, .deferred), .restoreRequested,
       .restoreLost, .restoreEnded:
       [self]
@@ -22,13 +23,22 @@ extension QueueEvent {
     }
   }
 
+  /// The order's failure, if this is an answer that the journal refused; nil for any other event.
+  func refused(with error: any Error) -> QueueEvent? {
+    guard case .purchaseAnswered(let id, .purchased(let grant, _)) = self,
+      let error = error as? ContentError, error.code == .answerMismatch
+    else { return nil }
+    let product = grant.payment.productIdentifier.rawValue
+    return .purchaseAnswered(transaction: id, .failed(error.about(product)))
+  }
+
   /// The transaction of which nothing else is reported then.
   var unreportedTransaction: String? {
     switch self {
     case .finishRequested(let id), .restored(let id, _, _, _), .granted(let id, _, _): id
     case .launched, .paymentAdded, .purchaseAnswered, .restoreRequested, .restoreLost,
       .restoreEnded, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
-      .activeLimitChanged, .priorityChanged, .workEnded:
+      .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded:
       nil
     }
   }

@@ -88,7 +88,7 @@ struct QueueIndexTests {
     let grant = Grant(transactionIdentifier: "g", date: 1, payment: payment, receipt: "signed")
     let decision = queue.apply(
       .purchaseAnswered(transaction: "t", .purchased(grant, contents: [])))
-    guard case .save(let saved) = decision.changes.first else {
+    guard case .save(let saved) = decision.changes.last else {
       Issue.record("Nothing was saved: \(decision)")
       return
     }

@@ -52,7 +52,10 @@ struct DigestTrustTests {
   }
 
   private func queue(selling product: Product) throws -> PaymentQueue {
-    try fixture.queue { $0.service = OneProduct(product: product) }
+    try fixture.queue {
+      $0.service = OneProduct(product: product)
+      $0.surroundings.usesCatalog = false
+    }
   }
 
   private func buy(_ product: Product) async throws {

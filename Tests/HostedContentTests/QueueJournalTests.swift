@@ -86,6 +86,40 @@ struct QueueJournalTests {
     #expect(rows == 1)
   }
 
+  @Test("A seller's number answers one order, also in one commit, after its end and a restart")
+  func orderNumbers() throws {
+    let folder = try TemporaryFolder()
+    let records = try Self.records()
+    let bought = records[2]
+    var journal = try Self.journal(folder)
+    try journal.commit([.answer(number: "7", transaction: "p"), .save(records[0])])
+    // A number that is the transaction's own identifier is known by that.
+    try journal.commit([.answer(number: "o", transaction: "o"), .save(bought)])
+    for _ in 0..<2 {
+      // The same order may be answered again.
+      try journal.commit([.answer(number: "7", transaction: "p")])
+      try journal.commit([.answer(number: "o", transaction: "o")])
+      for number in ["7", "o"] {
+        let error = #expect(throws: ContentError.self) {
+          try journal.commit([.save(records[1]), .answer(number: number, transaction: "x")])
+        }
+        #expect(error?.code == .answerMismatch)
+      }
+      #expect(throws: ContentError.self) {
+        try journal.commit([.answer(number: "7", transaction: "7")])
+      }
+      #expect(throws: ContentError.self) {
+        try journal.commit([
+          .answer(number: "8", transaction: "x"), .answer(number: "8", transaction: "y"),
+        ])
+      }
+      try journal.commit([.answer(number: "9", transaction: "z")])
+      #expect(try !journal.transactions().contains { $0.id == "f" })
+      try journal.commit(journal.transactions().map { .finish($0) })
+      journal = try Self.journal(folder)
+    }
+  }
+
   @Test("A commit that fails leaves nothing, and what it would have shared is saved later")
   func failedCommit() throws {
     let folder = try TemporaryFolder()
@@ -109,7 +143,8 @@ struct QueueJournalTests {
       try journal.commit(records.map { .save($0) })
       try journal.write {
         try $0.execute(
-          "DROP TABLE pin; ALTER TABLE content DROP COLUMN signers; DROP TABLE content_files;"
+          "DROP TABLE order_number; DROP TABLE pin; ALTER TABLE content DROP COLUMN signers;"
+            + "DROP TABLE content_files;"
             + Self.fileTableOfVersionThree + "PRAGMA user_version = 1")
       }
     }
@@ -167,7 +202,7 @@ struct QueueJournalTests {
               file.identity.map { .integer($0.changed) } ?? .null,
             ])
         }
-        try connection.execute("PRAGMA user_version = 3")
+        try connection.execute("DROP TABLE order_number; PRAGMA user_version = 3")
       }
     }
     let journal = try Self.journal(folder)

@@ -43,7 +43,7 @@ struct ReceiptTests {
 
   private func token(claims: [String: JSONValue]) throws -> String {
     let payload = String(decoding: JSONValue.object(claims).encoded, as: UTF8.self)
-    return try token(#"{"alg":"EdDSA"}"#, payload)
+    return try token(#"{"alg":"EdDSA","typ":"receipt+jwt"}"#, payload)
   }
 
   private func refusal(_ token: String, account: String? = "ann") -> ContentError? {
@@ -97,14 +97,19 @@ struct ReceiptTests {
     ])
   func header(text: String) throws {
     let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
-    #expect(refusal(try token(text, payload))?.code == .receiptInvalid)
+    // All of them with the right type, so that something else is refused.
+    let header = text.replacingOccurrences(of: #"{"alg"#, with: #"{"typ":"receipt+jwt","alg"#)
+    #expect(refusal(try token(header, payload))?.code == .receiptInvalid)
   }
 
   @Test("Another signer, and changed content, are refused")
   func signature() throws {
     let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
-    let header = #"{"alg":"EdDSA","typ":"JWT"}"#
+    let header = #"{"alg":"EdDSA","typ":"receipt+jwt"}"#
     #expect(refusal(try token(header, payload)) == nil)
+    for other in [#"{"alg":"EdDSA","typ":"JWT"}"#, #"{"alg":"EdDSA"}"#] {
+      #expect(refusal(try token(other, payload))?.message.contains("typ") == true)
+    }
     #expect(refusal(try token(header, payload, SigningKey.generate()))?.code == .receiptInvalid)
     let good = try token(header, payload).split(separator: ".")
     let other = Base64URL.text(
@@ -155,7 +160,8 @@ struct ReceiptTests {
       #"{"iat":1.5,"# + good.dropFirst(),
     ] {
       #expect(
-        refusal(try token(#"{"alg":"EdDSA"}"#, payload))?.code == .receiptInvalid, "\(payload)")
+        refusal(try token(#"{"alg":"EdDSA","typ":"receipt+jwt"}"#, payload))?.code
+          == .receiptInvalid, "\(payload)")
     }
   }
 

@@ -26,6 +26,11 @@ final class ScriptedService: StoreService {
 
   func send(_ event: StoreEvent) { sender.yield(event) }
 
+  /// Offers `product` from now on.
+  func offer(_ product: Product) {
+    state.withLock { $0.products[product.productIdentifier] = product }
+  }
+
   func answer(_ product: ProductIdentifier, _ outcome: PurchaseOutcome) {
     state.withLock { $0.outcomes[product] = outcome }
   }

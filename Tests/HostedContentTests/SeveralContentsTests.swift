@@ -195,6 +195,7 @@ struct SeveralContentsTests {
     let intruded = try fixture.queue {
       $0.store = location
       $0.service = LocationService(location: location)
+      $0.surroundings.usesCatalog = false
     }
     let observer = starting()
     intruded.add(observer)

@@ -5,6 +5,8 @@ import FoundationEssentials
 struct JournalTables {
   var transactions: [String: TransactionRecord] = [:]
   var receipts: [String: String] = [:]
+  /// The transactions whose orders the seller's numbers answered.
+  var answers: [String: String] = [:]
   /// How often each was finished.
   var finished: [String: Int] = [:]
   var contents: [ContentKey: Content] = [:]
@@ -34,7 +36,9 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
 
   private func write(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
     try world?.willWrite(name)
-    try change(&tables)
+    var next = tables
+    try change(&next)
+    tables = next
     // A crash here finds it written, though nobody has heard so.
     try world?.didWrite(name)
   }
@@ -72,6 +76,9 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
             tables.receipts[record.id] = receipt
           }
           tables.transactions[record.id] = record.withoutReceipt
+        case .answer(let number, let id):
+          let other = tables.answers.updateValue(id, forKey: number)
+          if let other, other != id { throw ContentError.numberReused(number) }
         case .finish(let record):
           tables.transactions[record.id] = nil
           tables.finished[record.id, default: 0] += 1

@@ -153,6 +153,7 @@ final class SimulatedService: @unchecked Sendable {
     configuration.surroundings.execution = execution
     configuration.surroundings.assemblyWorkers = 0
     configuration.surroundings.openJournal = { [world] _ in world.journal }
+    configuration.surroundings.usesCatalog = false
     configuration.surroundings.pieceSource = { [network] in network }
     configuration.surroundings.newIdentifier = { [self] in
       identifiers += 1

@@ -1,12 +1,17 @@
 import ContentModel
+import ContentTrust
 
-/// A seller whose receipts are verified as they arrive, before anything is journaled.
+/// A seller whose answers are checked as they arrive, before anything is journaled.
 ///
-/// A purchase with a receipt that cannot be trusted fails; one that was not asked for is reported and
-/// dropped; a restore delivers the others and then ends with the error.
-struct ReceiptGate: StoreService {
+/// Receipts: a purchase with a receipt that cannot be trusted fails; one that was not asked for is
+/// reported and dropped; a restore delivers the others and then ends with the error. Contents: the
+/// seller names them, the catalog says what they are.
+struct SellerGate: StoreService {
   let service: any StoreService
-  let verifier: ReceiptVerifier
+  /// Nil if receipts are the service's own business.
+  let verifier: ReceiptVerifier?
+  /// Nil if the service vouches for contents.
+  let contents: SignedContents?
   let clock: EngineClock
   /// Told of what was dropped.
   let report: @Sendable (ContentError) -> Void
@@ -20,7 +25,7 @@ struct ReceiptGate: StoreService {
   func storefront() async -> Storefront? { await service.storefront() }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
-    checked(try await service.purchase(payment, transaction: transaction))
+    await checked(try await service.purchase(payment, transaction: transaction))
   }
 
   func grants(account: String?) async throws -> [Grant] {
@@ -41,7 +46,9 @@ struct ReceiptGate: StoreService {
             if let error = refusal(of: purchase.original) {
               first = first ?? error
             } else {
-              continuation.yield(purchase)
+              let contents = await signed(purchase.contents, for: purchase.original)
+              continuation.yield(
+                RestoredPurchase(original: purchase.original, contents: contents))
             }
           }
           continuation.finish(throwing: first)
@@ -60,9 +67,13 @@ struct ReceiptGate: StoreService {
         for await event in events {
           switch event {
           case .answered(let transaction, let outcome):
-            continuation.yield(.answered(transaction: transaction, checked(outcome)))
-          case .granted(let grant, _):
-            if let error = refusal(of: grant) { report(error) } else { continuation.yield(event) }
+            continuation.yield(.answered(transaction: transaction, await checked(outcome)))
+          case .granted(let grant, let contents):
+            if let error = refusal(of: grant) {
+              report(error)
+            } else {
+              continuation.yield(.granted(grant, contents: await signed(contents, for: grant)))
+            }
           case .revoked, .storefrontChanged, .promoted, .contentPublished:
             continuation.yield(event)
           }
@@ -73,16 +84,20 @@ struct ReceiptGate: StoreService {
     }
   }
 
-  private func checked(_ outcome: PurchaseOutcome) -> PurchaseOutcome {
-    guard case .purchased(let grant, _) = outcome, let error = refusal(of: grant) else {
-      return outcome
-    }
-    return .failed(error)
+  private func checked(_ outcome: PurchaseOutcome) async -> PurchaseOutcome {
+    guard case .purchased(let grant, let contents) = outcome else { return outcome }
+    if let error = refusal(of: grant) { return .failed(error) }
+    return .purchased(grant, contents: await signed(contents, for: grant))
+  }
+
+  private func signed(_ named: [ContentOffer], for grant: Grant) async -> [ContentOffer] {
+    guard let contents else { return named }
+    return await contents.offers(for: named, of: grant.payment.productIdentifier)
   }
 
   private func refusal(of grant: Grant) -> ContentError? {
     do {
-      try verifier.check(grant, now: clock.now())
+      try verifier?.check(grant, now: clock.now())
       return nil
     } catch {
       let product = grant.payment.productIdentifier.rawValue
