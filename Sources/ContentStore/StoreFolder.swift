@@ -14,18 +14,21 @@ public import FoundationEssentials
 /// meanwhile, or after a crash, sees the catalogue before or after it, whole. Methods may be called
 /// from any thread; a second publisher is refused with `ContentError.Code.storeLocked`.
 public final class StoreFolder: Sendable {
-  private let folder: Directory
-  private let place: FolderPlace
-  private let options: StoreKeyOptions
+  let folder: Directory
+  let place: FolderPlace
+  let options: StoreKeyOptions
+  let isRestored: Bool
 
-  private static let metadataName = "metadata"
+  static let metadataName = "metadata"
   private static let targetsName = "targets"
   private static let timestampName = "timestamp.json"
 
   private init(
-    at path: String, _ options: StoreKeyOptions, creating: Bool, _ fileSystem: FileSystem
+    at path: String, _ options: StoreKeyOptions, creating: Bool, restored: Bool = false,
+    _ fileSystem: FileSystem
   ) throws {
     try options.check()
+    isRestored = restored
     place = try FolderPlace(path)
     self.options = options
     folder = try fileSystem.directory(at: path, creating: creating)
@@ -53,25 +56,18 @@ public final class StoreFolder: Sendable {
     try store.checkVacancy()
     try store.checkKeysAreOutside()
     let keys = try store.keys(creating: true)
-    try keys.whileLocked {
+    let state = try store.state(keys)
+    try state.whileLocked {
       try store.checkVacancy()
+      guard try state.record() == nil else { throw store.keysTaken(keys) }
       let metadata = try store.folder.createDirectory(metadataName)
       try store.folder.createDirectory(targetsName)
       try store.folder.sync()
       try fileSystem.directory(at: store.place.parent).sync()
-      try StoreMetadata.create(in: metadata, keys, plan, now: now)
+      try StoreMetadata.create(
+        plan, with: MetadataWriter(folder: metadata, keys: keys, state: state, now: now))
     }
     return store
-  }
-
-  /// Refuses folders of keys inside of what is served.
-  private func checkKeysAreOutside() throws {
-    for path in [options.folder, options.rootFolder].compactMap({ $0 }) {
-      guard RealPath.of(path).isInside(RealPath.of(folder.path)) else { continue }
-      throw ContentError(
-        .usage, "The keys' folder \(path) lies inside the store, where everybody could read it",
-        remedy: "Name a folder that no web server serves", subject: path)
-    }
   }
 
   private func checkVacancy() throws {
@@ -98,17 +94,24 @@ public final class StoreFolder: Sendable {
   }
 
   /// Opens the store at `path`; `storeMissing` when there is none.
-  public static func open(at path: String, keys: StoreKeyOptions = StoreKeyOptions()) throws
-    -> StoreFolder
-  {
-    try open(at: path, keys: keys, fileSystem: .real)
+  ///
+  /// `restored` says that its files were put back from a backup: metadata that is older than what
+  /// was signed last is then no error (`storeRolledBack`), and the next change signs it again with
+  /// higher version numbers. What was published after the backup is gone, what was retired after it
+  /// is offered again. Use it for one change, not for every one.
+  public static func open(
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false
+  ) throws -> StoreFolder {
+    try open(at: path, keys: keys, restored: restored, fileSystem: .real)
   }
 
   package static func open(
-    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), fileSystem: FileSystem
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false,
+    fileSystem: FileSystem
   ) throws -> StoreFolder {
     do {
-      let store = try StoreFolder(at: path, keys, creating: false, fileSystem)
+      let store = try StoreFolder(
+        at: path, keys, creating: false, restored: restored, fileSystem)
       if try store.isStore { return store }
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
@@ -120,13 +123,21 @@ public final class StoreFolder: Sendable {
   // MARK: Reading
 
   /// The store's first root metadata, which clients must be given before they trust the store.
+  ///
+  /// `rootMismatch` if it is not the one that the publication record pins.
   public func initialRoot() throws -> [UInt8] {
-    try metadataFolder.contents(of: "1.root.json", limit: 512 << 10)
+    try RootChain.first(in: metadataFolder, knownRecord()?.firstRoot).0.bytes
   }
 
   /// The products of the store with all published versions, by identifier; needs no keys.
+  ///
+  /// Where this process can read the publication record, the metadata is checked against it as for a
+  /// publication. Elsewhere the store's own first root is trusted, so the answer is as good as the
+  /// folder.
   public func products() throws -> [StoredProduct] {
-    let targets = try targets(of: metadata())
+    let metadata = try StoreMetadata(
+      reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil)
+    let targets = targets(of: metadata)
     return try StoreListing(targets).products.sorted { $0.key < $1.key }.map { product, entry in
       if let error = entry.error { throw error }
       return StoredProduct(
@@ -135,11 +146,7 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  private var metadataFolder: Directory { get throws { try folder.directory(Self.metadataName) } }
-
-  private func metadata() throws -> StoreMetadata { try StoreMetadata(reading: metadataFolder) }
-
-  private func targets(of metadata: StoreMetadata) -> TrustedTargets {
+  func targets(of metadata: StoreMetadata) -> TrustedTargets {
     TrustedTargets(metadata.targets, root: metadata.root, fetcher: FolderFetcher(folder))
   }
 
@@ -226,38 +233,15 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  private func keys(creating: Bool = false) throws -> StoreKeys {
-    let parent = try folder.fileSystem.directory(at: place.parent)
-    let name = "\(place.name).keys"
-    let path = options.folder ?? parent.path(of: name)
-    let keys: Directory? =
-      if let custom = options.folder {
-        try StoreKeys.opened(custom, creating: creating, folder.fileSystem)
-      } else if creating {
-        try parent.createDirectory(name, mode: 0o700)
-      } else {
-        try parent.status(of: name) == nil ? nil : parent.directory(name)
-      }
-    guard let keys else {
-      throw ContentError(
-        .keyUnusable, "The store's keys are not in \(path)",
-        remedy: "Put the folder that store init has made back in its place, or name it (--keys)",
-        subject: path)
-    }
-    return try StoreKeys(keys, options, creating: creating)
-  }
-
   /// Publishes what `change` makes of the targets, if it changes any.
   private func changing<Value>(
     _ now: Date, _ change: (inout [String: TargetFile], TrustedTargets) throws -> Value
   ) throws -> Value {
-    let keys = try keys()
-    return try keys.whileLocked {
-      let metadata = try metadata()
+    try writing(now) { metadata, writer in
       var files = metadata.targets.targets
       let value = try change(&files, targets(of: metadata))
-      if files != metadata.targets.targets {
-        try metadata.publish(files, in: metadataFolder, keys, now: now)
+      if files != metadata.targets.targets || metadata.needsSigning {
+        try metadata.publish(files, with: writer)
       }
       return value
     }
@@ -280,20 +264,19 @@ public final class StoreFolder: Sendable {
   /// are needed, the others are renewed all the same and `rootExpires` says until when.
   @discardableResult
   public func refresh(everything: Bool = false, now: Date = Date()) throws -> Renewal {
-    let keys = try keys()
-    return try keys.whileLocked {
-      var metadata = try metadata()
+    try writing(now) { metadata, writer in
+      var metadata = metadata
       var roles: [StoreRole] = []
       var rootExpires: Date?
       if metadata.isRootDue(now: now) {
-        if keys.canSignRoot(metadata.root) {
-          metadata = try metadata.renewRoot(in: metadataFolder, keys, now: now)
+        if writer.keys.canSignRoot(metadata.root) {
+          metadata = try metadata.renewRoot(with: writer)
           roles.append(.root)
         } else {
           rootExpires = metadata.root.expires
         }
       }
-      roles += try metadata.renew(in: metadataFolder, keys, now: now, everything: everything)
+      roles += try metadata.renew(with: writer, everything: everything)
       return Renewal(roles: roles, rootExpires: rootExpires)
     }
   }
@@ -307,18 +290,13 @@ public final class StoreFolder: Sendable {
   public func rotate(
     _ roles: [StoreRole], plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
   ) throws {
-    let keys = try keys()
-    try keys.whileLocked {
-      let metadata = try metadata()
+    try writing(now) { metadata, writer in
       for role in StoreRole.allCases where role != .root && !roles.contains(role) {
-        _ = try keys.signer(role.name, of: metadata.root)
+        _ = try writer.keys.signer(role.name, of: metadata.root)
       }
-      let folder = try metadataFolder
-      let next = try metadata.rotate(roles, plan, in: folder, keys, now: now)
-      if next.isHalfRotated {
-        try next.publish(next.targets.targets, in: folder, keys, now: now)
-      }
-      for role in roles { try keys.remove(role.name, of: metadata.root, notIn: next.root) }
+      let next = try metadata.rotate(roles, plan, with: writer)
+      if next.needsSigning { try next.publish(next.targets.targets, with: writer) }
+      for role in roles { try writer.keys.remove(role.name, of: metadata.root, notIn: next.root) }
     }
   }
 

@@ -41,12 +41,16 @@ public enum StoreKeyType: String, CaseIterable, Sendable {
   }
 }
 
-/// Where a store's keys lie, and what opens them.
+/// Where a store's keys and its publication record are, and what opens the keys.
 public struct StoreKeyOptions: Hashable, Sendable {
   /// The folder of the keys that publishing needs; nil for `<store>.keys` beside the store.
   public var folder: String?
   /// The folder of the root keys, which may be carried away; nil for `root` in `folder`.
   public var rootFolder: String?
+  /// The folder of the publication record and of the publishers' lock; nil for the keys' folder.
+  ///
+  /// Needed if the keys' folder is read-only. Created if it does not exist; never inside the store.
+  public var stateFolder: String?
   /// What encrypts the keys, at most 1023 bytes without a zero among them; nil for nothing.
   public var passphrase: [UInt8]?
   /// What encrypts the root keys; nil for the same as `passphrase`.
@@ -54,11 +58,12 @@ public struct StoreKeyOptions: Hashable, Sendable {
 
   /// Creates options: folders beside the store, keys that are not encrypted.
   public init(
-    folder: String? = nil, rootFolder: String? = nil, passphrase: [UInt8]? = nil,
-    rootPassphrase: [UInt8]? = nil
+    folder: String? = nil, rootFolder: String? = nil, stateFolder: String? = nil,
+    passphrase: [UInt8]? = nil, rootPassphrase: [UInt8]? = nil
   ) {
     self.folder = folder
     self.rootFolder = rootFolder
+    self.stateFolder = stateFolder
     self.passphrase = passphrase
     self.rootPassphrase = rootPassphrase
   }

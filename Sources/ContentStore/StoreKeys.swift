@@ -8,7 +8,7 @@ import Glibc
 /// A key's file is named after its role; which of them count is what the root metadata says, so
 /// keys of an earlier root, or of a rotation that did not come to its end, do no harm.
 struct StoreKeys {
-  private let folder: Directory
+  let folder: Directory
   /// Nil when it was carried away.
   private let rootFolder: Directory?
   private let rootPath: String
@@ -54,18 +54,6 @@ struct StoreKeys {
     }
   }
 
-  /// Does `body` while no other process or thread writes the store; `storeLocked` when one does.
-  func whileLocked<Value>(_ body: () throws -> Value) throws -> Value {
-    let lock = try folder.updatedFile("lock", mode: 0o600)
-    guard try lock.tryLock() else {
-      throw ContentError(
-        .storeLocked, "Another process is publishing to the store of \(folder.path)",
-        remedy: "Wait until it is done and start again", subject: folder.path)
-    }
-    defer { lock.unlock() }
-    return try body()
-  }
-
   // MARK: Reading
 
   /// A signer for `role` with every key here that `root` names.
@@ -77,6 +65,17 @@ struct StoreKeys {
 
   /// Whether enough root keys are here to sign what follows `root`.
   func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
+
+  /// Every key of `role` that is here and opens, whether or not a root names it.
+  func publicKeys(of role: RoleName) throws -> Set<PublicKey> {
+    var found: Set<PublicKey> = []
+    for folder in folders(of: role) {
+      for name in try Self.fileNames(of: role, in: folder) {
+        if let key = try? read(name, role, in: folder) { found.insert(key.publicKey) }
+      }
+    }
+    return found
+  }
 
   private struct KeyFile {
     let folder: Directory

@@ -5,12 +5,18 @@ import FoundationEssentials
 
 /// A store's current metadata, and the step to the next one.
 struct StoreMetadata {
-  let root: RootRole
+  /// The newest root.
+  private(set) var root: RootRole
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
-  /// Whether the last rotation was interrupted before everything was signed with the new keys.
-  let isHalfRotated: Bool
+  /// What the keys have signed, this metadata included.
+  private(set) var record: PublicationRecord
+  /// Whether all of it must be signed again: a rotation was interrupted, or older metadata was
+  /// restored.
+  private(set) var needsSigning = false
+  /// The versions that are in the store.
+  private var versions: [RoleName: SignedVersion]
 
   private static let day: TimeInterval = 86_400
   private static let rootLifetime = 3650 * day
@@ -18,43 +24,95 @@ struct StoreMetadata {
   private static let timestampLifetime = 90 * day
 
   /// Reads and verifies the metadata in `folder`; expired metadata is read too.
-  init(reading folder: Directory) throws {
-    let newest = try Self.newestRootVersion(in: folder)
-    let root = try TrustedMetadata(root: Self.contents(.root, newest, folder))
-    do {
-      try self.init(reading: folder, trusting: root, root: root.root)
-    } catch let error as ContentError where error.code == .signatureInvalid && newest > 1 {
-      guard let found = try Self.halfRotated(folder, newest) else { throw error }
-      self = found
-    }
-  }
-
-  /// The metadata as an earlier root has it; nil when none has.
   ///
-  /// A rotation writes its root before what the new keys have signed, and several may have been
-  /// interrupted there.
-  private static func halfRotated(_ folder: Directory, _ newest: Int64) throws -> StoreMetadata? {
-    for version in stride(from: newest - 1, through: max(1, newest - 16), by: -1) {
-      let earlier = try TrustedMetadata(root: contents(.root, version, folder))
-      var next = earlier
-      for later in version + 1...newest { try next.update(root: contents(.root, later, folder)) }
-      if let found = try? StoreMetadata(reading: folder, trusting: earlier, root: next.root) {
-        return found
+  /// Only metadata that is signed under the root that `record` pins counts. Without a record, the
+  /// store's first root is taken, as far as `keys` confirm it; nil when there are none to ask.
+  /// Metadata that is older than the record is `storeRolledBack` unless it was `restored` on purpose.
+  init(
+    reading folder: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
+  ) throws {
+    var chain = try RootChain(in: folder, from: record?.firstRoot)
+    let root = [RoleName.root: try chain.document.signedVersion]
+    if let record, record.conflict(with: root) != nil {
+      // No number can be left out between roots, so nothing can be signed above the recorded one.
+      throw ContentError.storeRolledBack(folder, .root, root, record)
+    }
+    if record == nil, let keys { chain = try Self.confirmed(chain, keys, folder) }
+    var found: StoreMetadata
+    do {
+      found = try StoreMetadata(reading: folder, chain, trusting: chain.newest)
+    } catch let error as ContentError where error.code == .signatureInvalid {
+      // A rotation writes its root before what the new keys sign. With the old keys, which may be
+      // stolen, nobody can add to what was recorded before.
+      let earlier = chain.earlier.lazy.compactMap {
+        try? StoreMetadata(reading: folder, chain, trusting: $0)
+      }.first
+      guard let earlier, restored || record?.isCurrent(earlier.versions) != false else {
+        throw error
+      }
+      found = earlier
+      found.needsSigning = true
+    }
+    if let record {
+      if let role = record.conflict(with: found.versions) {
+        guard restored else {
+          throw ContentError.storeRolledBack(folder, role, found.versions, record)
+        }
+        // The recorded numbers stay, so that what is signed next has higher ones.
+        found.record = record.signing(root)
+        found.needsSigning = true
+      } else {
+        found.record = record.signing(found.versions)
       }
     }
-    return nil
+    self = found
   }
 
-  private init(reading folder: Directory, trusting start: TrustedMetadata, root: RootRole) throws {
+  /// The roots of a store without a record, if the keys that are here have signed for them.
+  ///
+  /// A root key proves its root. If all root keys were carried away, what the other keys have signed
+  /// counts, and nothing that a root names besides them.
+  private static func confirmed(_ chain: RootChain, _ keys: StoreKeys, _ folder: Directory) throws
+    -> RootChain
+  {
+    let rootKeys = try keys.publicKeys(of: .root)
+    guard rootKeys.isEmpty else {
+      if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
+      throw ContentError.foreignMetadata(
+        folder.path(of: chain.document.name),
+        ContentError(.signatureInvalid, "The store's root keys did not sign it", remedy: ""))
+    }
+    let roles: [RoleName] = [.targets, .snapshot, .timestamp]
+    let known = try roles.reduce(into: Set()) { known, role in
+      _ = try keys.signer(role, of: chain.root)
+      known.formUnion(try keys.publicKeys(of: role))
+    }
+    return try chain.limited(to: known, for: roles)
+  }
+
+  private init(
+    reading folder: Directory, _ chain: RootChain, trusting start: TrustedMetadata
+  ) throws {
     var trusted = start
+    var documents = [chain.document]
+    func read(_ role: RoleName, _ version: Int64?, _ verify: ([UInt8]) throws -> Int64?) throws {
+      var found: Int64?
+      let bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+      documents.append(MetadataDocument(role: role, version: found ?? 0, bytes: bytes))
+    }
     // An expired store must be readable, or nobody could refresh it.
     let never = Date.distantPast
-    _ = try trusted.update(timestamp: Self.contents(.timestamp, nil, folder), now: never)
-    if let version = trusted.timestamp?.snapshot.version {
-      try trusted.update(snapshot: Self.contents(.snapshot, version, folder), now: never)
+    try read(.timestamp, nil) {
+      _ = try trusted.update(timestamp: $0, now: never)
+      return trusted.timestamp?.version
     }
-    if let version = trusted.snapshot?.targets.version {
-      try trusted.update(targets: Self.contents(.targets, version, folder), now: never)
+    try read(.snapshot, trusted.timestamp?.snapshot.version) {
+      try trusted.update(snapshot: $0, now: never)
+      return trusted.snapshot?.version
+    }
+    try read(.targets, trusted.snapshot?.targets.version) {
+      try trusted.update(targets: $0, now: never)
+      return trusted.targets?.version
     }
     guard let timestamp = trusted.timestamp, let snapshot = trusted.snapshot,
       let targets = trusted.targets
@@ -62,99 +120,116 @@ struct StoreMetadata {
       throw ContentError(
         .inconsistent, "The store's metadata was read without a result", remedy: "Report it")
     }
-    self.root = root
+    root = chain.root
     self.timestamp = timestamp
     self.snapshot = snapshot
     self.targets = targets
-    isHalfRotated = start.root.version != root.version
-  }
-
-  private static func contents(_ role: RoleName, _ version: Int64?, _ folder: Directory) throws
-    -> [UInt8]
-  {
-    let name = "\(version.map { "\($0)." } ?? "")\(role.fileName)"
-    return try folder.contents(of: name, limit: role.limit)
-  }
-
-  private static func newestRootVersion(in folder: Directory) throws -> Int64 {
-    let suffix = ".root.json"
-    let versions = try folder.entries().compactMap { entry in
-      entry.name.hasSuffix(suffix) ? Int64(entry.name.dropLast(suffix.count)) : nil
-    }
-    guard let newest = versions.max() else {
-      throw ContentError(
-        .storeDamaged, "\(folder.path) has no root metadata",
-        remedy: "Put 1.root.json back from a copy of the store", subject: folder.path)
-    }
-    return newest
+    versions = try documents.versions
+    record = PublicationRecord(firstRoot: chain.first, signed: versions)
   }
 
   // MARK: Creating
 
   /// Writes a first root, and empty metadata of version 1.
-  static func create(in folder: Directory, _ keys: StoreKeys, _ plan: StoreKeyPlan, now: Date)
-    throws
-  {
+  static func create(_ plan: StoreKeyPlan, with writer: MetadataWriter) throws {
     var made: [RoleName: [PublicKey]] = [:]
-    var signers: [RoleName: RoleSigner] = [:]
+    var rootKeys: [SigningKey] = []
     var thresholds: [RoleName: Int64] = [:]
     for role in StoreRole.allCases {
       let (count, threshold) = try plan.numbers(of: role)
-      let signing = try keys.make(role.name, count, plan.type.kind, forRoot: 1)
+      let signing = try writer.keys.make(role.name, count, plan.type.kind, forRoot: 1)
       made[role.name] = signing.map(\.publicKey)
-      signers[role.name] = RoleSigner(keys: signing)
       thresholds[role.name] = Int64(threshold)
+      if role == .root { rootKeys = signing }
     }
     let root = try RootRole(
-      version: 1, expires: now.wholeSeconds(adding: rootLifetime), keys: made,
-      thresholds: thresholds)
-    if let signer = signers[.root] {
-      try folder.replaceFile("1.root.json", with: signer.sign(root))
-    }
-    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
-    let targets = TargetsRole(version: 1, expires: writer.expires(in: lifetime), targets: [:])
-    try writer.publish(targets, snapshotVersion: 1, timestampVersion: 1)
+      version: 1, expires: writer.time(after: rootLifetime), keys: made, thresholds: thresholds)
+    let rootBytes = try RoleSigner(keys: rootKeys).sign(root)
+    let targets = try writer.sign(
+      TargetsRole(version: 1, expires: writer.time(after: lifetime), targets: [:]), of: root)
+    let snapshot = try writer.sign(
+      SnapshotRole(
+        version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: root)
+    let timestamp = try writer.sign(
+      TimestampRole(
+        version: 1, expires: writer.time(after: timestampLifetime), snapshot: snapshot.promise),
+      of: root)
+    try writer.create(
+      [targets, snapshot, timestamp],
+      firstRoot: MetadataDocument(role: .root, version: 1, bytes: rootBytes))
   }
 
   // MARK: Publishing
 
   /// Publishes `files` as the store's targets, with new expiry; durable and visible when it returns.
   ///
-  /// Timestamp comes last: until it is replaced, everybody sees the catalogue as it was.
-  func publish(_ files: [String: TargetFile], in folder: Directory, _ keys: StoreKeys, now: Date)
-    throws
-  {
-    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
-    let next = TargetsRole(
-      targets, version: targets.version + 1, expires: writer.expires(in: Self.lifetime),
+  /// Timestamp comes last: until it is replaced, everybody sees the catalogue as it was. Everything
+  /// is signed before the first file is written, so that a missing key leaves all as it was.
+  func publish(_ files: [String: TargetFile], with writer: MetadataWriter) throws {
+    let role = TargetsRole(
+      targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
       targets: files)
-    try writer.publish(
-      next, over: snapshot, snapshotVersion: snapshot.version + 1,
-      timestampVersion: timestamp.version + 1)
+    let document = try writer.sign(role, of: root)
+    guard document.bytes.count <= RoleName.targets.limit else {
+      throw ContentError(
+        .limitExceeded,
+        "The catalogue would have \(document.bytes.count) bytes, more than clients read",
+        remedy: "Retire old versions, or divide the products between two stores")
+    }
+    try publish([document], targets: document.promise, with: writer)
+  }
+
+  private func publish(
+    _ documents: [MetadataDocument], targets: MetadataFile, with writer: MetadataWriter
+  ) throws {
+    let role = SnapshotRole(
+      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
+      others: snapshot.files)
+    let document = try writer.sign(role, of: root)
+    try publish(documents + [document], snapshot: document.promise, with: writer)
+  }
+
+  private func publish(
+    _ documents: [MetadataDocument], snapshot: MetadataFile, with writer: MetadataWriter
+  ) throws {
+    let role = TimestampRole(
+      version: try next(.timestamp), expires: writer.time(after: Self.timestampLifetime),
+      snapshot: snapshot)
+    _ = try writer.publish(documents + [writer.sign(role, of: root)], after: record)
+  }
+
+  /// The number of what is signed next: above all that the store has or that was signed before.
+  private func next(_ role: RoleName) throws -> Int64 {
+    try Self.number(after: max(versions[role]?.version ?? 0, record.highest(role)), role)
+  }
+
+  private static func number(after version: Int64, _ role: RoleName) throws -> Int64 {
+    // The highest number of all is not read, since no version could follow it.
+    guard version < .max - 1 else {
+      throw ContentError(
+        .storeDamaged, "No number can follow version \(version) of the \(role.rawValue) metadata",
+        remedy: "Create a new store, and give its root to the clients", subject: role.fileName)
+    }
+    return version + 1
   }
 
   /// Renews what has less than half of its life left, or `everything`, but never the root.
   ///
   /// Returns the roles that were signed anew.
-  func renew(in folder: Directory, _ keys: StoreKeys, now: Date, everything: Bool) throws
-    -> [StoreRole]
-  {
-    let writer = MetadataWriter(folder: folder, keys: keys, root: root, now: now)
+  func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
-      everything || isHalfRotated || expires < now.addingTimeInterval(lifetime / 2)
+      everything || expires < writer.now.addingTimeInterval(lifetime / 2)
     }
-    if isDue(targets.expires, Self.lifetime) {
-      try publish(targets.targets, in: folder, keys, now: now)
+    if needsSigning || isDue(targets.expires, Self.lifetime) {
+      try publish(targets.targets, with: writer)
       return [.targets, .snapshot, .timestamp]
     }
     if isDue(snapshot.expires, Self.lifetime) {
-      try writer.publish(
-        promised: snapshot.targets, over: snapshot, snapshotVersion: snapshot.version + 1,
-        timestampVersion: timestamp.version + 1)
+      try publish([], targets: snapshot.targets, with: writer)
       return [.snapshot, .timestamp]
     }
     guard isDue(timestamp.expires, Self.timestampLifetime) else { return [] }
-    try writer.publish(timestamp.snapshot, timestampVersion: timestamp.version + 1)
+    try publish([], snapshot: timestamp.snapshot, with: writer)
     return [.timestamp]
   }
 
@@ -164,53 +239,82 @@ struct StoreMetadata {
   func isRootDue(now: Date) -> Bool { root.expires < now.addingTimeInterval(Self.lifetime) }
 
   /// Writes the next root, with the same keys and a new life.
-  func renewRoot(in folder: Directory, _ keys: StoreKeys, now: Date) throws -> StoreMetadata {
-    try writeRoot(in: folder, keys, now, new: [:], thresholds: [:], newRootKeys: [])
+  func renewRoot(with writer: MetadataWriter) throws -> StoreMetadata {
+    try writeRoot(writer, new: [:], thresholds: [:], newRootKeys: [])
   }
 
   /// Writes the next root, in which `roles` have new keys; the old ones' files are still there.
-  func rotate(
-    _ roles: [StoreRole], _ plan: StoreKeyPlan, in folder: Directory, _ keys: StoreKeys, now: Date
-  ) throws -> StoreMetadata {
+  func rotate(_ roles: [StoreRole], _ plan: StoreKeyPlan, with writer: MetadataWriter) throws
+    -> StoreMetadata
+  {
     // Asked first, so that no key is made in vain.
-    _ = try keys.signer(.root, of: root)
+    _ = try writer.keys.signer(.root, of: root)
     var new: [RoleName: [PublicKey]] = [:]
     var thresholds: [RoleName: Int64] = [:]
     var newRootKeys: [SigningKey] = []
+    let version = try nextRootVersion(in: writer.folder)
     for role in roles {
       let (count, threshold) = try plan.numbers(of: role, known: root.roles[role.name])
-      let made = try keys.make(role.name, count, plan.type.kind, forRoot: root.version + 1)
+      let made = try writer.keys.make(role.name, count, plan.type.kind, forRoot: version)
       new[role.name] = made.map(\.publicKey)
       thresholds[role.name] = Int64(threshold)
       if role == .root { newRootKeys = made }
     }
-    return try writeRoot(
-      in: folder, keys, now, new: new, thresholds: thresholds, newRootKeys: newRootKeys)
+    return try writeRoot(writer, new: new, thresholds: thresholds, newRootKeys: newRootKeys)
+  }
+
+  /// The number of the next root; `storeDamaged` if clients would find a later one that is not ours.
+  private func nextRootVersion(in folder: Directory) throws -> Int64 {
+    let version = try Self.number(after: root.version, .root)
+    let later = MetadataDocument.name(.root, version + 1)
+    guard try folder.status(of: later) == nil else {
+      throw ContentError(
+        .storeDamaged,
+        "\(folder.path(of: later)) exists, but the newest root has version \(root.version)",
+        remedy: "Find out who wrote this file, and remove it: clients would refuse the store",
+        subject: folder.path(of: later))
+    }
+    return version
   }
 
   private func writeRoot(
-    in folder: Directory, _ keys: StoreKeys, _ now: Date, new: [RoleName: [PublicKey]],
-    thresholds: [RoleName: Int64], newRootKeys: [SigningKey]
+    _ writer: MetadataWriter, new: [RoleName: [PublicKey]], thresholds: [RoleName: Int64],
+    newRootKeys: [SigningKey]
   ) throws -> StoreMetadata {
-    let next = try RootRole(
-      root, version: root.version + 1, expires: now.wholeSeconds(adding: Self.rootLifetime),
-      keys: new, thresholds: thresholds)
+    var next = self
+    next.root = try RootRole(
+      root, version: nextRootVersion(in: writer.folder),
+      expires: writer.time(after: Self.rootLifetime), keys: new, thresholds: thresholds)
     // Old and new keys both sign, or nobody who trusts the old ones would follow.
-    let signer = try keys.signer(.root, of: root).adding(newRootKeys)
-    try folder.replaceFile("\(next.version).root.json", with: signer.sign(next))
-    return StoreMetadata(
-      root: next, timestamp: timestamp, snapshot: snapshot, targets: targets,
-      isHalfRotated: !new.keys.allSatisfy { $0 == .root } || isHalfRotated)
+    let signer = try writer.keys.signer(.root, of: root).adding(newRootKeys)
+    let document = MetadataDocument(
+      role: .root, version: next.root.version, bytes: try signer.sign(next.root))
+    next.record = try writer.publish([document], after: record)
+    next.versions[.root] = try document.signedVersion
+    next.needsSigning = needsSigning || !new.keys.allSatisfy { $0 == .root }
+    return next
   }
+}
 
-  private init(
-    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole,
-    isHalfRotated: Bool
-  ) {
-    self.root = root
-    self.timestamp = timestamp
-    self.snapshot = snapshot
-    self.targets = targets
-    self.isHalfRotated = isHalfRotated
+extension ContentError {
+  /// The file of `role` is older than what `record` says, or another one of the same number.
+  fileprivate static func storeRolledBack(
+    _ folder: Directory, _ role: RoleName, _ found: [RoleName: SignedVersion],
+    _ record: PublicationRecord
+  ) -> ContentError {
+    let version = found[role]?.version ?? 0
+    let signed = record.signed[role]?.version ?? 0
+    let path = folder.path(of: MetadataDocument.name(role, version))
+    return ContentError(
+      .storeRolledBack,
+      version < signed
+        ? "\(path) is the newest \(role.rawValue) metadata with version \(version), but version "
+          + "\(signed) was signed already"
+        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed last",
+      remedy: role == .root
+        ? "Put version \(signed) of the root back from a mirror or a copy; clients need every root"
+        : "Put the newest metadata back from a mirror or a copy. If these files were restored on "
+          + "purpose, confirm that: they are then signed again with higher version numbers",
+      subject: path)
   }
 }

@@ -88,6 +88,12 @@ package struct RootRole: Role {
   /// The distinct keys of `role`; empty when the root names none that we can check.
   package func publicKeys(of role: RoleName) -> Set<PublicKey> { list.publicKeys(of: roles[role]) }
 
+  /// The same root, in which only the keys in `keys` sign for `roles`; the thresholds stay.
+  package func limited(to keys: Set<PublicKey>, for roles: [RoleName]) throws -> RootRole {
+    let kept = roles.reduce(into: [:]) { $0[$1] = Array(publicKeys(of: $1).intersection(keys)) }
+    return try RootRole(self, version: version, expires: expires, keys: kept)
+  }
+
   /// Whose signatures make metadata of `role` trusted.
   func signers(of role: RoleName) -> Signers? {
     roles[role].map { Signers(list, $0, demander: "root version \(version)") }

@@ -34,7 +34,20 @@ package struct TrustedMetadata: Sendable {
     rootDigest = try Digest(of: found.message)
   }
 
+  /// Starts from a root that is known already, such as one in which fewer keys count.
+  package init(verified root: RootRole) { self.root = root }
+
   // MARK: Root
+
+  /// Whether one of `keys`, which the root must name for itself, has signed it.
+  package static func isRoot(_ bytes: [UInt8], signedByAnyOf keys: Set<PublicKey>) throws -> Bool {
+    let found = try SignedMetadata<RootRole>(bytes)
+    let known = Array(found.role.publicKeys(of: .root).intersection(keys))
+    let root = try RootRole(
+      found.role, version: found.role.version, expires: found.role.expires, keys: [.root: known],
+      thresholds: [.root: 1])
+    return (try? found.checkSignatures(by: root.signers(of: .root))) != nil
+  }
 
   /// Takes the next root, which must be signed by the keys of this one and by its own.
   ///

@@ -52,7 +52,7 @@ enum Main {
       return try console.checked(try await carryOut(words, &console))
     } catch {
       let error = ContentError(error, while: "running the command")
-      console.report(error)
+      console.report(error.namingOption)
       return error.code == .usage ? .wrongUsage : .failed
     }
   }

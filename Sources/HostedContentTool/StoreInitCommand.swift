@@ -5,7 +5,7 @@ enum StoreInitCommand {
   static let command = Command(
     name: "store init", summary: "Makes a store: its keys and an empty signed catalogue.",
     operands: "STORE", operandCount: 1...1,
-    options: StoreKeyArguments.options + StoreKeyArguments.plan,
+    options: StoreKeyArguments.keys + StoreKeyArguments.plan,
     example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {

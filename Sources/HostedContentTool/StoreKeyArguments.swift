@@ -2,14 +2,28 @@ import ContentModel
 import ContentStore
 import FileIO
 
-/// The options that say where a store's keys are and what opens them.
+/// The options that say where a store's keys and its publication record are, and what opens the keys.
 enum StoreKeyArguments {
-  static let options: [Command.Option] = [
+  /// The options of a command that reads the publication record.
+  static let record: [Command.Option] = [
     .init("--keys", "FOLDER", "the folder of the signing keys; default STORE.keys"),
-    .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
-    .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
-    .init("--root-passphrase-file", "FILE", "the same for the root keys; default: the same file"),
+    .init("--state", "FOLDER", "the folder of the publication record; default: the keys' folder"),
   ]
+
+  /// The options of a command that signs.
+  static let keys: [Command.Option] =
+    record + [
+      .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
+      .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
+      .init("--root-passphrase-file", "FILE", "the same for the root keys; default: the same file"),
+    ]
+
+  /// The option that accepts files from a backup.
+  static let restored = Command.Option(
+    "--restored", nil, "the store's files were restored from a backup: continue from them")
+
+  /// The options of a command that changes a store.
+  static let options = keys + [restored]
 
   /// The options that say what keys are made.
   static let plan: [Command.Option] = [
@@ -24,13 +38,14 @@ extension Arguments {
   func storeKeys() throws -> StoreKeyOptions {
     StoreKeyOptions(
       folder: try text("--keys"), rootFolder: try text("--root-keys"),
+      stateFolder: try text("--state"),
       passphrase: try passphrase("--passphrase-file"),
       rootPassphrase: try passphrase("--root-passphrase-file"))
   }
 
   /// Opens the store that the first operand names.
   func openedStore() throws -> StoreFolder {
-    try StoreFolder.open(at: operands[0], keys: storeKeys())
+    try StoreFolder.open(at: operands[0], keys: storeKeys(), restored: has("--restored"))
   }
 
   /// What keys are made.
@@ -69,5 +84,14 @@ extension Arguments {
     let file = try FileSystem.real.file(at: path)
     let bytes = try file.contents(limit: 4096)
     return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+  }
+}
+
+extension ContentError {
+  /// The same error, with the option that answers it; a library does not know of options.
+  var namingOption: ContentError {
+    guard code == .storeRolledBack, subject?.hasSuffix(".root.json") == false else { return self }
+    return ContentError(
+      code, message, remedy: "\(remedy) (--restored)", subject: subject, cause: cause)
   }
 }

@@ -6,14 +6,16 @@ enum StoreListCommand {
   static let command = Command(
     name: "store list", summary: "Lists every product, content and version of a store.",
     operands: "STORE",
-    operandCount: 1...1, options: [.json], example: "hostedcontent store list store", run: run)
+    operandCount: 1...1,
+    options: [.json] + StoreKeyArguments.record + [StoreKeyArguments.restored],
+    example: "hostedcontent store list store", run: run)
 
   private struct Report: Encodable {
     let products: [StoredProduct]
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let products = try StoreFolder.open(at: arguments.operands[0]).products()
+    let products = try arguments.openedStore().products()
     if arguments.has("--json") {
       try console.print(json: Report(products: products))
     } else if products.isEmpty {

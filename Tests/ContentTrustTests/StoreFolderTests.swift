@@ -90,7 +90,7 @@ import Testing
     let keys = try parent.directory("store.keys")
     #expect(
       try Set(keys.entries().map(\.name)) == [
-        "root", "targets.pem", "snapshot.pem", "timestamp.pem", "lock",
+        "root", "targets.pem", "snapshot.pem", "timestamp.pem", "lock", "published.json",
       ])
     for entry in try keys.entries() where entry.kind == .file {
       #expect(try keys.status(of: entry.name)?.permissions == 0o600)

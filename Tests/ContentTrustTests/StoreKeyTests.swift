@@ -235,11 +235,15 @@ import Testing
     let trust = try TemporaryFolder()
     _ = try client(trust).refresh(initialRoot: store.initialRoot())
     // What a crash leaves right after the root was written: the metadata is as before.
-    let metadata = try FileSystem.real.directory(at: folder.path("store/metadata"))
-    let before = try metadata.contents(of: "timestamp.json", limit: 1 << 20)
+    let broken = FileSystem { operation, path in
+      if operation == .rename, path.hasSuffix(".targets.json") { throw FaultPlan.diskFull }
+    }
     for _ in 0..<2 {
-      try store.rotate([.targets, .snapshot, .timestamp], now: now)
-      try metadata.replaceFile("timestamp.json", with: before)
+      let failure = code {
+        try StoreFolder.open(at: storePath, fileSystem: broken)
+          .rotate([.targets, .snapshot, .timestamp], now: now)
+      }
+      #expect(failure == .diskFull)
     }
     try store.refresh(now: now)
     #expect(try client(trust).refresh(initialRoot: nil).targets.count == 1)

@@ -67,6 +67,26 @@ struct KeyRecipeTests {
     try tool.fail("store", "rotate", "store", "timestamp", saying: ["--root-keys"])
   }
 
+  @Test("Restored files are signed again, and clients that saw newer ones follow")
+  func restored() throws {
+    try prepare()
+    try FileManager.default.copyItem(
+      atPath: tool.folder.path("store"), toPath: tool.folder.path("backup"))
+    try tool.succeed("store", "add", "store", "com.example.other")
+    #expect(try believes("store"))
+    try follow("The store's files are restored from a backup")
+    #expect(try believes("store"))
+    try tool.succeed("store", "add", "store", "com.example.third")
+  }
+
+  @Test("A state folder takes the record's place")
+  func state() throws {
+    try prepare()
+    try follow("The keys are read-only, or on several machines")
+    #expect(try believes("store"))
+    #expect(tool.exists("state/published.json"))
+  }
+
   @Test("A lost key is replaced")
   func lost() throws {
     try prepare()

@@ -1,0 +1,93 @@
+import ContentModel
+import ContentTrust
+import FileIO
+import FoundationEssentials
+
+/// How a store's methods reach its metadata, its keys and its publication record.
+extension StoreFolder {
+  var metadataFolder: Directory { get throws { try folder.directory(Self.metadataName) } }
+
+  /// Does `body` with the verified metadata, while no other publisher writes the store.
+  func writing<Value>(_ now: Date, _ body: (StoreMetadata, MetadataWriter) throws -> Value) throws
+    -> Value
+  {
+    try checkKeysAreOutside()
+    let keys = try keys()
+    let state = try state(keys)
+    return try state.whileLocked {
+      let record = try state.record()
+      let writer = MetadataWriter(folder: try metadataFolder, keys: keys, state: state, now: now)
+      let metadata = try StoreMetadata(
+        reading: writer.folder, record, restored: isRestored, keys: keys)
+      if metadata.record != record { try state.save(metadata.record) }
+      return try body(metadata, writer)
+    }
+  }
+
+  /// The publication record; nil where there is none, or where this process cannot read it.
+  func knownRecord() throws -> PublicationRecord? {
+    do {
+      let state = try options.stateFolder.flatMap {
+        try StoreKeys.opened($0, creating: false, folder.fileSystem)
+      }
+      if let record = try state.flatMap(StoreState.record) { return record }
+      return try keysFolder().flatMap(StoreState.record)
+    } catch let error as ContentError where error.code == .notPermitted {
+      return nil
+    }
+  }
+
+  func keys(creating: Bool = false) throws -> StoreKeys {
+    guard let keys = try keysFolder(creating: creating) else {
+      let parent = try folder.fileSystem.directory(at: place.parent)
+      let path = options.folder ?? parent.path(of: keysName)
+      throw ContentError(
+        .keyUnusable, "The store's keys are not in \(path)",
+        remedy: "Put the folder that store init has made back in its place, or name it (--keys)",
+        subject: path)
+    }
+    return try StoreKeys(keys, options, creating: creating)
+  }
+
+  /// Where the publication record and the lock are; creates the folder.
+  func state(_ keys: StoreKeys) throws -> StoreState {
+    guard let path = options.stateFolder else {
+      return StoreState(folder: keys.folder, keysFolder: keys.folder)
+    }
+    let fileSystem = folder.fileSystem
+    let existing = try StoreKeys.opened(path, creating: false, fileSystem)
+    guard let state = try existing ?? StoreKeys.opened(path, creating: true, fileSystem) else {
+      throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report it")
+    }
+    return StoreState(folder: state, keysFolder: keys.folder)
+  }
+
+  private var keysName: String { "\(place.name).keys" }
+
+  private func keysFolder(creating: Bool = false) throws -> Directory? {
+    if let path = options.folder {
+      return try StoreKeys.opened(path, creating: creating, folder.fileSystem)
+    }
+    let parent = try folder.fileSystem.directory(at: place.parent)
+    if creating { return try parent.createDirectory(keysName, mode: 0o700) }
+    return try parent.status(of: keysName) == nil ? nil : parent.directory(keysName)
+  }
+
+  /// Refuses folders of keys, or of the publication record, inside of what is served.
+  func checkKeysAreOutside() throws {
+    let paths = [options.folder, options.rootFolder, options.stateFolder].compactMap { $0 }
+    for path in paths where RealPath.of(path).isInside(RealPath.of(folder.path)) {
+      throw ContentError(
+        .usage, "The keys' or state folder \(path) is inside the store, which everybody can read",
+        remedy: "Name a folder that no web server serves", subject: path)
+    }
+  }
+
+  /// The keys have signed another store, or this one before its files were lost.
+  func keysTaken(_ keys: StoreKeys) -> ContentError {
+    ContentError(
+      .usage, "The keys in \(keys.folder.path) have signed a store already",
+      remedy: "Put that store's files back from a copy, or give the new store a folder of its own",
+      subject: keys.folder.path)
+  }
+}

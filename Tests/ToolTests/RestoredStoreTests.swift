@@ -1,0 +1,82 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What `store` commands say and do when the store's files are not the newest.
+@Suite("Restored stores")
+struct RestoredStoreTests {
+  private let tool: Tool
+
+  init() throws { tool = try Tool() }
+
+  private func copy(_ name: String, to other: String) throws {
+    try? FileManager.default.removeItem(atPath: tool.folder.path(other))
+    try FileManager.default.copyItem(
+      atPath: tool.folder.path(name), toPath: tool.folder.path(other))
+  }
+
+  @Test("An old timestamp is refused, --restored continues from it, and a client follows")
+  func restored() throws {
+    try tool.succeed("store", "init", "store")
+    try tool.succeed("store", "add", "store", "com.example.a")
+    try copy("store/metadata/timestamp.json", to: "old.json")
+    try tool.succeed("store", "add", "store", "com.example.b")
+    let browse = ["products", "--store", "store", "--root", "store/metadata/1.root.json"]
+    try #require(tool.run(browse).output.contains("com.example.b"))
+    try copy("old.json", to: "store/metadata/timestamp.json")
+
+    let commands = [
+      ["store", "add", "store", "com.example.c"], ["store", "refresh", "store"],
+      ["store", "list", "store"],
+    ]
+    for command in commands {
+      let result = try tool.run(command)
+      #expect(result.status == 1)
+      for text in ["store/metadata/timestamp.json", "version 2", "version 3", "--restored"] {
+        #expect(result.errors.contains(text), "\(result.errors)")
+      }
+    }
+    let list = try tool.succeed("store", "list", "store", "--restored")
+    #expect(!list.output.contains("com.example.b"))
+    try tool.succeed("store", "add", "store", "com.example.c", "--restored")
+    let timestamp = try #require(
+      JSONSerialization.jsonObject(with: Data(tool.text("store/metadata/timestamp.json").utf8))
+        as? [String: Any])
+    #expect((timestamp["signed"] as? [String: Any])?["version"] as? Int == 4)
+    try tool.succeed("store", "add", "store", "com.example.d")
+    #expect(try tool.run(browse).output.contains("com.example.d"))
+  }
+
+  @Test("--state keeps the record in a folder of its own, for list too")
+  func state() throws {
+    let state = ["--state", "state"]
+    #expect(try tool.run(["store", "init", "store"] + state).status == 0)
+    try copy("store/metadata/timestamp.json", to: "old.json")
+    #expect(try tool.run(["store", "add", "store", "com.example.a"] + state).status == 0)
+    #expect(tool.exists("state/published.json"))
+    #expect(!tool.exists("store.keys/published.json"))
+    try copy("old.json", to: "store/metadata/timestamp.json")
+    for command in [["add", "store", "com.example.b"], ["list", "store"]] {
+      let result = try tool.run(["store"] + command + state)
+      #expect(result.status == 1)
+      #expect(result.errors.contains("--restored"), "\(result.errors)")
+    }
+    try tool.fail(
+      "store", "add", "store", "com.example.b", "--state", "store/state", status: 2,
+      saying: ["store/state"])
+  }
+
+  @Test("A root that is not ours is named")
+  func plantedRoot() throws {
+    try tool.succeed("store", "init", "store")
+    try tool.succeed("store", "init", "other")
+    try tool.succeed("store", "rotate", "other", "timestamp")
+    try copy("other/metadata/2.root.json", to: "store/metadata/2.root.json")
+    try tool.fail(
+      "store", "add", "store", "com.example.a",
+      saying: ["store/metadata/2.root.json", "remove the file"])
+    try tool.fail("store", "list", "store", saying: ["store/metadata/2.root.json"])
+    try FileManager.default.removeItem(atPath: tool.folder.path("store/metadata/2.root.json"))
+    try tool.succeed("store", "add", "store", "com.example.a")
+  }
+}
