@@ -17,7 +17,7 @@ enum Ed25519Point {
   /// Whether the 32 bytes of `key` are the only encoding of a point whose order is not small.
   static func isUsable(_ key: some BidirectionalCollection<UInt8>) -> Bool {
     guard let last = key.last else { return false }
-    // The highest bit is the sign of x, which is 0 for points of small order only.
+    // The highest bit is the sign of x. Only two points of small order are the same with either sign.
     let y = Array(key.dropLast()) + [last & 0x7f]
     return y.reversed().lexicographicallyPrecedes(prime.reversed()) && !smallOrder.contains(y)
   }
