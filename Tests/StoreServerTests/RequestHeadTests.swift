@@ -73,7 +73,6 @@ struct RequestHeadTests {
     Case("no Host", start + "\r\n"),
     Case("Host twice", start + host + host + "\r\n"),
     Case("a Host that is none", start + "Host: a b/c\r\n\r\n"),
-    Case("another scheme", "GET ftp://x/targets/empty HTTP/1.1\r\n\(host)\r\n"),
     Case("a space in the target", "GET /targets/em pty HTTP/1.1\r\n\(host)\r\n"),
     Case("a control character in the target", "GET /targets/\u{1b}[31m HTTP/1.1\r\n\(host)\r\n"),
     Case("a method that is no word", "G\u{1}T /targets/empty HTTP/1.1\r\n\(host)\r\n"),
