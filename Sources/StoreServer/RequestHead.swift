@@ -33,7 +33,10 @@ struct RequestHead {
     guard hosts.count == 1 || hosts.isEmpty && isOld else {
       return .badRequest("A request has one Host field.")
     }
-    guard hosts.allSatisfy({ $0.utf8.allSatisfy(Self.isHostByte) }) else {
+    let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+    // libmicrohttpd leaves the blanks at a value's end.
+    guard hosts.allSatisfy({ $0.utf8.reversed().drop(while: isBlank).allSatisfy(Self.isHostByte) })
+    else {
       return .badRequest("The Host field is malformed.")
     }
     return nil

@@ -110,7 +110,7 @@ struct RequestHeadTests {
   @Test(
     "What is unusual and clear is answered",
     arguments: [
-      start + host + "\r\n", start + "Host:\r\n\r\n", start + "Host: [::1]:8080\r\n\r\n",
+      start + host + "\r\n", start + "Host:\r\n\r\n", start + "Host: [::1]:8080 \t\r\n\r\n",
       "GET /targets/empty HTTP/1.0\r\n\r\n", "\r\n" + start + host + "\r\n",
       "GET http://other.example/targets/empty HTTP/1.1\r\n" + host + "\r\n",
       fields("Content-Length: 0"), fields("X:\ta \u{e4}\t"), fields("x-~!#$%&'*+.^_`|: ,"),
