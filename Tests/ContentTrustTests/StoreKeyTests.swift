@@ -25,11 +25,13 @@ import Testing
   }
 
   /// A client that keeps what it trusts in `trust`, at `time`.
-  private func client(_ trust: TemporaryFolder, at time: Date? = nil) throws -> TrustClient {
+  private func client(_ trust: TemporaryFolder, of path: String? = nil, at time: Date? = nil) throws
+    -> TrustClient
+  {
     let time = time ?? now
     return TrustClient(
       trustFolder: try trust.opened(),
-      fetcher: FolderFetcher(try FileSystem.real.directory(at: storePath)), now: { time })
+      fetcher: FolderFetcher(try FileSystem.real.directory(at: path ?? storePath)), now: { time })
   }
 
   private func names(_ path: String) throws -> Set<String> {
@@ -205,16 +207,18 @@ import Testing
   }
 
   @Test func `whichever step of a rotation fails, a refresh or another rotation mends it`() throws {
-    let store = try StoreFolder.create(at: storePath, now: now)
-    try store.add(book, now: now)
-    let trust = try TemporaryFolder()
-    _ = try client(trust).refresh(initialRoot: store.initialRoot())
     var (step, fired) = (0, true)
     while fired {
       step += SlowTests.stride(quick: 3)
+      // A store of its own each time: every root takes more steps to read.
+      let path = folder.path("store-\(step)")
+      let store = try StoreFolder.create(at: path, now: now)
+      try store.add(book, now: now)
+      let trust = try TemporaryFolder()
+      _ = try client(trust, of: path).refresh(initialRoot: store.initialRoot())
       let fault = FaultAtStep(step)
       let failure = code {
-        try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)
+        try StoreFolder.open(at: path, fileSystem: fault.fileSystem)
           .rotate(StoreRole.allCases, now: now)
       }
       fired = fault.hasFired
@@ -224,7 +228,7 @@ import Testing
       } else {
         try store.rotate(StoreRole.allCases, now: now)
       }
-      #expect(try client(trust).refresh(initialRoot: nil).targets.count == 1)
+      #expect(try client(trust, of: path).refresh(initialRoot: nil).targets.count == 1)
     }
     #expect(step > 30)
   }
