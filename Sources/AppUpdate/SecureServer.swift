@@ -5,12 +5,7 @@ import FoundationEssentials
 extension WebURL {
   /// Whether nobody on the network can read or change what it answers: HTTPS, or this machine
   /// itself.
-  var isOfSecureServer: Bool {
-    if isSecure || ["localhost", "[::1]", "::1"].contains(host) { return true }
-    // libcurl has brought every way to write an IPv4 address into this form.
-    let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
-    return numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)
-  }
+  var isOfSecureServer: Bool { isSecure || isLoopback }
 
   /// Throws `insecureConnectionRefused` unless it is of a secure server: what is answered about
   /// updates may force one on the user.

@@ -35,7 +35,10 @@ package struct TrustedMetadata: Sendable {
   }
 
   /// Starts from a root that is known already, such as one in which fewer keys count.
-  package init(verified root: RootRole) { self.root = root }
+  package init(verified root: RootRole) throws {
+    self.root = root
+    rootDigest = try Digest(of: root.signed.canonical)
+  }
 
   // MARK: Root
 
