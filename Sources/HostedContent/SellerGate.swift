@@ -1,5 +1,4 @@
 import ContentModel
-import ContentTrust
 
 /// A seller whose answers are checked as they arrive, before anything is journaled.
 ///

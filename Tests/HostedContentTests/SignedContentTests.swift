@@ -1,6 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
+import StoreServer
 import TestSupport
 import Testing
 
@@ -203,6 +204,25 @@ struct SignedContentTests {
     try Data("damaged".utf8).write(to: URL(filePath: path))
     _ = try await queue.repair(content.content)
     try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test(arguments: ["no root", "root", "first use"])
+  func `on the web it takes a trusted root to have a catalog`(trust: String) async throws {
+    let server = try StoreServer(folder: fixture.storePath)
+    try server.start()
+    defer { server.stop() }
+    let location = try StoreLocation(server.url)
+    let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
+    let queue = try fixture.queue {
+      $0.store = location
+      $0.service = service
+      if trust == "root" { $0.trustedRoot = Array(root) }
+      $0.trustsOnFirstUse = trust == "first use"
+    }
+    let transaction = try await take([claim("a", "1.0")], queue)
+    let length = try #require(transaction.downloads.first?.expectedContentLength)
+    #expect((length == 7) == (trust == "no root"))
+    queue.close()
   }
 
   @Test func `without a catalog the service vouches, but for contents of the order only`()
