@@ -219,8 +219,9 @@ extension World: DiskDirector {
 
   /// What was paused, cancelled or finished is not worked on, once that is carried out.
   func checkWanted() {
+    // A repair is named by a UUID alone, without a transaction's before it.
     guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,
-      let transaction = DownloadRecord.transaction(ofDownload: id)
+      let transaction = DownloadRecord.transaction(ofDownload: id), transaction.utf8.count == 36
     else { return }
     let record = journal.tables.transactions[transaction]
     switch record?.downloads.first(where: { $0.id == id })?.state {
