@@ -268,9 +268,11 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   /// The remedy.
   public var recoverySuggestion: String? { remedy }
 
-  /// Message, cause, remedy and number in one line.
+  /// Message, cause, remedy and number in one line that is safe to print and to log.
+  ///
+  /// Control characters and invisible ones are replaced; `message` and `cause` may contain them.
   public var description: String {
-    "\(errorDescription ?? message). \(remedy). [\(code.rawValue)]"
+    "\(errorDescription ?? message). \(remedy). [\(code.rawValue)]".printable(limit: .max)
   }
 
   /// This error, or one that wraps another error's words as an internal one.
