@@ -64,8 +64,6 @@ struct CompactReader {
   }
 
   private static let pathLimit = 4096
-  // Shared beginnings are written once but held again and again.
-  private static let pathTotalLimit = 128 << 20
 
   private let bytes: [UInt8]
   private var position = 0
@@ -128,17 +126,25 @@ struct CompactReader {
 
   mutating func files() throws -> [IndexedFile] {
     let count = try count(ofAtLeast: 3)
+    guard count <= PackageIndex.maximumEntryCount else {
+      throw Unreadable(reason: "it has more than \(PackageIndex.maximumEntryCount) entries")
+    }
     var files: [IndexedFile] = []
     files.reserveCapacity(count)
     var path: [UInt8] = []
     var total = 0
     for _ in 0..<count {
       try readPath(into: &path, isFirst: files.isEmpty)
-      total += path.count
-      guard total <= Self.pathTotalLimit, let text = String(validating: path, as: UTF8.self) else {
+      guard let text = String(validating: path, as: UTF8.self) else {
         throw Unreadable(reason: "it holds a path that cannot be")
       }
-      files.append(try file(text))
+      let file = try file(text)
+      // Shared beginnings are written once but held again and again.
+      total += path.count + (file.target?.utf8.count ?? 0)
+      guard total <= PackageIndex.maximumPathTotal else {
+        throw Unreadable(reason: "its paths are too long")
+      }
+      files.append(file)
     }
     return files
   }

@@ -3,7 +3,7 @@
 /// `HCIX`, the format's number, then what a `CompactWriter` writes, files in the order of their paths'
 /// bytes. Everything is bounded before room for it is made.
 extension PackageIndex {
-  /// The number of this format; readers take the one before it, too, and refuse any later one.
+  /// The number of this format; readers refuse any other one.
   public static let currentFormat: UInt8 = 2
   private static let magic = Array("HCIX".utf8)
 
@@ -42,23 +42,17 @@ extension PackageIndex {
     guard Int64(bytes.count) <= Self.maximumLength else {
       throw Unreadable(reason: "it is too long")
     }
-    if IndexFormatOne.begins(bytes) {
-      do {
-        self = try IndexFormatOne(json: bytes).index
-      } catch let error as ContentError {
-        throw error
-      } catch {
-        throw Unreadable(reason: "\(error)")
-      }
-      guard isConsistent else { throw Unreadable(reason: "its numbers contradict each other") }
-      return
-    }
     var reader = CompactReader(bytes)
     guard try reader.take(4).elementsEqual(Self.magic) else {
       throw Unreadable(reason: "it does not begin as one")
     }
     let format = try reader.take(1).first ?? 0
-    guard format <= Self.currentFormat else { throw ContentError.indexFormatUnknown(Int(format)) }
+    guard format <= Self.currentFormat else {
+      throw ContentError(
+        .formUnknown,
+        "The index of a package has the format \(format), and only \(Self.currentFormat) is read",
+        remedy: "Use a newer version of this software")
+    }
     guard format == Self.currentFormat else {
       throw Unreadable(reason: "it has the format \(format), not \(Self.currentFormat)")
     }
@@ -105,6 +99,9 @@ extension CompactReader {
   fileprivate mutating func payload(of files: [IndexedFile]) throws -> PayloadIndex {
     let offset = try number()
     let count = try count(ofAtLeast: 34)
+    guard count <= PayloadIndex.maximumCount else {
+      throw Unreadable(reason: "it has more than \(PayloadIndex.maximumCount) members")
+    }
     var members: [IndexedMember] = []
     members.reserveCapacity(count)
     for _ in 0..<count {

@@ -6,6 +6,10 @@
 public struct PackageIndex: Hashable, Sendable {
   /// An index may not be longer, in bytes; a reader refuses it before parsing.
   public static let maximumLength: Int64 = 64 << 20
+  /// An index may not have more entries; a package has no more.
+  public static let maximumEntryCount = 100_000
+  /// Bytes of all paths and links' targets together, at most; a package has no more.
+  public static let maximumPathTotal = 16 << 20
 
   /// Bytes of the package.
   public let packageLength: Int64

@@ -9,6 +9,9 @@ public struct PayloadIndex: Hashable, Sendable {
   /// No member has more packed bytes.
   public static let maximumPackedLength = maximumPlainLength + (64 << 10)
 
+  /// No payload has more members: twice as many as fill a package with 64 KiB each.
+  public static let maximumCount = 1 << 19
+
   /// Where the first member begins in the package, in bytes.
   public let offset: Int64
   /// The members, in order.

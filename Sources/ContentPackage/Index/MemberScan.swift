@@ -83,6 +83,9 @@ struct MemberScan {
       let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + used)])
       let bytes = UnsafeRawBufferPointer(rebasing: plain[..<count])
       guard cpio.push(bytes) else { throw Obstacle("The payload is no cpio archive, odc or newc") }
+      guard members.count < PayloadIndex.maximumCount else {
+        throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
+      }
       members.append(
         IndexedMember(
           packedLength: used, plainLength: count, digest: try Digest(of: packed),
