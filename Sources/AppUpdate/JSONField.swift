@@ -125,8 +125,10 @@ extension JSONField: Codable {
 extension JSONField {
   /// How deep lists and objects may lie in each other.
   static let maximumDepth = 32
+  /// How many values a document may have; each takes up to 200 bytes of memory while it is read.
+  static let maximumCount = 1 << 18
 
-  /// Reads a document of at most `limit` bytes and `maximumDepth` levels; throws
+  /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values; throws
   /// `answerUnreadable`, with `source` as its subject.
   init(document bytes: [UInt8], limit: Int, source: String) throws {
     guard bytes.count <= limit else {
@@ -134,10 +136,16 @@ extension JSONField {
         .answerUnreadable, "The answer has more than the \(limit) bytes that are read",
         remedy: "Ask for fewer results, or raise the limit", subject: source)
     }
-    guard Self.depth(of: bytes) <= Self.maximumDepth else {
+    let shape = Self.shape(of: bytes)
+    guard shape.depth <= Self.maximumDepth else {
       throw ContentError(
         .answerUnreadable, "The answer's JSON lies deeper than \(Self.maximumDepth) levels",
         remedy: "Check that the server is one for app versions", subject: source)
+    }
+    guard shape.count <= Self.maximumCount else {
+      throw ContentError(
+        .answerUnreadable, "The answer's JSON has more than \(Self.maximumCount) values",
+        remedy: "Ask for fewer results", subject: source)
     }
     do {
       self = try JSONDecoder().decode(JSONField.self, from: Data(bytes))
@@ -149,10 +157,12 @@ extension JSONField {
     }
   }
 
-  /// How deep brackets lie in each other, without those in texts; before anything recurses.
-  static func depth(of bytes: [UInt8]) -> Int {
+  /// How deep brackets lie in each other, and how many values there can be, without what stands in texts;
+  /// before anything recurses.
+  static func shape(of bytes: [UInt8]) -> (depth: Int, count: Int) {
     var depth = 0
     var deepest = 0
+    var count = 1
     var isInText = false
     var isEscaped = false
     for byte in bytes {
@@ -171,11 +181,13 @@ extension JSONField {
       case UInt8(ascii: "["), UInt8(ascii: "{"):
         depth += 1
         deepest = max(deepest, depth)
+        count += 1
+      case UInt8(ascii: ","): count += 1
       case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
       default: break
       }
     }
-    return deepest
+    return (deepest, count)
   }
 }
 

@@ -12,14 +12,14 @@ package struct JSONSyntaxError: Error, Hashable, CustomStringConvertible {
 extension JSONValue {
   /// How deep arrays and objects may lie in each other.
   package static let maximumDepth = 32
-  /// How many values one document may have, since each takes more memory than its bytes.
-  package static let maximumCount = 4 << 20
+  /// Bytes of memory that the values of one document may take beyond its own length.
+  package static let maximumOverhead = 56 << 20
 
   /// Reads one JSON document (RFC 8259) of at most `limit` bytes; stricter than most readers.
   ///
   /// Refused are duplicate keys (also such that differ only in Unicode normalisation), numbers with
   /// a fraction or exponent or beyond 64 bits, bytes that are not UTF-8, lone surrogates, nesting
-  /// below `maximumDepth`, more than `maximumCount` values, and anything behind the document.
+  /// below `maximumDepth`, more values than `maximumOverhead` allows, and anything behind the document.
   package init(parsing bytes: [UInt8], limit: Int = 64 << 20) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
@@ -32,7 +32,7 @@ extension JSONValue {
 private struct JSONParser {
   let bytes: [UInt8]
   var position = 0
-  private var count = 0
+  private var overhead = 0
 
   init(bytes: [UInt8]) { self.bytes = bytes }
 
@@ -66,10 +66,6 @@ private struct JSONParser {
   }
 
   private mutating func value(depth: Int) throws(JSONSyntaxError) -> JSONValue {
-    count += 1
-    guard count <= JSONValue.maximumCount else {
-      throw failure("more than \(JSONValue.maximumCount) values")
-    }
     skipSpace()
     switch next {
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
@@ -82,6 +78,20 @@ private struct JSONParser {
     case UInt8(ascii: "n"): return try word("null", .null)
     default: throw unexpected("a value")
     }
+  }
+
+  /// What is kept beside the document's own bytes, in bytes of memory, as measured.
+  private enum Kept: Int {
+    case list = 32
+    case element = 36
+    case object = 40
+    case member = 100
+    case longText = 48
+  }
+
+  private mutating func count(_ kept: Kept) throws(JSONSyntaxError) {
+    overhead += kept.rawValue
+    guard overhead <= JSONValue.maximumOverhead else { throw failure("more values than are read") }
   }
 
   private mutating func word(_ word: String, _ value: JSONValue) throws(JSONSyntaxError)
@@ -97,9 +107,11 @@ private struct JSONParser {
     var members: [String: JSONValue] = [:]
     skipSpace()
     if take("}") { return .object(members) }
+    try count(.object)
     repeat {
       skipSpace()
       guard next == UInt8(ascii: "\"") else { throw unexpected("a key") }
+      try count(.member)
       let key = try string()
       skipSpace()
       guard take(":") else { throw unexpected("a colon") }
@@ -118,7 +130,9 @@ private struct JSONParser {
     var elements: [JSONValue] = []
     skipSpace()
     if take("]") { return .array(elements) }
+    try count(.list)
     repeat {
+      try count(.element)
       elements.append(try value(depth: depth))
       skipSpace()
     } while take(",")
@@ -175,12 +189,14 @@ private struct JSONParser {
     return try text { _ in String(validating: content, as: UTF8.self) }
   }
 
-  private func text(_ decode: (UnsafeBufferPointer<UInt8>) -> String?) throws(JSONSyntaxError)
-    -> String
-  {
+  private mutating func text(
+    _ decode: (UnsafeBufferPointer<UInt8>) -> String?
+  ) throws(JSONSyntaxError) -> String {
     guard let text = bytes.withUnsafeBufferPointer(decode) else {
       throw failure("a string that is not UTF-8")
     }
+    // A shorter one needs no memory of its own.
+    if text.utf8.count > 15 { try count(.longText) }
     return text
   }
 

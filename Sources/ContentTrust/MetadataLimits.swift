@@ -1,6 +1,6 @@
 /// How much metadata may hold; what has more is refused before anything is made of it.
 ///
-/// Bytes are bounded before parsing (`RoleName.limit`), depth and number of values while parsing
+/// Bytes are bounded before parsing (`RoleName.limit`), depth and memory while parsing
 /// (`JSONValue`), and what a role lists when it is read.
 package enum MetadataLimits {
   /// Signatures under one document.

@@ -1,5 +1,6 @@
 import ContentModel
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @testable import AppUpdate
@@ -138,6 +139,21 @@ struct ListingTests {
     }
     #expect(error?.code == .queryInvalid)
     #expect(error?.cause?.contains("country") == true)
+  }
+
+  @Test(
+    "Many small values take at most 64 MB more than the answer's size",
+    arguments: ["0", "[0]", #"{"":0}"#])
+  func values(_ value: String) async {
+    await #expect(processExitsWith: .success) { [value = value as String] in
+      let list = String(repeating: value + ",", count: 2_000_000)
+      let bytes = Array(#"{"results":[],"x":[\#(list)0]}"#.utf8)
+      _ = try LookupAnswer(json: Array(#"{"results":[]}"#.utf8))
+      let memory = try PeakMemory()
+      let error = #expect(throws: ContentError.self) { try LookupAnswer(json: bytes) }
+      #expect(error?.code == .answerUnreadable)
+      #expect(try memory.used() <= 64_000_000 + bytes.count)
+    }
   }
 
   @Test("Size and depth are bounded before anything is parsed")

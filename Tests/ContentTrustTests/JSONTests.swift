@@ -1,4 +1,5 @@
 import ContentTrust
+import TestSupport
 import Testing
 
 @Suite struct JSONTests {
@@ -60,6 +61,19 @@ import Testing
     _ = try parsed(nested(32))
     #expect(throws: JSONSyntaxError.self) { try parsed(nested(33)) }
     #expect(throws: JSONSyntaxError.self) { try parsed(String(repeating: "[", count: 100_000)) }
+  }
+
+  @Test(arguments: ["0", "[0]", #"{"":0}"#, #"{"":[0]}"#])
+  func `a document of many small values takes at most 64 MB more than its own size`(
+    _ value: String
+  ) async {
+    await #expect(processExitsWith: .success) { [value = value as String] in
+      let bytes = Array(("[" + String(repeating: value + ",", count: 4_000_000) + "0]").utf8)
+      _ = try JSONValue(parsing: Array("[\(value)]".utf8))
+      let memory = try PeakMemory()
+      #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: bytes) }
+      #expect(try memory.used() <= 64_000_000 + bytes.count)
+    }
   }
 
   @Test func `more bytes than the limit are refused before they are parsed`() {

@@ -1,0 +1,35 @@
+import ContentModel
+import Glibc
+
+/// The most memory that this process has used at once; for processes that do one thing.
+package struct PeakMemory {
+  private let before: Int
+
+  /// Measures from now on; more than `limit` bytes of address space are not given.
+  package init(limit: Int = 4 << 30) throws {
+    var addresses = rlimit(rlim_cur: rlim_t(limit), rlim_max: rlim_t(limit))
+    setrlimit(__rlimit_resource_t(9), &addresses)
+    // Makes the peak what is used now. proc(5).
+    let file = open("/proc/self/clear_refs", O_WRONLY)
+    _ = write(file, "5", 1)
+    close(file)
+    before = try Self.peak()
+  }
+
+  /// Bytes that were used beyond what was used at the beginning.
+  package func used() throws -> Int { try Self.peak() - before }
+
+  private static func peak() throws -> Int {
+    let file = open("/proc/self/status", O_RDONLY)
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let count = read(file, &bytes, bytes.count)
+    let lines = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+    let words = lines.first { $0.hasPrefix("VmHWM:") }?.split(separator: " ") ?? []
+    guard words.count == 3, let kilobytes = Int(words[1].filter(\.isNumber)) else {
+      throw ContentError(
+        .inconsistent, "/proc/self/status does not say VmHWM", remedy: "Run it on Linux")
+    }
+    return kilobytes << 10
+  }
+}
