@@ -183,7 +183,10 @@ let package = Package(
       ]),
     tests(
       "ContentPackageTests",
-      ["Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "TestSupport", "TestTraits"]),
+      [
+        "Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "CDeflate", "TestSupport",
+        "TestTraits",
+      ]),
     tests(
       "HostedContentTests",
       [

@@ -1,5 +1,6 @@
 import CArchive
 import ContentModel
+import Glibc
 
 /// A libarchive reader for exactly one format and at most one filter.
 ///
@@ -165,15 +166,7 @@ final class ArchiveReader {
   }
 
   private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
-    text.map { text in
-      var bytes: [UInt8] = []
-      var next = text
-      while next.pointee != 0 {
-        bytes.append(UInt8(bitPattern: next.pointee))
-        next += 1
-      }
-      return bytes
-    }
+    text.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
   }
 }
 

@@ -98,14 +98,18 @@ final class EntryStream: ByteStream {
 /// Data is limited entry by entry by whoever reads it; this bounds what nobody else counts: headers, and
 /// names so long that libarchive would hold gigabytes of them in memory.
 final class MeteredStream: ByteStream {
-  // A header's own limit. No header that keeps the rules has more than a few kilobytes; what is
-  // read ahead counts too.
-  private static let headerLimit: Int64 = 8 << 20
+  // A header's own limit. No header that keeps the rules has more than a few kilobytes; libarchive keeps
+  // 48 bytes for each four of a sparse file's map, and compares each entry of an ACL with all others.
+  private static let headerLimit: Int64 = 256 << 10
+  // What a header is given at once, so that what is read ahead of it hardly counts.
+  private static let headerPiece = 64 << 10
 
   private let inner: any ByteStream
   private let limit: Int64
   private var total: Int64 = 0
   private var headerStart: Int64?
+  // What the inner stream gave and was not handed on yet.
+  private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
   /// Where the last byte that is not zero ends.
   private(set) var lastMark: Int64 = 0
 
@@ -116,7 +120,10 @@ final class MeteredStream: ByteStream {
   }
 
   func next() throws -> UnsafeRawBufferPointer {
-    let bytes = try inner.next()
+    if pending.isEmpty { pending = try inner.next() }
+    let count = headerStart == nil ? pending.count : min(pending.count, Self.headerPiece)
+    let bytes = UnsafeRawBufferPointer(rebasing: pending[..<count])
+    pending = UnsafeRawBufferPointer(rebasing: pending[count...])
     if let last = bytes.lastIndex(where: { $0 != 0 }) { lastMark = total + Int64(last) + 1 }
     total += Int64(bytes.count)
     if total > limit { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }

@@ -14,13 +14,16 @@ struct CpioScanner {
     let size: Int64
   }
 
-  private static let nameLimit = 4096
+  private static let nameLimit = PackageLimits.headerPathLength
 
-  /// Every entry so far, without the end mark.
+  /// Every entry so far, without the end mark; none when they are not kept.
   private(set) var entries: [Entry] = []
+  private let keepsEntries: Bool
   /// Whether the end mark was read.
   private(set) var isAtEnd = false
 
+  /// How many entries say that their file has further names; folders may say so, too.
+  private(set) var linkedCount = 0
   /// Whether a name has a NUL in it before its end.
   private(set) var hasSplitName = false
 
@@ -29,6 +32,8 @@ struct CpioScanner {
     guard let form = Form(magic: header), header.count >= form.fixedLength else { return false }
     return (form.nameLength(header) ?? 0) > Self.nameLimit
   }
+
+  init(keepingEntries: Bool = true) { keepsEntries = keepingEntries }
 
   private var position: Int64 = 0
   private var header: [UInt8] = []
@@ -70,17 +75,18 @@ struct CpioScanner {
     guard let form = Form(magic: header), let nameLength = form.nameLength(header),
       let mode = form.mode(header), let size = form.size(header)
     else { return false }
+    if let count = form.linkCount(header), count > 1 { linkedCount += 1 }
     let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
     guard name.last == 0 else { return false }
-    let path = Array(name.dropLast())
+    let path = name.dropLast()
     // Padding of the name with NULs is another matter.
     if let end = path.firstIndex(of: 0), path[end...].contains(where: { $0 != 0 }) {
       hasSplitName = true
     }
     if path.elementsEqual("TRAILER!!!".utf8) {
       isAtEnd = true
-    } else {
-      entries.append(Entry(path: path, mode: mode, offset: position, size: size))
+    } else if keepsEntries {
+      entries.append(Entry(path: Array(path), mode: mode, offset: position, size: size))
     }
     skip = form.isPadded ? (size + 3) / 4 * 4 : size
     header.removeAll(keepingCapacity: true)
@@ -107,6 +113,10 @@ struct CpioScanner {
 
     func mode(_ header: [UInt8]) -> UInt32? {
       number(header, self == .odc ? 18..<24 : 14..<22).flatMap { UInt32(exactly: $0) }
+    }
+
+    func linkCount(_ header: [UInt8]) -> Int64? {
+      number(header, self == .odc ? 36..<42 : 38..<46)
     }
 
     func nameLength(_ header: [UInt8]) -> Int? {

@@ -14,8 +14,8 @@ struct FlatProduct {
 
   /// Nil when the xar is no flat product archive; a refusal when it has not exactly one payload.
   init?(_ table: XarTable) throws {
-    let payloads = table.files.filter { $0.components.last == "Payload" && Self.isComponent($0) }
-    let hasDistribution = table.files.contains { $0.components == ["Distribution"] }
+    let payloads = table.files.filter { Self.isComponent($0, named: "Payload") }
+    let hasDistribution = table.files.contains { $0.path == "Distribution" }
     guard hasDistribution || !payloads.isEmpty else { return nil }
     guard let payload = payloads.first, payloads.count == 1 else {
       throw Refusal.form(
@@ -23,18 +23,20 @@ struct FlatProduct {
         remedy:
           "Build it from one content folder, with productbuild --content or the package command")
     }
-    payloadPath = payload.components.joined(separator: "/")
+    payloadPath = payload.path
     payloadRange = payload.storedRange
     checksum = payload.checksum
-    findings = table.files.filter { $0.components.last == "Scripts" && Self.isComponent($0) }
-      .map { Self.scriptsFinding($0.components.joined(separator: "/")) }
+    findings = table.files.filter { Self.isComponent($0, named: "Scripts") }
+      .map { Self.scriptsFinding($0.path) }
   }
 
-  /// Whether the file lies in a component's folder, or at the root of a component on its own.
-  private static func isComponent(_ file: XarTable.File) -> Bool {
-    switch file.components.count {
-    case 1: true
-    case 2: file.components[0].hasSuffix(".pkg")
+  /// Whether the file `name` lies in a component's folder, or at the root of a component on its own.
+  private static func isComponent(_ file: XarTable.File, named name: String) -> Bool {
+    guard file.path.hasSuffix(name) else { return false }
+    let components = file.path.pathComponents()
+    return switch components.count {
+    case 1: components[0] == name
+    case 2: components[1] == name && components[0].hasSuffix(".pkg")
     default: false
     }
   }
@@ -98,7 +100,7 @@ extension XarTable {
   /// The checksum of each file whose path is there once.
   var checksums: [String: FileChecksum.Expected] {
     let known = files.compactMap { file in
-      file.checksum.map { (file.components.joined(separator: "/"), $0) }
+      file.checksum.map { (file.path, $0) }
     }
     // Two files of one path are refused anyway; the first one's checksum will do until then.
     return Dictionary(known, uniquingKeysWith: { first, _ in first })

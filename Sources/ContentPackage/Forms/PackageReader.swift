@@ -86,7 +86,13 @@ final class PackageReader {
     guard let filter else { return (stream, {}) }
     if filter == .gzip { return (try GzipStream(stream), {}) }
     // A reader of its own, so that the plain bytes can be metered before tar sees them.
-    let reader = try ArchiveReader(stream, format: .raw, filter: filter)
+    let packed: any ByteStream =
+      switch filter {
+      case .xz: WindowCheck(stream, .xz)
+      case .zstd: WindowCheck(stream, .zstd)
+      case .gzip, .bzip2: stream
+      }
+    let reader = try ArchiveReader(packed, format: .raw, filter: filter)
     guard try reader.next() != nil else {
       throw Refusal.damaged("The compressed data is damaged or breaks off")
     }

@@ -56,7 +56,7 @@ struct PackageWalk {
       let verdict = rules.check(header)
       for finding in verdict.findings {
         // Reading on would only repeat this one for each entry that follows.
-        if finding.rule == "limit-entries" { throw Refusal(finding) }
+        if ["limit-entries", "limit-paths"].contains(finding.rule) { throw Refusal(finding) }
         try visitor.refuse(finding)
       }
       if let entry = verdict.entry { try visitor.begin(entry) }

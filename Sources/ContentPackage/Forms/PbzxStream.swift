@@ -64,7 +64,8 @@ final class PbzxStream: ByteStream {
     isInChunk = true
     let first = try input.peek(Self.xzMagic.count)
     if first == Self.xzMagic {
-      let reader = try ArchiveReader(input, format: .raw, filter: .xz)
+      let reader = try ArchiveReader(
+        WindowCheck(input, .xz), format: .raw, filter: .xz)
       guard try reader.next() != nil else { throw Self.damaged("has a damaged chunk") }
       self.reader = reader
     } else if packed != plain {

@@ -9,15 +9,15 @@ import ContentModel
 struct XarTable {
   /// A file of the table.
   struct File {
-    /// Its names from the archive's root on.
-    var components: [String]
+    /// Its path from the archive's root on.
+    let path: String
     /// What its bytes must have once extracted; nil when that is not said in a way that is known.
-    var checksum: FileChecksum.Expected?
+    let checksum: FileChecksum.Expected?
     /// Where its bytes lie in the archive as they are; nil when they are encoded or not said.
     var storedRange: Range<Int64>?
   }
 
-  let files: [File]
+  private(set) var files: [File]
 
   static let headerLength = 28
   private static let packedLimit: UInt64 = 8 << 20
@@ -41,21 +41,35 @@ struct XarTable {
       throw Refusal.limit(
         "limit-table", "The xar table of contents has \(plainLength) bytes, more than are read")
     }
-    let packed = try source.bytes(at: headerLength, count: Int(packedLength))
-    guard headerLength >= Self.headerLength, packed.count == Int(packedLength),
-      let plain = Self.inflated(packed, length: Int(plainLength))
-    else { throw Refusal.damaged("The xar table of contents is damaged or breaks off") }
+    guard headerLength >= Self.headerLength else {
+      throw Refusal.damaged("The xar header breaks off")
+    }
     var reader = XarTableReader()
-    try reader.read(plain)
+    // Nothing holds the document while the files are made.
+    try reader.read(
+      Self.document(source, at: headerLength, Int(packedLength), plainLength: Int(plainLength)))
     let heap = Int64(headerLength + packedLength)
-    files = reader.files.map { file in
-      var file = file
-      file.storedRange = file.storedRange.flatMap {
+    for (format, range) in reader.windows where range.upperBound <= source.length - heap {
+      try WindowScanner.check(
+        source, (range.lowerBound + heap)..<(range.upperBound + heap), format)
+    }
+    files = reader.files
+    for index in files.indices {
+      files[index].storedRange = files[index].storedRange.flatMap {
         $0.upperBound <= source.length - heap
           ? ($0.lowerBound + heap)..<($0.upperBound + heap) : nil
       }
-      return file
     }
+  }
+
+  private static func document(
+    _ source: any ByteSource, at offset: UInt64, _ packedLength: Int, plainLength: Int
+  ) throws -> [UInt8] {
+    let packed = try source.bytes(at: offset, count: packedLength)
+    guard packed.count == packedLength, let plain = inflated(packed, length: plainLength) else {
+      throw Refusal.damaged("The xar table of contents is damaged or breaks off")
+    }
+    return plain
   }
 
   private static func checkDigest(_ number: UInt64) throws {

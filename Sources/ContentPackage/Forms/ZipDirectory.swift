@@ -89,6 +89,11 @@ struct ZipDirectory {
   /// Refuses what libarchive would make a plain file or a plain name of.
   private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
     let name = PathRules.shown(Array(entry.name))
+    guard entry.name.count <= PackageLimits.headerPathLength else {
+      throw Refusal(
+        PathRules.finding(
+          "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name))
+    }
     if entry.name.contains(UInt8(ascii: "\\")) {
       throw Refusal(
         PathRules.finding("path-backslash", "The path “\(name)” contains a back-slash", path: name))

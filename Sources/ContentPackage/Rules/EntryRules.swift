@@ -10,9 +10,9 @@ struct EntryRules {
   private let paths: PathRules
   private let links: LinkRules
 
-  /// Names by their case-folded paths; Swift's equality of strings is canonical equivalence, so é
-  /// is one key however it is composed.
-  private var seen: [String: Seen] = [:]
+  private var seen: [FoldedPath: SeenKind] = [:]
+  // Bytes of what was seen.
+  private var pathTotal = 0
   private var root = Root.undecided
   // The parent of the entry before, whose ancestors were all checked.
   private var checkedParent = ""
@@ -35,9 +35,9 @@ struct EntryRules {
     let findings: [Finding]
   }
 
-  private struct Seen {
-    let path: String
-    let kind: SeenKind
+  /// What was seen at `path`, or at one that differs only in case or in how it is composed.
+  private func lookUp(_ path: FoldedPath) -> (path: String, kind: SeenKind)? {
+    seen.index(forKey: path).map { (seen[$0].key.path, seen[$0].value) }
   }
 
   /// Where the content's root is; the first entry decides.
@@ -153,10 +153,10 @@ struct EntryRules {
     let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[..<$0] }
     let isKnownParent = checkedParent.hasSameBytes(as: Substring(parent ?? path.utf8.prefix(0)))
     let (implied, ancestorFinding) =
-      isKnownParent ? ([], nil) : impliedFolders(above: path.pathComponents(), shown)
+      isKnownParent ? ([], nil) : impliedFolders(above: path, shown)
     if let ancestorFinding { findings.append(ancestorFinding) }
-    let key = path.lowercased()
-    let known = seen[key]
+    let key = FoldedPath(path)
+    let known = lookUp(key)
     if let known, let finding = collision(path, entry, with: known) { findings.append(finding) }
     let (kind, linkFindings) = checkedKind(entry, above: above, path: path)
     findings += linkFindings
@@ -165,9 +165,17 @@ struct EntryRules {
       findings.append(
         limitFinding("limit-entries", "There are more than \(limits.entryCount) entries", shown))
     }
+    let own = known == nil ? path.utf8.count + kind.targetLength : 0
+    let length = implied.reduce(own) { $0 + $1.utf8.count }
+    if pathTotal + length > limits.pathTotal {
+      findings.append(
+        limitFinding(
+          "limit-paths", "All paths have more than \(limits.pathTotal) bytes together", shown))
+    }
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
-    for folder in implied { seen[folder.lowercased()] = Seen(path: folder, kind: .impliedFolder) }
-    seen[key] = Seen(path: path, kind: kind.seenKind)
+    pathTotal += length
+    for folder in implied { seen[FoldedPath(folder)] = .impliedFolder }
+    seen[key] = kind.seenKind
     if !isKnownParent { checkedParent = parent.map { String(Substring($0)) } ?? "" }
     return Verdict(
       shown: shown,
@@ -183,38 +191,39 @@ struct EntryRules {
       ?? path.utf8.count { $0 == slash }
   }
 
-  /// The folders above an entry that no entry has named so far; a finding when one is no folder.
-  private func impliedFolders(above components: [String], _ shown: String) -> ([String], Finding?) {
+  /// The folders above an entry that no entry has named so far, from the top; a finding when one is no
+  /// folder.
+  ///
+  /// It begins at the entry: what lies above a folder that was seen was checked with it.
+  private func impliedFolders(above path: String, _ shown: String) -> ([String], Finding?) {
     var implied: [String] = []
-    var path = ""
-    for component in components.dropLast() {
-      path += path.isEmpty ? component : "/\(component)"
-      guard let known = seen[path.lowercased()] else {
-        implied.append(path)
+    var rest = path.utf8[...]
+    while let slash = rest.lastIndex(of: UInt8(ascii: "/")) {
+      rest = rest[..<slash]
+      let folder = String(Substring(rest))
+      guard let known = lookUp(FoldedPath(folder)) else {
+        implied.append(folder)
         continue
       }
-      guard known.path.hasSameBytes(as: path) else {
+      guard known.path.hasSameBytes(as: folder) else {
         return ([], Self.sameNameFinding(shown, known.path))
       }
       switch known.kind {
-      case .folder, .impliedFolder: continue
+      case .folder, .impliedFolder: return (implied.reversed(), nil)
       case .link:
-        return (
-          [],
-          PathRules.finding("path-link", "“\(shown)” leads through the link “\(path)”", path: shown)
-        )
+        let message = "“\(shown)” leads through the link “\(folder)”"
+        return ([], PathRules.finding("path-link", message, path: shown))
       case .file:
-        return (
-          [],
-          PathRules.finding(
-            "path-file", "“\(shown)” takes the file “\(path)” for a folder", path: shown)
-        )
+        let message = "“\(shown)” takes the file “\(folder)” for a folder"
+        return ([], PathRules.finding("path-file", message, path: shown))
       }
     }
-    return (implied, nil)
+    return (implied.reversed(), nil)
   }
 
-  private func collision(_ path: String, _ entry: ArchiveEntry, with known: Seen) -> Finding? {
+  private func collision(
+    _ path: String, _ entry: ArchiveEntry, with known: (path: String, kind: SeenKind)
+  ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
     if known.kind == .impliedFolder, entry.kind == .directory { return nil }
     return PathRules.finding("path-duplicate", "“\(path)” is there twice", path: path)
@@ -257,7 +266,7 @@ struct EntryRules {
     if case .folder(let top) = root, Self.isBelow(top, place) {
       place = String(Substring(place.utf8.dropFirst(top.utf8.count + 1)))
     }
-    guard let known = seen[place.lowercased()], known.kind == .file,
+    guard let known = lookUp(FoldedPath(place)), known.kind == .file,
       known.path.hasSameBytes(as: place)
     else {
       let message = "The hard link “\(path)” leads to “\(target.shown)”, which is no file before it"
@@ -265,6 +274,28 @@ struct EntryRules {
     }
     return (place.pathComponents(), [])
   }
+}
+
+/// A path that is the same key in any case, and however its characters are composed.
+///
+/// It keeps the hash of its folded form, not that form, which would take as much memory again.
+private struct FoldedPath: Hashable {
+  let path: String
+  private let folded: Int
+
+  init(_ path: String) {
+    self.path = path
+    // Swift's equality of strings is canonical equivalence, and so is what it hashes.
+    folded = path.lowercased().hashValue
+  }
+
+  static func == (left: Self, right: Self) -> Bool {
+    left.folded == right.folded
+      && (left.path.hasSameBytes(as: right.path)
+        || left.path.lowercased() == right.path.lowercased())
+  }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(folded) }
 }
 
 /// What stands at a path that was seen.
@@ -290,6 +321,10 @@ struct CheckedEntry {
     case file, directory
     case link(target: String)
     case hardLink(to: [String])
+
+    fileprivate var targetLength: Int {
+      if case .link(let target) = self { target.utf8.count } else { 0 }
+    }
 
     fileprivate var seenKind: SeenKind {
       switch self {

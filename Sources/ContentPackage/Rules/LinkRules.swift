@@ -23,12 +23,15 @@ struct LinkRules {
           remedy: "Let it point to something inside the content by a relative path, or remove it",
           code: .entryRefused))
     }
+    guard raw.count <= limits.pathLength else {
+      refuse("link-target", "has a target of \(raw.count) bytes")
+      return (shown, findings)
+    }
     let text = String(validating: raw, as: UTF8.self)
     let isPlain =
       text.map { !$0.unicodeScalars.contains { $0.properties.generalCategory == .control } }
       ?? false
-    if raw.isEmpty || raw.count > limits.pathLength || !isPlain || raw.contains(UInt8(ascii: "\\"))
-    {
+    if raw.isEmpty || !isPlain || raw.contains(UInt8(ascii: "\\")) {
       refuse("link-target", "has a target that no file can have: “\(shown)”")
     }
     if raw.first == UInt8(ascii: "/") { refuse("link-absolute", "points to “\(shown)”") }

@@ -1,3 +1,5 @@
+import ContentModel
+
 /// What a package may not exceed; enforced while it is read.
 package struct PackageLimits: Sendable {
   /// Bytes of the package itself; Apple's limit is 2 GB.
@@ -16,11 +18,17 @@ package struct PackageLimits: Sendable {
   package var pathLength: Int
   /// Bytes of one component of a path.
   package var componentLength: Int
+  /// Bytes of all paths and links' targets together, implied folders included.
+  package var pathTotal: Int
+
+  /// Bytes of a path in any header, whatever the rules of paths say of it then.
+  package static let headerPathLength = 4096
 
   /// The limits of hosted content.
   package static let standard = PackageLimits(
-    packageLength: 2 << 30, entryCount: 100_000, depth: 32, totalSize: 8 << 30,
-    expansionRatio: 200, expansionAllowance: 16 << 20, pathLength: 1024, componentLength: 255)
+    packageLength: 2 << 30, entryCount: PackageIndex.maximumEntryCount, depth: 32,
+    totalSize: 8 << 30, expansionRatio: 200, expansionAllowance: 16 << 20, pathLength: 1024,
+    componentLength: 255, pathTotal: PackageIndex.maximumPathTotal)
 
   /// Plain bytes that a package of `packedLength` bytes may hold.
   func plainLimit(packedLength: Int64) -> Int64 {

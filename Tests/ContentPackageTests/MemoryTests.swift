@@ -1,0 +1,160 @@
+import ContentModel
+import ContentPackage
+import FileIO
+import TestSupport
+import TestTraits
+import Testing
+
+@Suite("The memory that a refused package takes", .long)
+struct MemoryTests {
+  /// Beyond the package's own length.
+  private static let allowance = 64_000_000
+
+  @Test("It takes at most 64 MB more than its own size", arguments: Glutton.allCases)
+  func refused(_ glutton: Glutton) async throws {
+    let folder = try TemporaryFolder()
+    let bytes = glutton.bytes
+    #expect(bytes.count < 3_000_000)
+    try folder.directory.createFile("hostile.pkg").write(bytes)
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      try Self.expectRefused("hostile.pkg", in: path)
+    }
+  }
+
+  @Test("An index takes at most 64 MB more than its own size, too")
+  func index() async throws {
+    await #expect(processExitsWith: .success) {
+      let bytes = Self.index(entries: 100_000)
+      _ = try? PackageIndex(encoded: Self.index(entries: 1))
+      let memory = try PeakMemory()
+      #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }
+      #expect(try memory.used() <= Self.allowance + bytes.count)
+    }
+  }
+
+  @Test("An index of more entries or members than a package can have is refused")
+  func counts() {
+    for (bytes, reason) in [
+      (Self.index(entries: 100_001), "100000 entries"), (Self.index(members: 524_289), "members"),
+    ] {
+      let error = #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }
+      #expect(error?.code == .storeDamaged)
+      #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+  }
+
+  private static func expectRefused(_ name: String, in path: String) throws {
+    let folder = try FileSystem.real.directory(at: path)
+    _ = try examine(tar([.info()]))
+    let memory = try PeakMemory()
+    let source = try FileByteSource(folder.file(name))
+    #expect(try !examinePackage(source, name: name).isValid)
+    #expect(try memory.used() <= allowance + Int(source.length))
+  }
+
+  /// An index of folders whose paths are 4,000 bytes of the same letter, then a number.
+  private static func index(entries count: Int) -> [UInt8] {
+    var bytes = Array("HCIX".utf8) + [2] + number(1)
+    bytes += number(count)
+    for place in 0..<count {
+      let digits = Array(String(1_000_000 + place).utf8)
+      let shared = place == 0 ? 0 : 4000
+      bytes += number(shared) + number(place == 0 ? 4007 : 7)
+      bytes += (place == 0 ? [UInt8](repeating: 97, count: 4000) : []) + digits + number(1)
+    }
+    return bytes + number(0) + number(4096) + number(1) + [UInt8](repeating: 0, count: 32)
+      + number(0)
+  }
+
+  /// An index without files of members of one byte.
+  private static func index(members count: Int) -> [UInt8] {
+    let member = number(1) + number(0) + [UInt8](repeating: 0, count: 32)
+    return Array("HCIX".utf8) + [2] + number(count) + number(0) + number(1) + number(0)
+      + number(count) + Array(repeatElement(member, count: count).joined())
+  }
+
+  /// LEB128.
+  private static func number(_ value: Int) -> [UInt8] {
+    value < 128 ? [UInt8(value)] : [UInt8(value & 127) | 128] + number(value >> 7)
+  }
+}
+
+@Suite("Names in headers")
+struct HeaderLimitTests {
+  @Test("A zip's name of more than 4096 bytes is refused before anything else of it is read")
+  func zip() throws {
+    let name = "Contents/" + String(repeating: String(repeating: "n", count: 250) + "/", count: 20)
+    let bytes = ZipWriter([.info(), .file(name + "f"), .file("../a")]).bytes
+    #expect(try examine(bytes).findings.map(\.rule) == ["path-length"])
+    #expect(code { _ = try Unpacked(bytes) } == .entryRefused)
+  }
+
+  @Test("A cpio of more than 32,768 files that say they have several names is refused")
+  func links() throws {
+    var one = cpioNewc([.file("Contents/000000", "")]).dropLast(124)
+    one.replaceSubrange(38..<46, with: Array("00000002".utf8))
+    var bytes = cpioNewc([.info()]).dropLast(124)
+    for _ in 0...32_768 { bytes += one }
+    let findings = try examine(product(gzipped(Array(bytes)))).findings
+    #expect(findings.last?.message.contains("32768") == true)
+    #expect(findings.last?.rule == "limit-entries")
+  }
+}
+
+@Suite("Windows of compressed packages", .long)
+struct WindowTests {
+  @Test(
+    "A package that takes much memory to decompress is refused, and says how to compress it",
+    arguments: [
+      ["-J", "--options", "xz:compression-level=9"],
+      ["--zstd", "--options", "zstd:compression-level=22"],
+      ["--format", "xar", "--options", "xar:compression=xz,compression-level=9"],
+      ["--format", "xar", "--options", "xar:compression=lzma,compression-level=9"],
+    ])
+  func tooLarge(options: [String]) throws {
+    let folder = try chapterFolder()
+    let bytes = try bsdtar(options, folder: folder.path)
+    let findings = try examine(bytes).findings
+    #expect(findings.map(\.rule) == ["limit-window"])
+    #expect(findings.first?.remedy.contains("xz -6") == true)
+    #expect(code { _ = try Unpacked(bytes) } == .limitExceeded)
+  }
+
+  @Test(
+    "One that takes as much as the usual levels do is read",
+    arguments: [
+      ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
+      ["--zstd", "--options", "zstd:compression-level=19"],
+      ["--format", "xar", "--options", "xar:compression=xz,compression-level=6"],
+      ["--format", "xar", "--options", "xar:compression=lzma,compression-level=6"],
+    ])
+  func usual(options: [String]) throws {
+    let folder = try chapterFolder()
+    // Several blocks, some of which do not compress.
+    try folder.directory.directory("Contents").createFile("noise").write(noise(3_000_000, seed: 7))
+    let bytes = try bsdtar(options, folder: folder.path)
+    #expect(try examine(bytes).findings == [])
+    #expect(try Unpacked(bytes).made == tree(folder.directory))
+  }
+
+  @Test("Several streams and frames are followed, with padding and skipped ones between them")
+  func concatenated() throws {
+    let folder = try TemporaryFolder()
+    let plain = tar([.info(), .file("Contents/a", String(repeating: "text ", count: 100_000))])
+    for (index, part) in [plain[..<1000], plain[1000...]].enumerated() {
+      try folder.directory.createFile("\(index)").write(Array(part))
+    }
+    for (option, between) in [
+      ("xz", [UInt8](repeating: 0, count: 8)),
+      ("zstd", [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]),
+    ] {
+      let parts = try ["0", "1"].map { name in
+        try run(
+          "/usr/bin/bsdtar", ["--format", "raw", "--\(option)", "-cf", "\(name).\(option)", name],
+          in: folder.path)
+        return try folder.directory.contents(of: "\(name).\(option)", limit: 1 << 24)
+      }
+      #expect(try examine(parts[0] + between + parts[1]).findings == [], "\(option)")
+    }
+  }
+}
