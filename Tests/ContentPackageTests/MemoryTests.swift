@@ -94,7 +94,10 @@ struct HeaderLimitTests {
     var one = cpioNewc([.file("Contents/000000", "")]).dropLast(124)
     one.replaceSubrange(38..<46, with: Array("00000002".utf8))
     var bytes = cpioNewc([.info()]).dropLast(124)
-    for _ in 0...32_768 { bytes += one }
+    for number in 100_000...132_768 {
+      one.replaceSubrange(119..<125, with: Array("\(number)".utf8))
+      bytes += one
+    }
     let findings = try examine(product(gzipped(Array(bytes)))).findings
     #expect(findings.last?.message.contains("32768") == true)
     #expect(findings.last?.rule == "limit-entries")
