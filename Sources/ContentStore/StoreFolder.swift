@@ -146,7 +146,7 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  func targets(of metadata: StoreMetadata) -> TrustedTargets {
+  private func targets(of metadata: StoreMetadata) -> TrustedTargets {
     TrustedTargets(metadata.targets, root: metadata.root, fetcher: FolderFetcher(folder))
   }
 
