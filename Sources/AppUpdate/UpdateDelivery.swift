@@ -7,10 +7,10 @@ final class UpdateDelivery: Sendable {
   private static let backlogLimit = 32
 
   private let queue: DispatchQueue
+  private let observers = ObserverList<any AppUpdateObserver>()
   private let state = Mutex(State())
 
   private struct State {
-    var observers: [WeakObserver] = []
     var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
     var nextStream = 0
     /// What happened before anybody observed, such as a memory that could not be read.
@@ -31,10 +31,6 @@ final class UpdateDelivery: Sendable {
     }
   }
 
-  private struct WeakObserver {
-    weak var observer: (any AppUpdateObserver)?
-  }
-
   /// Delivers on a serial queue of its own whose work `target` does.
   init(on target: DispatchQueue?) {
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
@@ -46,21 +42,15 @@ final class UpdateDelivery: Sendable {
   // nothing of it runs there.
 
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
+    guard observers.add(observer) else { return }
     state.withLock { state in
-      state.observers.removeAll { $0.observer == nil }
-      guard !state.observers.contains(where: { $0.observer === observer }) else { return }
-      state.observers.append(WeakObserver(observer: observer))
       for event in state.takeBacklog() {
         queue.async { [weak observer] in observer?.take(event, of: checker) }
       }
     }
   }
 
-  func remove(_ observer: any AppUpdateObserver) {
-    state.withLock { state in
-      state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-    }
-  }
+  func remove(_ observer: any AppUpdateObserver) { observers.remove(observer) }
 
   /// A stream of what happens from now on, and of what waited for a first observer.
   func stream() -> AsyncStream<AppUpdateEvent> {
@@ -89,12 +79,8 @@ final class UpdateDelivery: Sendable {
   }
 
   private func tell(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
-    // Asked here, so that an observer that was removed in an earlier call hears no more.
-    let (observers, streams) = state.withLock { state in
-      (state.observers.compactMap(\.observer), Array(state.streams.values))
-    }
-    for stream in streams { stream.yield(event) }
-    for observer in observers { observer.take(event, of: checker) }
+    for stream in state.withLock({ Array($0.streams.values) }) { stream.yield(event) }
+    observers.forEach { $0.take(event, of: checker) }
   }
 }
 

@@ -10,6 +10,7 @@ final class Delivery: Sendable {
   private let target: any SerialLine
   private let now: @Sendable () -> DispatchTime
   private let library: ReportLibrary
+  private let list = ObserverList<any PaymentTransactionObserver>()
   private let state: Mutex<State>
 
   private struct State {
@@ -28,7 +29,6 @@ final class Delivery: Sendable {
     var expected: DispatchTime?
     /// When changes of downloads may be told.
     var pace = CallPace()
-    var observers: [WeakObserver] = []
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
@@ -43,10 +43,6 @@ final class Delivery: Sendable {
       expected = time
       return time
     }
-  }
-
-  private struct WeakObserver {
-    weak var observer: (any PaymentTransactionObserver)?
   }
 
   /// `now` is the time that `target` goes by.
@@ -82,54 +78,33 @@ final class Delivery: Sendable {
   ///
   /// A later one is told at once what is unfinished; the first learns it from the launch.
   func add(_ observer: any PaymentTransactionObserver) -> Bool {
-    let (isNew, isFirst) = state.withLock { state in
-      state.observers.removeAll { $0.observer == nil }
-      guard !state.observers.contains(where: { $0.observer === observer }) else {
-        return (false, false)
-      }
-      state.observers.append(WeakObserver(observer: observer))
+    guard list.add(observer) else { return false }
+    let isFirst = state.withLock { state in
       defer { state.hasBeenObserved = true }
-      return (true, !state.hasBeenObserved)
+      return !state.hasBeenObserved
     }
-    if isNew, !isFirst { deliver { self.tellWhatIsUnfinished(observer) } }
+    if !isFirst { deliver { self.tellWhatIsUnfinished(observer) } }
     return isFirst
   }
 
-  func remove(_ observer: any PaymentTransactionObserver) {
-    state.withLock { state in
-      state.observers.removeAll { $0.observer == nil || $0.observer === observer }
-    }
-  }
+  func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
 
   private func tellWhatIsUnfinished(_ observer: any PaymentTransactionObserver) {
-    let queue = library.queue
-    let (transactions, stillThere) = state.withLock { state in
-      (
-        state.transactions,
-        state.observers.contains { $0.observer === observer }
-      )
-    }
-    guard let queue, stillThere, !transactions.isEmpty else { return }
+    let transactions = transactions
+    guard let queue = library.queue, list.contains(observer), !transactions.isEmpty else { return }
     observer.paymentQueue(queue, updatedTransactions: transactions)
     let downloads = transactions.flatMap(\.downloads)
-    if !downloads.isEmpty { observer.paymentQueue(queue, updatedDownloads: downloads) }
+    guard list.contains(observer), !downloads.isEmpty else { return }
+    observer.paymentQueue(queue, updatedDownloads: downloads)
   }
 
   private func tell(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
-    let observers = observers
     guard let queue = library.queue else { return }
-    // One that another observer has just removed is not told any more.
-    for observer in observers where isThere(observer) { body(queue, observer) }
+    list.forEach { body(queue, $0) }
   }
 
-  private func isThere(_ observer: any PaymentTransactionObserver) -> Bool {
-    state.withLock { $0.observers.contains { $0.observer === observer } }
-  }
-
-  /// The observers that are still there.
-  var observers: [any PaymentTransactionObserver] {
-    state.withLock { $0.observers.compactMap(\.observer) }
-  }
+  /// The observers that still exist.
+  var observers: [any PaymentTransactionObserver] { list.observers }
 
   var delegate: (any PaymentQueueDelegate)? {
     get { state.withLock { $0.delegate } }

@@ -4,17 +4,19 @@ import Locks
 /// One object for each handle: the same transaction is the same object for as long as anybody holds it.
 final class ObjectRegistry: Sendable {
   private struct Objects {
-    var transactions: [PaymentTransaction: Weak<SKPaymentTransaction>] = [:]
-    var downloads: [Download: Weak<SKDownload>] = [:]
+    var transactions: [PaymentTransaction: WeakReference<SKPaymentTransaction>] = [:]
+    var downloads: [Download: WeakReference<SKDownload>] = [:]
   }
 
+  // An object that is loaded inside the lock leaves it with the caller: it is never released there, where
+  // its `deinit` would take the lock again.
   private let objects = Mutex(Objects())
 
   func transaction(_ handle: PaymentTransaction) -> SKPaymentTransaction {
     objects.withLock { objects in
       if let known = objects.transactions[handle]?.object { return known }
       let new = SKPaymentTransaction(handle, in: self)
-      objects.transactions[handle] = Weak(new)
+      objects.transactions[handle] = WeakReference(new)
       return new
     }
   }
@@ -23,23 +25,23 @@ final class ObjectRegistry: Sendable {
     objects.withLock { objects in
       if let known = objects.downloads[handle]?.object { return known }
       let new = SKDownload(handle, in: self)
-      objects.downloads[handle] = Weak(new)
+      objects.downloads[handle] = WeakReference(new)
       return new
     }
   }
 
-  /// An object is gone; the place may have been taken by another meanwhile.
-  func forget(_ handle: PaymentTransaction) {
+  /// Removes `object`, which is being deallocated; another object may have taken its place.
+  func forget(_ object: SKPaymentTransaction, _ handle: PaymentTransaction) {
     objects.withLock { objects in
-      let isEmpty = objects.transactions[handle].map { $0.object == nil } ?? false
-      if isEmpty { objects.transactions[handle] = nil }
+      guard objects.transactions[handle]?.refers(to: object) == true else { return }
+      objects.transactions[handle] = nil
     }
   }
 
-  func forget(_ handle: Download) {
+  func forget(_ object: SKDownload, _ handle: Download) {
     objects.withLock { objects in
-      let isEmpty = objects.downloads[handle].map { $0.object == nil } ?? false
-      if isEmpty { objects.downloads[handle] = nil }
+      guard objects.downloads[handle]?.refers(to: object) == true else { return }
+      objects.downloads[handle] = nil
     }
   }
 }

@@ -1,10 +1,11 @@
 import HostedContent
+import Locks
 
 /// Passes what the engine reports on to an observer of StoreKit's kind, in its words.
 // Sendable because its weak references never change, and what is behind them is called on the
 // delivery queue only.
 final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
-  private(set) weak var observer: (any SKPaymentTransactionObserver)?
+  private let reference: WeakReference<any SKPaymentTransactionObserver>
   private weak var queue: SKPaymentQueue?
   // The host has the adapters.
   private weak var host: StoreHost?
@@ -12,9 +13,17 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   init(
     _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
   ) {
-    self.observer = observer
+    reference = WeakReference(observer)
     self.queue = queue
     self.host = host
+  }
+
+  /// The observer; nil once it is deallocated.
+  var observer: (any SKPaymentTransactionObserver)? { reference.object }
+
+  /// Whether this is the adapter of `observer`; may be called inside a lock.
+  func isAdapter(of observer: any SKPaymentTransactionObserver) -> Bool {
+    reference.refers(to: observer)
   }
 
   /// Calls `body` unless queue or observer are gone.

@@ -39,7 +39,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   }
 
   deinit {
-    if case .queue(let handle, let objects) = source { objects.forget(handle) }
+    if case .queue(let handle, let objects) = source { objects.forget(self, handle) }
   }
 
   /// The engine's handle; nil for one that the engine does not know.

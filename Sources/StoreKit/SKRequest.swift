@@ -9,7 +9,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var delegate = Weak<any SKRequestDelegate>()
+    var delegate = WeakReference<any SKRequestDelegate>()
     var task: Task<Void, Never>?
     /// Counts starts, so that an answer to a cancelled one is not delivered.
     var attempt = 0
@@ -26,7 +26,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
   open weak var delegate: (any SKRequestDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
-      let reference = Weak(newValue)
+      let reference = WeakReference(newValue)
       state.withLock { $0.delegate = reference }
     }
   }

@@ -13,7 +13,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var delegate = Weak<any SKStoreProductViewControllerDelegate>()
+    var delegate = WeakReference<any SKStoreProductViewControllerDelegate>()
     var lookup: AppLookup?
     var page: ProductPage?
   }
@@ -28,7 +28,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   open weak var delegate: (any SKStoreProductViewControllerDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
-      let reference = Weak(newValue)
+      let reference = WeakReference(newValue)
       state.withLock { $0.delegate = reference }
     }
   }

@@ -44,11 +44,12 @@ final class StoreHost: Sendable {
 
   /// Stops all downloads, keeping what was fetched, and forgets configuration and observers.
   func close() {
-    let session = state.withLock { state in
+    // Everything is released outside the lock.
+    let old = state.withLock { state in
       defer { state = State() }
-      return state.session
+      return state
     }
-    session?.engine.close()
+    old.session?.engine.close()
   }
 
   /// The engine; opened as the environment says when nobody has configured it.
@@ -95,9 +96,9 @@ final class StoreHost: Sendable {
   /// Adds an observer of `queue`, held weakly.
   func add(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue) {
     let adapter = ObserverAdapter(observer, of: queue, self)
+    removeReleased()
     let isNew = state.withLock { state in
-      state.observers.removeAll { $0.observer == nil }
-      guard !state.observers.contains(where: { $0.observer === observer }) else { return false }
+      guard !state.observers.contains(where: { $0.isAdapter(of: observer) }) else { return false }
       state.observers.append(adapter)
       return true
     }
@@ -113,11 +114,20 @@ final class StoreHost: Sendable {
 
   func remove(_ observer: any SKPaymentTransactionObserver) {
     let (adapters, session) = state.withLock { state in
-      let adapters = state.observers.filter { $0.observer === observer }
-      state.observers.removeAll { $0.observer == nil || $0.observer === observer }
+      let adapters = state.observers.filter { $0.isAdapter(of: observer) }
+      state.observers.removeAll { $0.isAdapter(of: observer) }
       return (adapters, state.session)
     }
     for adapter in adapters { session?.engine.remove(adapter) }
+  }
+
+  /// Removes adapters whose observer is deallocated, also one at an address that is in use again.
+  private func removeReleased() {
+    let released = state.withLock { $0.observers }.filter { $0.observer == nil }
+    guard !released.isEmpty else { return }
+    state.withLock { state in
+      state.observers.removeAll { adapter in released.contains { $0 === adapter } }
+    }
   }
 
   var observers: [any SKPaymentTransactionObserver] {

@@ -51,6 +51,14 @@ final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
 
   var log: Log { state.withLock { $0.log } }
 
+  /// Releases everything that was reported so far.
+  func forget() {
+    _ = state.withLock { state in
+      defer { state.log = Log() }
+      return state.log
+    }
+  }
+
   func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
     await withCheckedContinuation { continuation in
       let holds = state.withLock { state in
