@@ -13,7 +13,7 @@ package final class Directory: Sendable {
   let descriptor: Int32
   private let isLocked = Atomic(false)
 
-  private var calls: any SystemCalls { fileSystem.calls }
+  var calls: any SystemCalls { fileSystem.calls }
 
   init(descriptor: Int32, path: String, fileSystem: FileSystem) {
     self.descriptor = descriptor
@@ -102,30 +102,6 @@ package final class Directory: Sendable {
   /// Opens `name` for reading and writing; creates it when it is not there.
   package func updatedFile(_ name: String, mode: UInt32 = 0o644) throws -> File {
     try open(name, O_RDWR | O_CREAT, .create, mode)
-  }
-
-  /// As `updatedFile`, but only its owner has rights to it afterwards.
-  package func privateFile(_ name: String) throws -> File {
-    let file = try updatedFile(name, mode: 0o600)
-    let permissions = try file.status().permissions
-    if permissions & 0o077 != 0 { try file.setPermissions(permissions & 0o700) }
-    return file
-  }
-
-  /// Removes the rights of all but the owner to the file `name`, if it is there.
-  ///
-  /// Does not open it: closing a file ends all fcntl(2) locks that this process has on it, such as SQLite's.
-  package func makePrivate(_ name: String) throws {
-    guard let status = try status(of: name) else { return }
-    guard status.kind == .file else {
-      throw ContentError(
-        .fileFailed, "\(path(of: name)) is not a regular file", remedy: "Move it away",
-        subject: path(of: name))
-    }
-    guard status.permissions & 0o077 != 0 else { return }
-    try fileSystem.perform(.write, path(of: name)) {
-      calls.fchmodat(descriptor, name, status.permissions & 0o700)
-    }
   }
 
   private func open(_ name: String, _ flags: Int32, _ operation: FileOperation, _ mode: UInt32 = 0)

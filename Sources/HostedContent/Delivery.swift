@@ -347,9 +347,3 @@ final class Delivery: Sendable {
     return report
   }
 }
-
-extension Outbox.Letter {
-  fileprivate var isChanges: Bool {
-    if case .changes = self { true } else { false }
-  }
-}

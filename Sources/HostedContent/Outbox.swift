@@ -88,6 +88,11 @@ private enum Concern {
 }
 
 extension Outbox.Letter {
+  /// Whether it reports changes of downloads, which can wait.
+  var isChanges: Bool {
+    if case .changes = self { true } else { false }
+  }
+
   /// Whether two reports of one transaction are two calls, since the first would not be seen.
   fileprivate var keepsApart: Bool {
     switch self {
