@@ -33,7 +33,7 @@ def sign(key, algorithm, lines):
     pem = open(key, "rb").read()
     for line in lines:
         claims = json.loads(line)
-        print(jwt.encode(claims, pem, algorithm=algorithm))
+        print(jwt.encode(claims, pem, algorithm=algorithm, headers={"typ": "receipt+jwt"}))
         token = jws.JWS(json.dumps(claims).encode())
         header = json.dumps({"alg": algorithm, "typ": "receipt+jwt"})
         token.add_signature(jwk.JWK.from_pem(pem), None, header, None)
