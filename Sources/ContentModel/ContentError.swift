@@ -115,6 +115,8 @@ extension ContentError.Code {
   public static let notPermitted = Self(rawValue: 302)
   /// Too many descriptors are open in the process or the system.
   public static let tooManyFiles = Self(rawValue: 303)
+  /// The process may not start as many threads as it needs.
+  public static let tooFewThreads = Self(rawValue: 304)
   /// Another engine uses the library.
   public static let libraryLocked = Self(rawValue: 310)
   /// A newer version of the software has written the library.
@@ -130,6 +132,10 @@ extension ContentError.Code {
   public static let contentInUse = Self(rawValue: 315)
   /// The folder holds files that do not belong to a library.
   public static let libraryFolderTaken = Self(rawValue: 316)
+  /// The file system lacks an operation that a library needs.
+  public static let fileSystemUnsupported = Self(rawValue: 317)
+  /// The record of what accounts were granted cannot be read or written.
+  public static let grantsFailed = Self(rawValue: 318)
   /// What was remembered about the app's updates cannot be read; it begins anew.
   public static let updateMemoryDamaged = Self(rawValue: 320)
   /// A feed of apps breaks off or is none.
@@ -196,6 +202,10 @@ extension ContentError.Code {
   public static let storefrontRefused = Self(rawValue: 704)
   /// A seller's answer does not match the order, or names content that the catalog does not offer.
   public static let answerMismatch = Self(rawValue: 705)
+  /// Another payment or grant has the same transaction identifier.
+  public static let transactionExists = Self(rawValue: 706)
+  /// The seller has not answered an order in time; the order stays open.
+  public static let sellerNotResponding = Self(rawValue: 707)
   /// No storefront that was asked offers the app.
   public static let appNotOffered = Self(rawValue: 720)
 
@@ -250,7 +260,8 @@ extension ContentError.Code {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
       .libraryLocked, .diskFull,
-      .fileFailed, .journalFailed, .metadataExpired, .stopped, .timedOut, .serverFailed,
+      .fileFailed, .journalFailed, .grantsFailed, .sellerNotResponding, .metadataExpired, .stopped,
+      .timedOut, .serverFailed,
       .serverBusy, .answerUnusable, .lookupThrottled:
       true
     case .certificateUntrusted: false
