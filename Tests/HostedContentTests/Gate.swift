@@ -2,7 +2,7 @@ import FileIO
 import Foundation
 import TestSupport
 
-/// Holds the thread that comes to a path until a test lets it go on.
+/// Holds the threads that come to it until it is opened.
 final class Gate: Sendable {
   private let reached = DispatchSemaphore(value: 0)
   private let opened = DispatchSemaphore(value: 0)
@@ -10,11 +10,15 @@ final class Gate: Sendable {
   /// A file system that waits before the first operation on a path with `suffix`.
   func fileSystem(closedAt suffix: String) -> FileSystem {
     FileSystem { [self] operation, path in
-      guard operation == .write, path.hasSuffix(suffix) else { return }
-      reached.signal()
-      opened.wait()
-      opened.signal()
+      if operation == .write, path.hasSuffix(suffix) { wait() }
     }
+  }
+
+  /// Returns once the gate is open.
+  func wait() {
+    reached.signal()
+    opened.wait()
+    opened.signal()
   }
 
   /// Returns once a thread waits at the gate.

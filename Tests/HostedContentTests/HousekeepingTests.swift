@@ -109,10 +109,14 @@ struct HousekeepingTests {
     try await install("a", versions)
     for version in versions.dropLast() {
       let (queue, a) = (queue, a)
+      let (hasBegun, begun) = AsyncStream.makeStream(of: Void.self)
       let using = Task.detached {
-        for _ in 0..<50 { try? queue.use(try ContentVersion(version), of: a) }
+        for _ in 0..<50 {
+          try? queue.use(try ContentVersion(version), of: a)
+          begun.finish()
+        }
       }
-      try? await Task.sleep(for: .milliseconds(2))
+      for await _ in hasBegun {}
       try queue.remove(a, ContentVersion(version))
       await using.value
       #expect(try installed().last == "a 1.7 current")

@@ -115,17 +115,20 @@ struct InterruptedInstallTests {
 
   @Test("A folder that a disk has among the products is left alone")
   func lostAndFound() throws {
-    let fixture = try StoreFixture()
-    try FileManager.default.createDirectory(
-      atPath: "\(fixture.libraryPath)/products/lost+found", withIntermediateDirectories: true)
-    let queue = try fixture.queue {
-      $0.fileSystem = FileSystem { operation, path in
-        if path.hasSuffix("lost+found") {
-          throw ContentError(.notPermitted, "Not to be opened", remedy: "", subject: path)
-        }
+    let temporary = try TemporaryFolder()
+    let disk = FileSystem { _, path in
+      if path.hasSuffix("lost+found") {
+        throw ContentError(.notPermitted, "Not to be opened", remedy: "", subject: path)
       }
     }
-    queue.close()
+    let folder = try LibraryFolder(creating: temporary.path("library"), fileSystem: disk)
+    let path = temporary.path("library/products/lost+found")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
+    #expect(try library.recover(keeping: []).isEmpty)
+    #expect(try library.collect(CollectionPolicy()) == CollectionReport())
+    #expect(try library.list().isEmpty)
+    #expect(FileManager.default.fileExists(atPath: path))
   }
 
   @Test("A switch of current whose sync failed is made durable by the next attempt")

@@ -250,8 +250,9 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let delivering = RecordingObserver.delivering()
     let added = Mutex(false)
+    let gate = Gate()
     let meddler = RecordingObserver(onTransactions: { queue, transactions in
-      Thread.sleep(forTimeInterval: 0.05)
+      gate.wait()
       let isFirst = added.withLock { added in
         defer { added = true }
         return !added
@@ -267,6 +268,8 @@ struct PaymentQueueTests {
     queue.add(meddler)
     queue.add(leaver)
     for name in ["a", "b"] { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    await gate.waitUntilReached()
+    gate.open()
     await delivering.wait { $0.removed.count == 3 }
     for name in ["a", "b", "c"] { try fixture.expectInstalled(name, "1.0") }
     #expect(leaver.calls.withLock { $0 } == 1)

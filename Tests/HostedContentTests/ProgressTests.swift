@@ -54,14 +54,16 @@ struct ProgressTests {
   func slowObserver() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0", files: Self.noise(8 << 20))
-    let isInstalled = Mutex(false)
+    let isObserved = Gate()
+    let isInstalled = Gate()
     let disk = FileSystem { operation, path in
-      if operation == .write, path.hasSuffix("/noise.bin") { usleep(15_000) }
-      if operation == .rename, path.hasSuffix("/products/a/1.0") {
-        isInstalled.withLock { $0 = true }
-      }
+      if operation == .write, path.hasSuffix("/noise.bin") { isObserved.wait() }
+      if operation == .rename, path.hasSuffix("/products/a/1.0") { isInstalled.open() }
     }
-    let queue = try fixture.queue { $0.fileSystem = disk }
+    let queue = try fixture.queue {
+      $0.fileSystem = disk
+      $0.surroundings.execution = TickerExecution(.continuous)
+    }
     let progress = Mutex([Double]())
     let observer = RecordingObserver(
       onTransactions: { $0.start($1.flatMap(\.downloads)) },
@@ -69,46 +71,55 @@ struct ProgressTests {
         for download in downloads where download.state == .active {
           progress.withLock { $0.append(download.progress) }
           // Blocks from the first report until the work is done.
-          while !isInstalled.withLock({ $0 }) { usleep(5_000) }
+          isObserved.open()
+          isInstalled.wait()
         }
       })
     queue.add(observer)
     queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
     await observer.wait { $0.download(of: "a")?.state == .finished }
-    #expect(progress.withLock { $0.count } <= 3)
+    #expect((1...3).contains(progress.withLock { $0.count }))
     #expect(progress.withLock { $0 } == progress.withLock { $0.sorted() })
   }
 
-  @Test("Downloads that end do not make others report more often than the ticker does")
-  func rate() async throws {
+  @Test("The end of a download does not report the progress of others")
+  func endsOfOthers() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("big", "1.0", files: Self.noise(6 << 20))
     let small = (1...12).map { "small\($0)" }
     for name in small { try fixture.publish(name, "1.0", files: ["Contents/x": [1]]) }
+    let gate = Gate()
+    let writes = Mutex(0)
     let disk = FileSystem { operation, path in
-      // The noise is unpacked in many small pieces, slowly.
-      if operation == .write, path.hasSuffix("/noise.bin") { usleep(4_000) }
+      guard operation == .write, path.hasSuffix("/noise.bin") else { return }
+      let count = writes.withLock { count in
+        count += 1
+        return count
+      }
+      if count == 10 { gate.wait() }
     }
-    let queue = try fixture.queue { $0.fileSystem = disk }
-    let reports = Mutex([ContinuousClock.Instant]())
+    let queue = try fixture.queue {
+      $0.fileSystem = disk
+      $0.surroundings.execution = TickerExecution(.none)
+    }
+    let moves = Mutex(0)
     let observer = RecordingObserver(
       onTransactions: { $0.start($1.flatMap(\.downloads)) },
       onDownloads: { _, downloads in
-        let moved = downloads.contains {
+        let hasMoved = downloads.contains {
           $0.contentIdentifier.rawValue == "big" && $0.state == .active && $0.progress > 0
         }
-        if moved { reports.withLock { $0.append(.now) } }
+        if hasMoved { moves.withLock { $0 += 1 } }
       })
     queue.add(observer)
-    for name in ["big"] + small {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(name)))
-    }
+    queue.add(Payment(productIdentifier: try ProductIdentifier("big")))
+    await gate.waitUntilReached()
+    for name in small { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
     await observer.wait { log in
-      log.downloads.count == 13 && log.downloads.values.allSatisfy { $0.state == .finished }
+      small.allSatisfy { log.download(of: $0)?.state == .finished }
     }
-    let times = reports.withLock { $0 }
-    let (first, last) = (try #require(times.first), try #require(times.last))
-    let ticks = (last - first) / .milliseconds(100)
-    #expect(Double(times.count) <= ticks * 1.3 + 4, "\(times.count) reports in \(ticks) ticks")
+    #expect(moves.withLock { $0 } == 0)
+    gate.open()
+    await observer.wait { $0.download(of: "big")?.state == .finished }
   }
 }

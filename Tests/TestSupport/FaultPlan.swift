@@ -7,23 +7,32 @@ import Locks
 package final class FaultPlan: Sendable {
   private let state: Mutex<State>
   private let error: any Error
+  /// The operations that count.
+  private let operations: Set<FileOperation>
 
   private struct State {
     var countdown: Int
     var hasFired = false
-    var operations = 0
+    var count = 0
   }
 
   /// Makes operation number `n` (from 1) fail with `error`, once; 0 makes none fail.
   package init(failing n: Int, with error: ContentError = FaultPlan.diskFull) {
     state = Mutex(State(countdown: n))
     self.error = error
+    operations = Set(FileOperation.allCases)
   }
 
-  /// Makes operation number `n` (from 1) fail as the system would with `number`, once.
+  /// Makes operation number `n` (from 1) of those that can fail with `number` fail so, once.
   package init(failing n: Int, as number: Int32) {
     state = Mutex(State(countdown: n))
     error = SystemFailure(number)
+    operations =
+      switch number {
+      case ENOSPC: [.create, .createDirectory, .write, .sync, .rename, .link, .journal]
+      case EMFILE: [.open, .create, .createDirectory, .list, .journal]
+      default: Set(FileOperation.allCases)
+      }
   }
 
   package static let diskFull = ContentError(
@@ -35,11 +44,12 @@ package final class FaultPlan: Sendable {
   }
 
   package var hasFired: Bool { state.withLock { $0.hasFired } }
-  package var operations: Int { state.withLock { $0.operations } }
+  package var count: Int { state.withLock { $0.count } }
 
   private func willPerform(_ operation: FileOperation, _ path: String) throws {
+    guard operations.contains(operation) else { return }
     let fires = state.withLock { state in
-      state.operations += 1
+      state.count += 1
       state.countdown -= 1
       if state.countdown == 0 { state.hasFired = true }
       return state.countdown == 0

@@ -1,0 +1,47 @@
+import Dispatch
+import FileIO
+import HostedContent
+
+/// The execution of a real queue whose engine ticks without a clock.
+struct TickerExecution: Execution {
+  enum Ticks {
+    /// The engine never ticks.
+    case none
+    /// The next tick follows as soon as the engine is free.
+    case continuous
+  }
+
+  let ticks: Ticks
+  private let base = DispatchExecution()
+
+  init(_ ticks: Ticks) { self.ticks = ticks }
+
+  var now: DispatchTime { base.now }
+
+  var tasks: (any TaskExecutor)? { base.tasks }
+
+  func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
+    let line = base.line(label, on: queue)
+    return label == "hostedcontent.engine" ? Line(base: line, ticks: ticks) : line
+  }
+
+  func group(_ label: String) -> any WorkGroup { base.group(label) }
+
+  func signal() -> any ThreadSignal { base.signal() }
+
+  private struct Line: SerialLine {
+    let base: any SerialLine
+    let ticks: Ticks
+
+    func enqueue(_ body: @escaping @Sendable () -> Void) { base.enqueue(body) }
+
+    func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
+      switch ticks {
+      case .none: break
+      case .continuous: base.enqueue(body)
+      }
+    }
+
+    func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try base.sync(body) }
+  }
+}
