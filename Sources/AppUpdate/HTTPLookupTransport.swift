@@ -15,6 +15,7 @@ public final class HTTPLookupTransport: LookupTransport {
   /// Creates a transport, which connects to nobody yet.
   public init() throws {
     var configuration = HTTPConfiguration()
+    configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
     // One look-up at a time is what servers allow anyway, and threads are dear.
     configuration.limits.connections = 4
     session = try HTTPSession(configuration)

@@ -10,6 +10,7 @@ extension EasyHandle {
   /// Sets every option of one request; nothing is left to what libcurl would choose.
   func configure(for exchange: Exchange, _ configuration: HTTPConfiguration) {
     secure(configuration)
+    setProxy(configuration.proxy, for: exchange.url)
     set(CURLOPT_URL, exchange.url.text)
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_HTTPGET, 1)
@@ -46,11 +47,13 @@ extension EasyHandle {
     set(CURLOPT_SSL_VERIFYHOST, 2)
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
-    switch configuration.proxy {
-    case .environment: break
-    case .direct: set(CURLOPT_PROXY, "")
-    case .url(let text): set(CURLOPT_PROXY, text)
-    }
+  }
+
+  /// Without a value, libcurl would read the process's environment.
+  private func setProxy(_ setting: ProxySetting, for url: WebURL) {
+    let (proxy, exceptions) = setting.proxy(for: url) ?? ("", "")
+    set(CURLOPT_PROXY, proxy)
+    set(CURLOPT_NOPROXY, exceptions)
   }
 
   /// Hands the answer to `exchange`, which the loop keeps alive for as long as the handle is used.

@@ -1,5 +1,3 @@
-import Glibc
-
 /// How HTTP is spoken: timeouts, trust, credentials, limits.
 ///
 /// Times are in seconds. Whether certificates are checked is no setting: they are.
@@ -11,7 +9,7 @@ package struct HTTPConfiguration: Sendable {
   /// The origins besides this machine that secrets may go to over plain HTTP; paths do not matter.
   package var plainHTTPOrigins: [WebURL] = []
   /// Which proxy is used.
-  package var proxy = ProxySetting.environment
+  package var proxy = ProxySetting.direct
   /// A file of certificate authorities in PEM instead of the system's.
   package var certificateAuthorities: String?
   /// How long a connection, with its TLS handshake, may take.
@@ -34,24 +32,57 @@ package struct HTTPConfiguration: Sendable {
 
 /// Which proxy is used.
 package enum ProxySetting: Hashable, Sendable {
-  /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say.
-  case environment
+  /// What these variables of the environment say.
+  case environment(ProxyVariables)
   /// None.
   case direct
-  /// This one, such as `http://proxy.example:3128`.
-  case url(String)
+  /// This one, such as `http://proxy.example:3128`, except for the hosts that `no_proxy` names.
+  case url(String, exceptions: String? = nil)
+
+  /// The proxy for requests to `url`, and the hosts to which requests go directly, as libcurl
+  /// reads them; nil for none.
+  func proxy(for url: WebURL) -> (proxy: String, exceptions: String)? {
+    switch self {
+    case .direct: nil
+    case .url(let proxy, let exceptions): (proxy, exceptions ?? "")
+    case .environment(let variables):
+      variables.proxy(for: url).map { ($0, variables.exceptions ?? "") }
+    }
+  }
 
   /// Whether one may stand between us and servers; which ones it serves is libcurl's to know.
   var mayBeUsed: Bool {
     switch self {
     case .direct: false
     case .url: true
-    case .environment:
-      ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"].contains {
-        (name: String) in getenv(name).map { $0.pointee != 0 } ?? false
-      }
+    case .environment(let variables): variables.namesProxy
     }
   }
+}
+
+/// The proxies that environment variables name, by the rules of libcurl.
+package struct ProxyVariables: Hashable, Sendable {
+  private let http: String?
+  private let https: String?
+  private let all: String?
+  /// Hosts that are reached without a proxy, as `no_proxy` names them.
+  package let exceptions: String?
+
+  /// Takes what `environment` says; an empty variable says nothing.
+  package init(_ environment: [String: String]) {
+    func value(_ names: String...) -> String? {
+      names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+    }
+    // `HTTP_PROXY` is left out: in a CGI program, a client can set it by a header.
+    http = value("http_proxy")
+    https = value("https_proxy", "HTTPS_PROXY")
+    all = value("all_proxy", "ALL_PROXY")
+    exceptions = value("no_proxy", "NO_PROXY")
+  }
+
+  var namesProxy: Bool { http != nil || https != nil || all != nil }
+
+  func proxy(for url: WebURL) -> String? { (url.isSecure ? https : http) ?? all }
 }
 
 /// Headers that are sent to one origin (scheme, host and port) and never to another.

@@ -65,7 +65,9 @@ extension HTTPSession {
         throw ContentError(cause, from: end.url, subject: request.url.description)
       }
       lastFault = fault
-      exchange.postpone(after: fault, number: attempt, configuration.retry, loop.clock, request.url)
+      let delay = configuration.retry.delay(
+        afterFailure: attempt, retryAfter: fault.retryAfter, random: random())
+      exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
     throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
   }
@@ -87,14 +89,9 @@ extension HTTPSession {
 }
 
 extension ExchangeRequest {
-  /// Makes it wait after failure number `number`, and say why.
-  mutating func postpone(
-    after fault: TransferFault, number: Int, _ policy: RetryPolicy, _ clock: TransferClock,
-    _ url: WebURL
-  ) {
-    let delay = policy.delay(
-      afterFailure: number, retryAfter: fault.retryAfter, random: .random(in: 0...1))
-    notBefore = clock.uptime() + delay
+  /// Makes it wait after `fault` until an instant, and say why.
+  mutating func postpone(after fault: TransferFault, until instant: Double, _ url: WebURL) {
+    notBefore = instant
     reason = TransferWait.Reason(fault, from: url)
   }
 }

@@ -10,22 +10,26 @@ package final class HTTPSession: Sendable {
   /// What it was made with.
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
+  /// Returns a random number from 0 to 1, by which delays differ between clients.
+  let random: @Sendable () -> Double
   let health: MirrorHealth
   let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 
-  /// Creates a session, which connects to nobody yet.
+  /// Creates a session, which connects to nobody yet; tests hand in a clock and randomness.
   ///
   /// Throws `usage` for headers that are none, and `insecureConnectionRefused` for secrets that
   /// would be sent to another machine without encryption.
   package init(
-    _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system
+    _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
+    random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) throws {
     for host in configuration.credentials.map(\.host) {
       try Self.check(configuration.secrets(for: host), for: host)
     }
     try configuration.checkSecrets()
     self.configuration = configuration
+    self.random = random
     loop = TransferLoop(configuration, clock: clock)
     health = MirrorHealth(configuration.retry)
     currentLimits = Mutex(configuration.limits)

@@ -3,6 +3,7 @@ struct MirrorBook {
   private let addresses: [WebURL]
   private let hosts: MirrorHealth
   private let clock: TransferClock
+  private let random: @Sendable () -> Double
   private var file: HealthTable
   private var marks: [Marks]
 
@@ -26,6 +27,7 @@ struct MirrorBook {
     self.addresses = addresses
     hosts = session.health
     clock = session.loop.clock
+    random = session.random
     file = HealthTable(session.configuration.retry)
     marks = addresses.map { _ in Marks() }
   }
@@ -81,7 +83,7 @@ struct MirrorBook {
 
   mutating func fail(at mirror: Int, _ fault: TransferFault, startedAt: Double) {
     let now = clock.uptime()
-    let random = Double.random(in: 0...1)
+    let random = random()
     guard fault.concernsHost else {
       return file.fail(
         addresses[mirror].text, fault, startedAt: startedAt, now: now, random: random)

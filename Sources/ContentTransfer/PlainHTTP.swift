@@ -10,7 +10,7 @@ extension HTTPConfiguration {
     for url in credentials.map(\.host) where !allowsSecrets(for: url) {
       throw ContentError.insecure("The token or headers for \(url.origin)", to: url)
     }
-    if case .url(let text) = proxy, let url = WebURL.ofProxy(withPassword: text),
+    if case .url(let text, _) = proxy, let url = WebURL.ofProxy(withPassword: text),
       !allowsSecrets(for: url)
     {
       throw ContentError.insecure("The user name and password of the proxy", to: url)

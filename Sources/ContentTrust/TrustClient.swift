@@ -34,11 +34,13 @@ package final class TrustClient: Sendable {
   /// Creates a client that keeps its files in `trustFolder`; `now` is asked once a refresh.
   ///
   /// `watchesClock` remembers the time of a refresh there, and refuses a clock that went back.
+  /// `isReadOnly` compares with what the folder has and leaves it as it is; such a client may read
+  /// while its owner writes.
   package init(
-    trustFolder: Directory, fetcher: any MetadataFetcher, watchesClock: Bool = true,
-    now: @escaping @Sendable () -> Date
+    trustFolder: Directory, isReadOnly: Bool = false, fetcher: any MetadataFetcher,
+    watchesClock: Bool = true, now: @escaping @Sendable () -> Date
   ) {
-    folder = TrustFolder(trustFolder)
+    folder = TrustFolder(trustFolder, isReadOnly: isReadOnly)
     self.fetcher = fetcher
     self.watchesClock = watchesClock
     self.now = now

@@ -2,18 +2,35 @@ import ContentModel
 import Digests
 import FileIO
 import FoundationEssentials
+import Locks
 
 /// The folder that keeps what was trusted, across runs; every write is durable.
 struct TrustFolder: Sendable {
   private let folder: Directory
+  /// Nil if the folder is written.
+  private let readOnly: ReadOnly?
   /// Where it is, for messages.
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
-  init(_ folder: Directory) { self.folder = folder }
+  /// A folder that stays as it is: writes do nothing.
+  private final class ReadOnly: Sendable {
+    /// Whether timestamp and snapshot count as removed.
+    let isWithdrawn = Atomic(false)
+  }
+
+  init(_ folder: Directory, isReadOnly: Bool = false) {
+    self.folder = folder
+    readOnly = isReadOnly ? ReadOnly() : nil
+  }
 
   /// The trusted metadata `name`; nil when there is none or it is longer than it may be.
   func metadata(_ name: MetadataName) throws -> [UInt8]? {
+    if [.timestamp, .snapshot].contains(name),
+      readOnly?.isWithdrawn.load(ordering: .relaxed) == true
+    {
+      return nil
+    }
     do {
       return try folder.contents(of: name.encodedFileName, limit: name.limit)
     } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
@@ -25,11 +42,13 @@ struct TrustFolder: Sendable {
   func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
 
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
+    guard readOnly == nil else { return }
     try folder.replaceFile(name.encodedFileName, with: bytes)
   }
 
   /// Forgets timestamp and snapshot, durably.
   func withdrawTimestampAndSnapshot() throws {
+    if let readOnly { return readOnly.isWithdrawn.store(true, ordering: .relaxed) }
     try folder.removeFile(RoleName.timestamp.fileName)
     try folder.removeFile(RoleName.snapshot.fileName)
     try folder.sync()
@@ -70,6 +89,7 @@ struct TrustFolder: Sendable {
   /// A record of the last ten minutes is left as it is if there is no news: a sync costs more than
   /// the accuracy is worth.
   func recordRefresh(now: Date, _ link: RootLink?) throws {
+    guard readOnly == nil else { return }
     let last = try lastRefresh()
     let link = link ?? last?.link
     if let last, last.link == link, (last.time...last.time.addingTimeInterval(600)).contains(now) {

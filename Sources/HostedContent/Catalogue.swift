@@ -26,11 +26,12 @@ package final class Catalogue: Sendable {
 
   /// The catalogue of `store`, trusted by `trustedRoot` or else by a root that it vouches for.
   convenience init(
-    of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory,
+    of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory, isReadOnly: Bool = false,
     now: @escaping @Sendable () -> Date
   ) {
     self.init(
-      client: TrustClient(trustFolder: trustFolder, fetcher: store, now: now),
+      client: TrustClient(
+        trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now),
       trustedRoot: trustedRoot, firstUse: store.ownRoot)
   }
 

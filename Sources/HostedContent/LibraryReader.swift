@@ -28,10 +28,7 @@ public struct LibraryReader: Sendable {
         library = ContentLibrary(folder, journal: InstalledTree(folder, cause: error))
       }
     } catch let error as ContentError where error.code == .fileMissing {
-      throw ContentError(
-        .fileMissing, "There is no library at \(path)",
-        remedy: "Check the path; hostedcontent get makes a library", subject: path,
-        cause: error.cause)
+      throw ContentError.noLibrary(at: path, error)
     }
   }
 
@@ -85,6 +82,15 @@ public struct LibraryReader: Sendable {
   package func verify(_ content: InstalledContent, pace: ReadPace?) throws -> [ContentDamage] {
     let files = try library.journal.files(of: content.contentIdentifier, content.version)
     return try library.verify(content, files: files, pace: pace)
+  }
+}
+
+extension ContentError {
+  static func noLibrary(at path: String, _ error: ContentError) -> ContentError {
+    ContentError(
+      .fileMissing, "There is no library at \(path)",
+      remedy: "Check the path; hostedcontent get makes a library", subject: path,
+      cause: error.cause)
   }
 }
 

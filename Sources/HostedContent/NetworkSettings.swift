@@ -42,6 +42,11 @@ public struct NetworkSettings: Sendable {
   /// The first of the growing delays between attempts, in seconds.
   package var firstRetryDelay = 0.5
 
+  /// The process's environment; read once for each queue or call.
+  package var environment: @Sendable () -> [String: String] = {
+    ProcessInfo.processInfo.environment
+  }
+
   /// Creates settings with the defaults.
   public init() {}
 
@@ -49,6 +54,7 @@ public struct NetworkSettings: Sendable {
   ///
   /// Throws `insecureConnectionRefused` for secrets that would be sent without encryption.
   func session(for servers: [WebURL]) throws -> HTTPSession {
+    let variables = ProxyVariables(environment())
     var configuration = HTTPConfiguration()
     let headers =
       headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
@@ -58,9 +64,9 @@ public struct NetworkSettings: Sendable {
     configuration.plainHTTPOrigins = try plainHTTPOrigins.map { try WebURL($0.absoluteString) }
     configuration.proxy =
       switch proxy {
-      case .environment: .environment
+      case .environment: .environment(variables)
       case .direct: .direct
-      case .url(let url): .url(url)
+      case .url(let url): .url(url, exceptions: variables.exceptions)
       }
     configuration.certificateAuthorities = certificateAuthorities?.path(percentEncoded: false)
     configuration.connectTimeout = connectTimeout

@@ -35,7 +35,8 @@ struct Command: Sendable {
       "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
     static let library = Option("--library", "FOLDER", "the library's folder")
     static let root = Option(
-      "--root", "FILE", "the store's trusted root; default: a local store's own")
+      "--root", "FILE",
+      "the store's trusted root; default: the library's, or a local store's own")
 
     private init(_ name: String, _ help: String) { self.init(name, nil, help) }
   }

@@ -6,7 +6,11 @@ import HostedContent
 enum ProductsCommand {
   static let command = Command(
     name: "products", summary: "Shows what a store offers.", operands: "[ID…]",
-    operandCount: 0...Int.max, options: [.store, .json] + NetworkArguments.options,
+    operandCount: 0...Int.max,
+    options: [
+      .store, .json,
+      .init("--library", "FOLDER", "a library whose trusted root and recorded versions count"),
+    ] + NetworkArguments.options,
     example: "hostedcontent products --store store", run: run)
 
   private struct Report: Encodable {
@@ -18,7 +22,9 @@ enum ProductsCommand {
     let wanted = arguments.operands.isEmpty ? nil : Set(arguments.operands)
     let response = try arguments.storeLocation().products(
       wanted, trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console), network: arguments.network())
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console),
+      library: arguments.has("--library") ? arguments.library() : nil,
+      network: arguments.network())
     if arguments.has("--json") {
       try console.print(
         json: Report(

@@ -30,7 +30,8 @@ enum UpdatesCommand {
     let store = try arguments.storeLocation()
     let products = try store.products(
       nil, trustedRoot: arguments.trustedRoot(),
-      trustsOnFirstUse: arguments.trustsOnFirstUse(console), network: arguments.network())
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console), library: arguments.library(),
+      network: arguments.network())
     let updates = try arguments.libraryReader().updates(
       of: products.products, from: store, network: arguments.network())
     products.failures.forEach(console.report)

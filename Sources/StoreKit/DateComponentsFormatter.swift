@@ -1,8 +1,10 @@
 public import Foundation
+import Locks
 
 /// Words for lengths of time such as a subscription's, which Foundation on Linux does not have.
 ///
 /// English only, and no more than formatting whole date components.
+// Sendable because all that changes is behind a lock.
 open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   /// How units are written.
   public enum UnitsStyle: Int, Sendable {
@@ -15,11 +17,28 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   }
 
   /// How units are written; full words for every style but `abbreviated`, "1d 2h".
-  open var unitsStyle = UnitsStyle.positional
+  open var unitsStyle: UnitsStyle {
+    get { settings.withLock { $0.style } }
+    set { settings.withLock { $0.style = newValue } }
+  }
   /// Which units are written; empty for all.
-  open var allowedUnits: NSCalendar.Unit = []
+  open var allowedUnits: NSCalendar.Unit {
+    get { settings.withLock { $0.units } }
+    set { settings.withLock { $0.units = newValue } }
+  }
   /// How many units are written at most; 0 for all.
-  open var maximumUnitCount = 0
+  open var maximumUnitCount: Int {
+    get { settings.withLock { $0.count } }
+    set { settings.withLock { $0.count = newValue } }
+  }
+
+  private struct Settings {
+    var style = UnitsStyle.positional
+    var units: NSCalendar.Unit = []
+    var count = 0
+  }
+
+  private let settings = Mutex(Settings())
 
   /// Writes components that are not zero, largest first; nil when there is none.
   open func string(from components: DateComponents) -> String? {

@@ -1,40 +1,41 @@
 public import Foundation
 
-/// A payment that can be changed until it is added; use one from one thread at a time.
+/// A payment that can be changed until it is added, from any thread.
+// Sendable because all that changes is behind the lock of SKPayment.
 open class SKMutablePayment: SKPayment, @unchecked Sendable {
   /// What is bought.
   open override var productIdentifier: String {
     get { fields.productIdentifier }
-    set { fields.productIdentifier = newValue }
+    set { change { $0.productIdentifier = newValue } }
   }
 
   /// How many, 1 to 10; the transaction fails with `SKError.paymentInvalid` for others.
   open override var quantity: Int {
     get { fields.quantity }
-    set { fields.quantity = newValue }
+    set { change { $0.quantity = newValue } }
   }
 
   /// A one-way hash of the buyer's account, at most 256 bytes; nil for the library's own account.
   open override var applicationUsername: String? {
     get { fields.applicationUsername }
-    set { fields.applicationUsername = newValue }
+    set { change { $0.applicationUsername = newValue } }
   }
 
   /// Reserved; anything but nil fails with `SKError.unauthorizedRequestData`.
   open override var requestData: Data? {
     get { fields.requestData }
-    set { fields.requestData = newValue }
+    set { change { $0.requestData = newValue } }
   }
 
   /// Whether the built-in seller defers it, as if somebody else had to decide.
   open override var simulatesAskToBuyInSandbox: Bool {
     get { fields.simulatesAskToBuyInSandbox }
-    set { fields.simulatesAskToBuyInSandbox = newValue }
+    set { change { $0.simulatesAskToBuyInSandbox = newValue } }
   }
 
   /// A discount for a subscription; the engine sells none, and fails with `.ineligibleForOffer`.
   open override var paymentDiscount: SKPaymentDiscount? {
     get { fields.paymentDiscount }
-    set { fields.paymentDiscount = newValue }
+    set { change { $0.paymentDiscount = newValue } }
   }
 }

@@ -1,12 +1,13 @@
 public import Foundation
 import HostedContent
+import Locks
 
 /// A request to buy a product; copied when it is added to the queue.
 ///
 /// Change a payment as an `SKMutablePayment`. May be read from any thread.
-// Sendable because only SKMutablePayment changes, whose owner hands a copy to the queue.
+// Sendable because what SKMutablePayment changes is behind a lock.
 open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
-  struct Fields {
+  struct Fields: Sendable {
     var productIdentifier = ""
     var quantity = 1
     var applicationUsername: String?
@@ -15,7 +16,18 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     var paymentDiscount: SKPaymentDiscount?
   }
 
-  var fields = Fields()
+  private let storage = Mutex(Fields())
+
+  final var fields: Fields { storage.withLock { $0 } }
+
+  /// Changes values; what they replace is released outside the lock, since that can run any code.
+  final func change(_ body: (inout sending Fields) -> Void) {
+    _ = storage.withLock { fields in
+      let old = fields
+      body(&fields)
+      return old
+    }
+  }
 
   /// Creates a payment for nothing; the queue refuses it.
   public override init() {}
@@ -23,7 +35,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
   /// Creates a payment for one of `product`.
   public convenience init(product: SKProduct) {
     self.init()
-    fields.productIdentifier = product.productIdentifier
+    change { $0.productIdentifier = product.productIdentifier }
   }
 
   /// What is bought.
@@ -45,7 +57,8 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
   /// A payment of the same values that can be changed.
   open func mutableCopy(with zone: NSZone? = nil) -> Any {
     let copy = SKMutablePayment()
-    copy.fields = values
+    let values = values
+    copy.change { $0 = values }
     return copy
   }
 
@@ -61,7 +74,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
 extension SKPayment {
   convenience init(fields: Fields) {
     self.init()
-    self.fields = fields
+    change { $0 = fields }
   }
 
   convenience init(_ payment: Payment) {

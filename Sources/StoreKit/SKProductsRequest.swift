@@ -2,6 +2,7 @@ import Foundation
 import HostedContent
 
 /// Looks products up; its delegate should be an `SKProductsRequestDelegate`.
+// Sendable because SKRequest is, and nothing of it changes.
 open class SKProductsRequest: SKRequest, @unchecked Sendable {
   private let identifiers: Set<String>
 

@@ -5,6 +5,7 @@ import HostedContent
 ///
 /// There is no receipt for the whole app here, but one for each purchase, signed by the seller, in
 /// `SKPaymentTransaction.transactionReceipt`. The request finishes when the seller has answered.
+// Sendable because SKRequest is, and nothing of it changes.
 open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
   private let properties: [String: String]?
 

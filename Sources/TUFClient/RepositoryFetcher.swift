@@ -2,6 +2,7 @@ import ContentModel
 import ContentTransfer
 import ContentTrust
 import FileIO
+import FoundationEssentials
 
 /// Fetches files below a base URL; blocks.
 struct RepositoryFetcher: MetadataFetcher {
@@ -20,7 +21,9 @@ struct RepositoryFetcher: MetadataFetcher {
       place = .folder(try FileSystem.real.directory(at: String(base.dropFirst("file://".count))))
     } else {
       _ = try WebURL(base)
-      place = .web(base, try HTTPSession())
+      var configuration = HTTPConfiguration()
+      configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
+      place = .web(base, try HTTPSession(configuration))
     }
   }
 

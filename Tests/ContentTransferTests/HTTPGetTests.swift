@@ -1,8 +1,10 @@
 import ContentModel
-import ContentTransfer
 import Foundation
+import Locks
 import TestSupport
 import Testing
+
+@testable import ContentTransfer
 
 @Suite("Small answers over HTTP", .timeLimit(.minutes(10)))
 struct HTTPGetTests {
@@ -235,6 +237,63 @@ struct HTTPGetTests {
     #expect(code { _ = try lost.get(HTTPRequest(far, limit: 10)) } == .proxyFailed)
   }
 
+  @Test("The wait before another attempt is drawn from the session's randomness")
+  func injectedRandomness() throws {
+    let server = try ScriptedServer { request in
+      request.number < 3 ? .http("503 Busy") : .http("200 OK", body: [7])
+    }
+    let draws = Mutex(0)
+    let session = try HTTPSession(
+      Self.impatient,
+      random: {
+        draws.withLock { $0 += 1 }
+        return 0
+      })
+    #expect(try session.get(HTTPRequest(try WebURL(server.url()), limit: 10)).body == [7])
+    #expect(draws.withLock { $0 } == 2)
+  }
+
+  @Test("The variables that name a proxy come from the given environment, by libcurl's rules")
+  func proxyVariables() throws {
+    let plain = try WebURL("http://store.invalid/file")
+    let secure = try WebURL("https://store.invalid/file")
+    let cases: [([String: String], plain: String?, secure: String?)] = [
+      ([:], nil, nil),
+      (["http_proxy": "a"], "a", nil), (["HTTP_PROXY": "a"], nil, nil),
+      (["https_proxy": "a", "HTTPS_PROXY": "b"], nil, "a"), (["HTTPS_PROXY": "b"], nil, "b"),
+      (["http_proxy": "a", "all_proxy": "b"], "a", "b"), (["ALL_PROXY": "b"], "b", "b"),
+      (["http_proxy": "", "all_proxy": "", "ALL_PROXY": "c"], "c", "c"),
+    ]
+    for (environment, expectedPlain, expectedSecure) in cases {
+      let setting = ProxySetting.environment(ProxyVariables(environment))
+      #expect(setting.proxy(for: plain)?.proxy == expectedPlain, "\(environment)")
+      #expect(setting.proxy(for: secure)?.proxy == expectedSecure, "\(environment)")
+      #expect(setting.mayBeUsed == (expectedPlain != nil || expectedSecure != nil))
+    }
+  }
+
+  @Test("A proxy of the environment is asked, except for hosts that no_proxy names")
+  func proxyOfEnvironment() throws {
+    let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
+    let proxy = "http://127.0.0.1:\(server.port)"
+    let far = try WebURL("http://store.invalid/file")
+    for exceptions in [nil, "other.invalid", "store.invalid"] {
+      let isExcepted = exceptions == "store.invalid"
+      var environment = ["http_proxy": proxy]
+      environment["no_proxy"] = exceptions
+      for setting in [
+        .environment(ProxyVariables(environment)), ProxySetting.url(proxy, exceptions: exceptions),
+      ] {
+        var configuration = impatientConfiguration()
+        configuration.proxy = setting
+        configuration.retry.attempts = 1
+        let session = try HTTPSession(configuration)
+        let found = code { _ = try session.get(HTTPRequest(far, limit: 10)) }
+        #expect(found == (isExcepted ? .hostNotFound : nil), "\(setting)")
+      }
+    }
+  }
+
   @Test("A header that would smuggle another one in is refused")
   func smuggling() throws {
     var configuration = impatientConfiguration()
@@ -281,7 +340,6 @@ struct HTTPGetTests {
 /// which on a busy machine would give up others too.
 func impatientConfiguration(stallTimeout: Double = 10) -> HTTPConfiguration {
   var configuration = HTTPConfiguration()
-  configuration.proxy = .direct
   configuration.stallTimeout = stallTimeout
   configuration.leastBytes = 1
   configuration.retry.firstDelay = 0.001

@@ -1,4 +1,5 @@
 import Foundation
+import Locks
 import TestSupport
 import Testing
 
@@ -56,6 +57,23 @@ struct RetryTests {
     table.succeed("a")
     #expect(table.delay(of: "a") == nil)
     #expect(table.failures(of: "a") == 0)
+  }
+
+  @Test("A mirror's delay is drawn from the randomness of its session, one draw a failure")
+  func injectedRandomness() throws {
+    let draws = Mutex([0.25, 0.75])
+    let session = try HTTPSession(
+      clock: TransferClock(now: { Date(timeIntervalSince1970: 0) }, uptime: { 100 }),
+      random: { draws.withLock { $0.removeFirst() } })
+    var book = MirrorBook(try ["http://a/file", "http://b/file"].map { try WebURL($0) }, session)
+    // The first fault is the host's, the second one the file's.
+    book.fail(at: 0, TransferFault(.refused), startedAt: 100)
+    book.fail(at: 1, TransferFault(.cutShort), startedAt: 100)
+    #expect(book.choose(at: 100).notBefore == 100.125)
+    book.refuse(at: 0, startedAt: 100)
+    book.refuse(at: 0, startedAt: 100)
+    #expect(book.choose(at: 100).notBefore == 100.375)
+    #expect(draws.withLock { $0.isEmpty })
   }
 
   @Test("Requests that fail side by side of one cause count once")

@@ -200,6 +200,29 @@ import Testing
     #expect(try client().refresh(initialRoot: nil).version == 2)
   }
 
+  @Test func `a client that only reads decides the same, and leaves the folder as it is`() throws {
+    store.put(try sample.publication(5).files)
+    _ = try client().refresh(initialRoot: sample.root())
+    let before = try keptFiles()
+    func reader() throws -> TrustClient {
+      TrustClient(
+        trustFolder: try folder.opened(), isReadOnly: true, fetcher: store, now: clock.read)
+    }
+    store.put(try sample.publication(4).files)
+    #expect(code { _ = try reader().refresh(initialRoot: nil) } == .metadataRolledBack)
+    store.put(try sample.publication(6).files)
+    #expect(try reader().refresh(initialRoot: nil).version == 6)
+    // New keys withdraw what was recorded, whether the new root is found or given.
+    let next = try sample.rotating(.snapshot)
+    let root = try next.root(2)
+    store.put(["metadata/2.root.json": root])
+    store.put(try next.publication(2).files)
+    for given in [nil, root] {
+      #expect(try reader().refresh(initialRoot: given).version == 2)
+    }
+    #expect(try keptFiles() == before)
+  }
+
   // MARK: Clock
 
   @Test func `a clock that went back by more than an hour is named with both times`() throws {

@@ -124,6 +124,8 @@ final class MemberCompressor {
 
   /// One member's buffers: the caller's while `isFree` was taken, then a worker's until it signals
   /// `isPacked`, then the emitter's.
+  ///
+  /// Unchecked, because these semaphores hand the buffers on.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)

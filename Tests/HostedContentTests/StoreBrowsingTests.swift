@@ -1,0 +1,96 @@
+import ContentModel
+import ContentStore
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Looking at a store without a queue, by what a library trusts.
+@Suite("Browsing a store with a library", .timeLimit(.minutes(10)))
+struct StoreBrowsingTests {
+  private let fixture: StoreFixture
+
+  init() throws {
+    fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+  }
+
+  /// The versions of `a` that the store offers.
+  private func versions(
+    in library: String? = nil, root: [UInt8]? = nil
+  ) throws -> [String] {
+    let location = library.map { URL(filePath: $0, directoryHint: .isDirectory) }
+    let products = try StoreLocation(fixture.storePath)
+      .products(["a"], trustedRoot: root, library: location).products
+    return products.flatMap(\.contents).map(\.version.rawValue)
+  }
+
+  private func recorded() throws -> [String: Data] {
+    let folder = "\(fixture.libraryPath)/trust"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) {
+      $0[$1] = try Data(contentsOf: URL(filePath: "\(folder)/\($1)"))
+    }
+  }
+
+  @Test func `a queue may have the library open, and its records stay as they are`() async throws {
+    let queue = try fixture.queue()
+    defer { queue.close() }
+    _ = try await queue.products(["a"])
+    let before = try recorded()
+    try fixture.publish("a", "1.1")
+    #expect(try versions(in: fixture.libraryPath) == ["1.1"])
+    #expect(try recorded() == before)
+    _ = try await queue.products(["a"])
+    #expect(try recorded() != before)
+  }
+
+  @Test func `a store that was rolled back is refused with the library only`() async throws {
+    let queue = try fixture.queue()
+    defer { queue.close() }
+    let old = fixture.folder.path("old")
+    try FileManager.default.copyItem(atPath: fixture.storePath, toPath: old)
+    try fixture.publish("a", "1.1")
+    _ = try await queue.products(["a"])
+    try FileManager.default.removeItem(atPath: fixture.storePath)
+    try FileManager.default.moveItem(atPath: old, toPath: fixture.storePath)
+    let error = #expect(throws: ContentError.self) { try versions(in: fixture.libraryPath) }
+    #expect(error?.code == .metadataRolledBack)
+    #expect(try versions() == ["1.0"])
+  }
+
+  @Test func `another store's root is refused, and the message names the library's folder`()
+    async throws
+  {
+    let queue = try fixture.queue()
+    defer { queue.close() }
+    _ = try await queue.products(["a"])
+    let other = try StoreFixture()
+    let root = try other.store.initialRoot()
+    let error = #expect(throws: ContentError.self) {
+      try versions(in: fixture.libraryPath, root: root)
+    }
+    #expect(error?.code == .rootMismatch)
+    #expect("\(error.map { "\($0)" } ?? "")".contains("\(fixture.libraryPath)/trust"))
+    #expect(try versions(in: fixture.libraryPath, root: fixture.store.initialRoot()) == ["1.0"])
+  }
+
+  @Test func `a library that has not seen a store yet records nothing`() throws {
+    try fixture.queue().close()
+    #expect(try versions(in: fixture.libraryPath) == ["1.0"])
+    #expect(try recorded().isEmpty)
+    let error = #expect(throws: ContentError.self) { try versions(in: fixture.folder.path("none")) }
+    #expect(error?.code == .fileMissing)
+  }
+
+  @Test(.enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
+  func `another user can browse with the library`() async throws {
+    for path in [fixture.folder.path, fixture.storePath] {
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+    }
+    let queue = try fixture.queue()
+    _ = try await queue.products(["a"])
+    queue.close()
+    let found = try OtherUser.perform { [self] in try versions(in: fixture.libraryPath) }
+    #expect(found == ["1.0"])
+  }
+}
