@@ -153,7 +153,8 @@ let package = Package(
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
-      name: "crash-driver", dependencies: ["Locks", "CrashPoints", "FileIO", "CSQLite"],
+      name: "crash-driver",
+      dependencies: ["Locks", "CrashPoints", "FileIO", "HostedContent", "CSQLite"],
       path: "Tests/CrashDriver", swiftSettings: settings),
     .executableTarget(
       name: "soak",

@@ -1,9 +1,7 @@
 import ContentModel
 import ContentTrust
-import Dispatch
 import FileIO
 import FoundationEssentials
-import Locks
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
 final class CatalogueStoreService: GroupStoreService {
@@ -12,7 +10,7 @@ final class CatalogueStoreService: GroupStoreService {
   private let clock: EngineClock
   private let receiptKey: ReceiptSigningKey?
   // The catalogue blocks while it reads; that must not hold up a thread of the task pool.
-  private let serial = DispatchQueue(label: "hostedcontent.catalogue")
+  private let calls = BlockingCalls(serial: "hostedcontent.catalogue")
 
   init(
     _ configuration: PaymentQueue.Configuration, _ catalogue: Catalogue, libraryFolder: Directory
@@ -36,11 +34,11 @@ final class CatalogueStoreService: GroupStoreService {
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await onSerial { try self.catalogue.refresh().products(identifiers) }
+    try await calls.run { try self.catalogue.refresh().products(identifiers) }
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try await onSerial { try self.catalogue.refresh().products(nil) }
+    try await calls.run { try self.catalogue.refresh().products(nil) }
   }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
@@ -55,7 +53,7 @@ final class CatalogueStoreService: GroupStoreService {
   /// With one look at the catalogue, and all grants remembered at once.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     do {
-      return try await onSerial { try self.sell(orders) }
+      return try await calls.run { try self.sell(orders) }
     } catch {
       return await purchaseAlone(orders, after: error)
     }
@@ -108,7 +106,7 @@ final class CatalogueStoreService: GroupStoreService {
   }
 
   func grants(account: String?) async throws -> [Grant] {
-    try await onSerial {
+    try await calls.run {
       let grants = try self.grants.grants(account: account)
       guard self.receiptKey != nil, !grants.isEmpty else { return grants }
       let catalogue = try self.catalogue.cached()
@@ -138,13 +136,8 @@ final class CatalogueStoreService: GroupStoreService {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
-  private func onSerial<Value: Sendable>(
-    _ body: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      serial.async { continuation.resume(with: Result(catching: body)) }
-    }
-  }
+  /// Sells nothing any more, and waits until the store and the grants are not looked at.
+  func close() { calls.close() }
 }
 
 extension Grant {
