@@ -198,8 +198,8 @@ let package = Package(
     tests(
       "ProofTests",
       [
-        "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent", "CrashPoints",
-        "crash-driver", "TestSupport",
+        "Locks", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
+        "CrashPoints", "crash-driver", "TestSupport",
       ]),
     tests(
       "AppUpdateTests",

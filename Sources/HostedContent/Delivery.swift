@@ -140,11 +140,12 @@ final class Delivery: Sendable {
   /// Ends all streams and calls that wait, after everything that was reported before.
   func endStreams() {
     router.close()
-    let wereEnding = state.withLock { state in
-      defer { state.areStreamsEnding = true }
-      return state.areStreamsEnding
+    let hasStreams = state.withLock { state in
+      state.areStreamsEnding = true
+      return !state.streams.isEmpty
     }
-    guard !wereEnding else { return }
+    // Otherwise nothing is left behind that would keep the journal open.
+    guard hasStreams || router.hasWaiters else { return }
     deliver {
       self.router.finish()
       let streams = self.state.withLock { state in

@@ -40,6 +40,9 @@ final class ReportRouter: PaymentTransactionObserver {
     }
   }
 
+  /// Whether any call waits.
+  var hasWaiters: Bool { state.withLock { !$0.waiters.isEmpty } }
+
   /// Takes no further call.
   func close() { state.withLock { $0.isClosed = true } }
 

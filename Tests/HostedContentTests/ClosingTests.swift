@@ -252,6 +252,7 @@ struct ClosingTests {
       log.add("closed")
     }
     await onOwnThread {
+      while !queue.repairs.isClosed { usleep(1_000) }
       log.waitBriefly(for: "closed")
       gate.open()
     }
