@@ -153,7 +153,8 @@ let package = Package(
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
-      name: "crash-driver", dependencies: ["Locks", "CrashPoints", "FileIO", "CSQLite"],
+      name: "crash-driver",
+      dependencies: ["Locks", "CrashPoints", "FileIO", "HostedContent", "CSQLite"],
       path: "Tests/CrashDriver", swiftSettings: settings),
     .executableTarget(
       name: "soak",
@@ -197,8 +198,8 @@ let package = Package(
     tests(
       "ProofTests",
       [
-        "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent", "CrashPoints",
-        "crash-driver", "TestSupport",
+        "Locks", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
+        "CrashPoints", "crash-driver", "TestSupport",
       ]),
     tests(
       "AppUpdateTests",

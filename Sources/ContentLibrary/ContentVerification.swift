@@ -21,9 +21,11 @@ package struct ContentDamage: Hashable, Codable, Sendable {
 extension ContentLibrary {
   /// Compares every byte of an installed version with what was installed; changes nothing.
   ///
-  /// `pace` holds the reading back; nil reads as fast as it can.
+  /// `pace` holds the reading back; nil reads as fast as it can. `isStopped` is called before each file, and
+  /// what it throws ends the work.
   package func verify(
-    _ content: InstalledContent, files: [InstalledFile], pace: ReadPace? = nil
+    _ content: InstalledContent, files: [InstalledFile], pace: ReadPace? = nil,
+    isStopped: () throws -> Void = {}
   ) throws -> [ContentDamage] {
     func damage(_ path: String, _ problem: ContentDamage.Problem) -> ContentDamage {
       ContentDamage(
@@ -41,6 +43,7 @@ extension ContentLibrary {
     var found: [ContentDamage] = []
     if try lacksCurrent(content) { found.append(damage(Self.currentName, .dangling)) }
     for file in files {
+      try isStopped()
       if let problem = try problem(of: file.entry, walker, pace) {
         found.append(damage(file.entry.path, problem))
       }

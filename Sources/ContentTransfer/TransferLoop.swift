@@ -1,4 +1,5 @@
 import CCurl
+import Digests
 import FileIO
 import Glibc
 import Locks
@@ -56,7 +57,8 @@ final class TransferLoop: @unchecked Sendable {
   private var isClosing = false
 
   /// libcurl's own preparations, once in a process.
-  private static let isReady = curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
+  private static let isReady =
+    CryptoLibrary.isReady && curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
   init(_ configuration: HTTPConfiguration, clock: TransferClock) {
     self.configuration = configuration

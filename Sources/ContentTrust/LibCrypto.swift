@@ -1,5 +1,6 @@
 import CCrypto
 import ContentModel
+import Digests
 
 /// A key of libcrypto, freed with its last reference.
 ///
@@ -19,6 +20,7 @@ final class CryptoKey: @unchecked Sendable {
 
   /// Reads a public key in the form of SubjectPublicKeyInfo (RFC 5280); nil for anything else.
   convenience init?(publicDER bytes: [UInt8]) {
+    guard CryptoLibrary.isReady else { return nil }
     defer { ERR_clear_error() }
     let handle = bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
       var start = buffer.baseAddress
@@ -46,7 +48,7 @@ final class CryptoKey: @unchecked Sendable {
   static func reading(_ bytes: [UInt8], _ read: (OpaquePointer?) -> OpaquePointer?)
     -> OpaquePointer?
   {
-    guard !bytes.isEmpty else { return nil }
+    guard !bytes.isEmpty, CryptoLibrary.isReady else { return nil }
     return bytes.withUnsafeBytes { buffer in
       let memory = BIO_new_mem_buf(buffer.baseAddress, Int32(clamping: buffer.count))
       defer { BIO_free(memory) }

@@ -1,5 +1,6 @@
 import CCrypto
 import ContentModel
+import Digests
 
 /// A key pair that signs; the secret half stays in libcrypto's memory.
 package final class SigningKey: Sendable {
@@ -36,7 +37,7 @@ package final class SigningKey: Sendable {
   private static func made(_ type: Int32, _ configure: (OpaquePointer?) -> Bool) throws
     -> OpaquePointer?
   {
-    let context = EVP_PKEY_CTX_new_id(type, nil)
+    let context = CryptoLibrary.isReady ? EVP_PKEY_CTX_new_id(type, nil) : nil
     defer { EVP_PKEY_CTX_free(context) }
     var handle: OpaquePointer?
     guard context != nil, EVP_PKEY_keygen_init(context) == 1, configure(context),
@@ -49,7 +50,8 @@ package final class SigningKey: Sendable {
   package convenience init(seed: [UInt8]) throws {
     try self.init(
       CryptoKey(
-        owning: EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count)))
+        owning: CryptoLibrary.isReady
+          ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) : nil))
   }
 
   /// Reads a private key's PEM text, encrypted or not; `keyUnusable` for anything else.

@@ -24,9 +24,13 @@ package struct DigestStream: ~Copyable {
 
     // Fetched once, because OpenSSL 3 looks a digest up anew each time it is only named. Unsafe only
     // in name: they are never changed or freed.
-    nonisolated(unsafe) private static let fetchedSHA256 = EVP_MD_fetch(nil, "SHA256", nil)
-    nonisolated(unsafe) private static let fetchedSHA512 = EVP_MD_fetch(nil, "SHA512", nil)
-    nonisolated(unsafe) private static let fetchedSHA1 = EVP_MD_fetch(nil, "SHA1", nil)
+    nonisolated(unsafe) private static let fetchedSHA256 = fetched("SHA256")
+    nonisolated(unsafe) private static let fetchedSHA512 = fetched("SHA512")
+    nonisolated(unsafe) private static let fetchedSHA1 = fetched("SHA1")
+
+    private static func fetched(_ name: String) -> OpaquePointer? {
+      CryptoLibrary.isReady ? EVP_MD_fetch(nil, name, nil) : nil
+    }
   }
 
   // Nil only when there is no memory; the first use then throws, since a throwing initialiser of a

@@ -29,15 +29,14 @@ extension PaymentQueue {
     if let begun {
       transaction = begun
     } else {
-      // Its failure may be reported before `add` returns.
-      var id = ""
+      let id = newIdentifier()
       let begin = { () async throws -> PaymentTransaction? in
-        id = try await self.add(update, switching: switching)
+        try await self.add(update, as: id, switching: switching)
         return nil
       }
-      transaction = try await first(begin: begin) { report in
-        if case .failure(let error) = report, error.subject == id { throw error }
-        return report.transaction(id)
+      transaction = try await first(about: id, begin: begin) { report in
+        if case .failure(let error) = report { throw error }
+        return report.transaction
       }
     }
     let folders = try await install(transaction)
@@ -50,13 +49,13 @@ extension PaymentQueue {
   /// Throws the transaction's error when it failed, which is then finished, and `notEntitled` when
   /// somebody else decides later. Cancelling does not take a payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
-    var id = ""
+    let id = newIdentifier()
     let begin = { () -> PaymentTransaction? in
-      id = self.add(payment)
+      self.add(payment, as: id)
       return nil
     }
-    return try await first(begin: begin) { report in
-      guard let transaction = report.transaction(id) else { return nil }
+    return try await first(about: id, begin: begin) { report in
+      guard let transaction = report.transaction else { return nil }
       switch transaction.transactionState {
       case .purchasing: return nil
       case .purchased, .restored: return transaction
@@ -72,12 +71,15 @@ extension PaymentQueue {
   ///
   /// Throws the error of the first that failed; the others go on.
   public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
-    var awaited = AwaitedDownloads(of: transaction)
+    let (signals, sender) = signals(about: transaction.id)
+    // One that an earlier queue gave out does not change any more.
+    let current = delivery.transaction(transaction.id)
+    var awaited = AwaitedDownloads(of: current ?? transaction)
     guard !awaited.left.isEmpty else { return awaited.folders }
+    // Nothing more is reported about a transaction that is gone.
+    guard current != nil else { throw awaited.cancelled }
     do {
-      let signals = signals(starting: Array(awaited.left))
-      // Of one that is gone nothing is reported any more.
-      guard isUnfinished(transaction) else { throw awaited.cancelled }
+      start(Array(awaited.left), of: transaction) { sender.yield(.begun) }
       for await signal in signals where try awaited.take(signal) { return awaited.folders }
       throw CancellationError()
     } catch is CancellationError {
@@ -89,15 +91,15 @@ extension PaymentQueue {
   /// Finishes a transaction and waits until it is gone for good; one that is gone already is fine.
   public func finish(_ transaction: PaymentTransaction) async throws {
     let begin = { () -> Void? in
-      guard self.isUnfinished(transaction) else { return () }
+      guard self.delivery.transaction(transaction.id) != nil else { return () }
       self.finishTransaction(transaction)
       return nil
     }
-    try await first(begin: begin) { report -> Void? in
+    try await first(about: transaction.id, begin: begin) { report -> Void? in
       switch report {
-      case .removed(let removed): removed.contains(transaction) ? () : nil
-      case .failure(let error) where error.subject == transaction.id: throw error
-      case .failure, .transactions, .downloads, .restoreEnded: nil
+      case .removed: ()
+      case .failure(let error): throw error
+      case .transactions, .downloads, .restoreEnded: nil
       }
     }
   }
@@ -108,25 +110,20 @@ extension PaymentQueue {
   public func restore(withApplicationUsername account: String? = nil) async throws
     -> [PaymentTransaction]
   {
-    var id = ""
+    let id = newIdentifier()
     let begin = { () -> [PaymentTransaction]? in
-      id = self.restoreCompletedTransactions(withApplicationUsername: account)
+      self.restore(as: id, account: account)
       return nil
     }
-    return try await first(begin: begin) { report in
+    return try await first(about: id, begin: begin) { report in
       switch report {
-      case .restoreEnded(let result) where result.identifier == id:
+      case .restoreEnded(let result):
         if let error = result.error { throw error }
         return result.transactions
-      case .failure(let error) where error.subject == id: throw error
-      case .restoreEnded, .failure, .transactions, .downloads, .removed: return nil
+      case .failure(let error): throw error
+      case .transactions, .downloads, .removed: return nil
       }
     }
-  }
-
-  /// Whether the end of `transaction` is still to be reported to those who observe by now.
-  fileprivate func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
-    delivery.isUnfinished(transaction)
   }
 }
 
@@ -135,24 +132,23 @@ extension Download {
   /// finished or its transaction is gone.
   public var updates: AsyncStream<DownloadUpdate> {
     let queue = report.library.queue
-    var reports = queue?.reports ?? AsyncStream { $0.finish() }
-    // Of one that is gone nothing is reported any more.
-    if queue?.isUnfinished(transaction) != true { reports = AsyncStream { $0.finish() } }
+    let signals = queue?.signals(about: report.id).stream
+    // Nothing more is reported about a transaction that is gone.
+    let isUnfinished = queue?.delivery.transaction(report.id) != nil
     return AsyncStream { continuation in
       continuation.yield(DownloadUpdate(self))
-      let task = Task { [reports] in
-        for await report in reports {
+      guard let signals, isUnfinished else { return continuation.finish() }
+      let task = Task {
+        for await case .report(let report) in signals {
           switch report {
           case .downloads(let updates):
             for update in updates where update.download == self { continuation.yield(update) }
             if updates.contains(where: { $0.download == self && $0.state == .finished }) {
               return continuation.finish()
             }
-          case .removed(let transactions):
-            if transactions.contains(self.transaction) {
-              continuation.yield(DownloadUpdate(self))
-              return continuation.finish()
-            }
+          case .removed:
+            continuation.yield(DownloadUpdate(self))
+            return continuation.finish()
           case .transactions, .failure, .restoreEnded: break
           }
         }
@@ -170,13 +166,9 @@ extension Download {
 }
 
 extension QueueReport {
-  /// The transaction `id`, if this reports it.
-  fileprivate func transaction(_ id: String) -> PaymentTransaction? {
-    if case .transactions(let transactions) = self {
-      transactions.first { $0.id == id }
-    } else {
-      nil
-    }
+  /// The one transaction of a report about it, when it was added or changed state.
+  fileprivate var transaction: PaymentTransaction? {
+    if case .transactions(let transactions) = self { transactions.first } else { nil }
   }
 }
 

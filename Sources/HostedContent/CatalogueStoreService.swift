@@ -1,10 +1,8 @@
 import ContentJournal
 import ContentModel
 import ContentTrust
-import Dispatch
 import FileIO
 import FoundationEssentials
-import Locks
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
 final class CatalogueStoreService: GroupStoreService, GrantLookup {
@@ -13,7 +11,7 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   private let clock: EngineClock
   private let receiptKey: ReceiptSigningKey?
   // The catalogue blocks while it reads; that must not hold up a thread of the task pool.
-  private let serial = DispatchQueue(label: "hostedcontent.catalogue")
+  private let calls = BlockingCalls(serial: "hostedcontent.catalogue")
 
   init(
     _ configuration: PaymentQueue.Configuration, _ catalogue: Catalogue, libraryFolder: Directory
@@ -37,11 +35,11 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try await onSerial { try self.catalogue.refresh().products(identifiers) }
+    try await calls.run { try self.catalogue.refresh().products(identifiers) }
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try await onSerial { try self.catalogue.refresh().products(nil) }
+    try await calls.run { try self.catalogue.refresh().products(nil) }
   }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
@@ -56,7 +54,7 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   /// With one look at the catalogue, and all grants remembered at once.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     do {
-      return try await onSerial { try self.sell(orders) }
+      return try await calls.run { try self.sell(orders) }
     } catch {
       return await purchaseAlone(orders, after: error)
     }
@@ -107,7 +105,7 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   // MARK: Grants
 
   func grants(account: String?) async throws -> [Grant] {
-    try await onSerial {
+    try await calls.run {
       let grants = try self.grants.grants(account: account)
       guard self.receiptKey != nil else { return grants }
       let originals = Dictionary(grants.map { ($0.payment.productIdentifier, $0) }) { first, _ in
@@ -169,11 +167,6 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
-  private func onSerial<Value: Sendable>(
-    _ body: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      serial.async { continuation.resume(with: Result(catching: body)) }
-    }
-  }
+  /// Sells nothing any more, and waits until the store and the grants are not looked at.
+  func close() { calls.close() }
 }

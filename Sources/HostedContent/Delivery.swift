@@ -1,62 +1,46 @@
 import ContentModel
 import Dispatch
+import FileIO
 import Locks
 
-/// Keeps the handles of a queue, and tells its observers, on the delivery queue only.
+/// Keeps the handles of a queue, and calls its observers, on the delivery queue only.
 ///
 /// Reports are values that the engine hands over in order; a handle changes just before the
-/// observers hear of it. Observers are held weakly and called without a lock.
+/// observers are called. Observers are held weakly and called without a lock, and none once `close()` has
+/// returned. Streams and calls that wait still get what was reported before.
 final class Delivery: Sendable {
-  private let target: any SerialLine
-  private let now: @Sendable () -> DispatchTime
+  private let line: OutboxLine
   private let library: ReportLibrary
   private let list = ObserverList<any PaymentTransactionObserver>()
+  /// For calls that wait for one transaction or restore.
+  let router = ReportRouter()
+  /// Calls of the user's code in progress.
+  private let calls: ActivityGate
   private let state: Mutex<State>
 
   private struct State {
-    /// Unfinished transactions by identifier.
-    var reports: [String: TransactionReport]
-
-    /// Handles in the queue's order.
-    var transactions: [PaymentTransaction] {
-      reports.values.map { ($0.record.sequence, $0) }.sorted { $0.0 < $1.0 }
-        .map { PaymentTransaction(report: $1) }
-    }
-
-    /// What waits for the delivery queue, in its order.
-    var outbox = Outbox()
-    /// When the delivery queue will look into it; nil when nobody has asked it to.
-    var expected: DispatchTime?
-    /// When changes of downloads may be told.
-    var pace = CallPace()
+    var reports: UnfinishedReports
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
-    /// Observers of streams, which nobody else holds; nil once the queue is closed.
-    var streams: [StreamObserver]? = []
+    /// Observers of streams, which nobody else holds.
+    var streams: [StreamObserver] = []
+    /// Whether the queue is closed, so that there are no new streams.
+    var areStreamsEnding = false
     /// Called when the seller says that content may have changed; false for never again.
     var onContentPublished: [@Sendable () -> Bool] = []
-
-    /// When somebody is still to be asked to look into the outbox.
-    mutating func expect() -> DispatchTime? {
-      guard let time = outbox.nextDue, expected.map({ time < $0 }) ?? true else { return nil }
-      expected = time
-      return time
-    }
   }
 
   /// `now` is the time that `target` goes by.
   init(
-    on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime, library: ReportLibrary,
+    on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime,
+    makeSignal: @escaping MakeThreadSignal = DispatchSemaphore.unsent, library: ReportLibrary,
     transactions: [TransactionRecord]
   ) {
-    self.target = target
-    self.now = now
+    line = OutboxLine(on: target, now: now)
     self.library = library
-    var reports: [String: TransactionReport] = [:]
-    reports.reserveCapacity(transactions.count)
-    for record in transactions { reports[record.id] = TransactionReport(record, in: library) }
-    state = Mutex(State(reports: reports))
+    calls = ActivityGate(makeSignal)
+    state = Mutex(State(reports: UnfinishedReports(transactions, in: library)))
   }
 
   /// Names the queue that observers are told about; once, before anything is delivered.
@@ -64,12 +48,12 @@ final class Delivery: Sendable {
 
   /// Handles to the unfinished transactions, as reported last.
   var transactions: [PaymentTransaction] {
-    state.withLock { $0.transactions }
+    state.withLock { $0.reports.transactions }
   }
 
-  /// Whether the removal of `transaction` was not yet told, so that who observes now will hear it.
-  func isUnfinished(_ transaction: PaymentTransaction) -> Bool {
-    state.withLock { $0.reports[transaction.id] === transaction.report }
+  /// The transaction `id`, unless its removal was reported; those who observe now will get its reports.
+  func transaction(_ id: String) -> PaymentTransaction? {
+    state.withLock { $0.reports[id] }.map(PaymentTransaction.init)
   }
 
   // MARK: Observers
@@ -79,28 +63,49 @@ final class Delivery: Sendable {
   /// A later one is told at once what is unfinished; the first learns it from the launch.
   func add(_ observer: any PaymentTransactionObserver) -> Bool {
     guard list.add(observer) else { return false }
-    let isFirst = state.withLock { state in
+    let isFirst = beginObserving()
+    if !isFirst {
+      deliver {
+        self.tellWhatIsUnfinished(observer) { body in
+          if self.list.contains(observer) { self.calls.perform(body) }
+        }
+      }
+    }
+    return isFirst
+  }
+
+  /// True for the first observer, stream or waiting call ever.
+  func beginObserving() -> Bool {
+    state.withLock { state in
       defer { state.hasBeenObserved = true }
       return !state.hasBeenObserved
     }
-    if !isFirst { deliver { self.tellWhatIsUnfinished(observer) } }
-    return isFirst
   }
 
   func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
 
-  private func tellWhatIsUnfinished(_ observer: any PaymentTransactionObserver) {
+  private func tellWhatIsUnfinished(
+    _ observer: any PaymentTransactionObserver, call: (_ body: () -> Void) -> Void
+  ) {
     let transactions = transactions
-    guard let queue = library.queue, list.contains(observer), !transactions.isEmpty else { return }
-    observer.paymentQueue(queue, updatedTransactions: transactions)
+    guard let queue = library.queue, !transactions.isEmpty else { return }
+    call { observer.paymentQueue(queue, updatedTransactions: transactions) }
     let downloads = transactions.flatMap(\.downloads)
-    guard list.contains(observer), !downloads.isEmpty else { return }
-    observer.paymentQueue(queue, updatedDownloads: downloads)
+    if !downloads.isEmpty { call { observer.paymentQueue(queue, updatedDownloads: downloads) } }
   }
 
   private func tell(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
     guard let queue = library.queue else { return }
-    list.forEach { body(queue, $0) }
+    list.forEach { observer in calls.perform { body(queue, observer) } }
+    for stream in state.withLock({ $0.streams }) { body(queue, stream) }
+    body(queue, router)
+  }
+
+  /// Calls no observer any more, and waits for a call in progress, at most until `deadline`; within such a
+  /// call it returns at once.
+  func close(until deadline: DispatchTime) {
+    calls.close()
+    calls.wait(until: deadline)
   }
 
   /// The observers that still exist.
@@ -116,26 +121,39 @@ final class Delivery: Sendable {
 
   // MARK: Streams
 
-  /// Holds a stream's observer; false when the queue is closed.
-  func hold(_ stream: StreamObserver) -> Bool {
-    state.withLock { state in
-      state.streams?.append(stream)
-      return state.streams != nil
+  /// Adds a stream's observer, as `add` does, and holds it; nil when the queue is closed.
+  func add(_ stream: StreamObserver) -> Bool? {
+    let isHeld = state.withLock { state in
+      if !state.areStreamsEnding { state.streams.append(stream) }
+      return !state.areStreamsEnding
     }
+    guard isHeld else { return nil }
+    let isFirst = beginObserving()
+    if !isFirst { deliver { self.tellWhatIsUnfinished(stream) { $0() } } }
+    return isFirst
   }
 
-  func letGo(_ stream: StreamObserver) {
-    state.withLock { $0.streams?.removeAll { $0 === stream } }
+  func remove(_ stream: StreamObserver) {
+    state.withLock { $0.streams.removeAll { $0 === stream } }
   }
 
-  /// Ends all streams, after everything that was reported before.
+  /// Ends all streams and calls that wait, after everything that was reported before.
   func endStreams() {
-    let streams = state.withLock { state in
-      defer { state.streams = nil }
-      return state.streams ?? []
+    router.close()
+    let hasStreams = state.withLock { state in
+      state.areStreamsEnding = true
+      return !state.streams.isEmpty
     }
-    guard !streams.isEmpty else { return }
-    deliver { streams.forEach { $0.finish() } }
+    // Otherwise nothing is left behind that would keep the journal open.
+    guard hasStreams || router.hasWaiters else { return }
+    deliver {
+      self.router.finish()
+      let streams = self.state.withLock { state in
+        defer { state.streams = [] }
+        return state.streams
+      }
+      streams.forEach { $0.finish() }
+    }
   }
 
   // MARK: What the seller says
@@ -188,9 +206,10 @@ final class Delivery: Sendable {
       self.tell { queue, observer in observer.paymentQueueDidChangeStorefront(queue) }
       guard let queue = self.library.queue, let delegate else { return }
       for transaction in self.transactions where transaction.transactionState == .purchasing {
-        if !delegate.paymentQueue(queue, shouldContinue: transaction, in: storefront) {
-          refuse(transaction)
+        let isWanted = self.calls.perform {
+          delegate.paymentQueue(queue, shouldContinue: transaction, in: storefront)
         }
+        if isWanted == false { refuse(transaction) }
       }
     }
   }
@@ -212,45 +231,19 @@ final class Delivery: Sendable {
 
   // MARK: Reports
 
-  /// Hands a call over, behind all that was reported before it.
-  func deliver(_ body: @escaping @Sendable () -> Void) { send(.call(body), of: []) }
+  /// Hands a call over, behind all that was reported before it: of `transactions` if there are any, else of
+  /// all.
+  func deliver(about transactions: Set<String> = [], _ body: @escaping @Sendable () -> Void) {
+    send(.calls([body]), of: transactions)
+  }
 
-  /// Puts a letter into the outbox and sees to it that somebody looks by its time; changes may have to
-  /// wait for theirs.
   private func send(_ letter: Outbox.Letter, of ids: some Collection<String>) {
-    let time: DispatchTime? = state.withLock { state in
-      let now = now()
-      state.outbox.put(letter, of: ids, due: letter.isChanges ? state.pace.next(at: now) : now)
-      return state.expect()
-    }
-    look(at: time)
-  }
-
-  private func look(at time: DispatchTime?) {
-    guard let time else { return }
-    if time <= now() {
-      target.enqueue { self.empty() }
-    } else {
-      target.enqueue(at: time) { self.empty() }
-    }
-  }
-
-  /// Tells what is due; on the delivery queue.
-  private func empty() {
-    let (letters, time) = state.withLock { state in
-      let now = now()
-      let letters = state.outbox.take(at: now)
-      if letters.contains(where: \.isChanges) { state.pace.note(at: now) }
-      state.expected = nil
-      return (letters, state.expect())
-    }
-    look(at: time)
-    for letter in letters {
+    line.send(letter, of: ids) { letter in
       switch letter {
-      case .transactions(let records): tell(records)
-      case .changes(let reports): tell(reports)
-      case .removed(let records): tell(removed: records)
-      case .call(let body): body()
+      case .transactions(let records): self.tell(records)
+      case .changes(let reports): self.tell(reports)
+      case .removed(let records): self.tell(removed: records)
+      case .calls(let bodies): bodies.forEach { $0() }
       }
     }
   }
@@ -315,8 +308,8 @@ final class Delivery: Sendable {
     guard !ids.isEmpty else { return [] }
     let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
     let reports = state.withLock { state in owners.compactMap { state.reports[$0] } }
-    return reports.map { ($0.record.sequence, $0) }.sorted { $0.0 < $1.0 }
-      .flatMap { PaymentTransaction(report: $1).downloads }
+    return reports.sorted { $0.sequence < $1.sequence }
+      .flatMap { PaymentTransaction(report: $0).downloads }
   }
 
   /// Reports transactions that were finished.
@@ -326,7 +319,7 @@ final class Delivery: Sendable {
 
   private func tell(removed records: [TransactionRecord]) {
     let handles = records.map { PaymentTransaction(report: updated($0)) }
-    state.withLock { state in records.forEach { state.reports[$0.id] = nil } }
+    state.withLock { state in records.forEach { state.reports.remove($0.id) } }
     tell { $1.paymentQueue($0, removedTransactions: handles) }
   }
 
@@ -340,7 +333,7 @@ final class Delivery: Sendable {
     let report = state.withLock { state in
       if let known = state.reports[record.id] { return known }
       let new = TransactionReport(record, in: library)
-      state.reports[record.id] = new
+      state.reports.add(new)
       return new
     }
     report.update(record)

@@ -79,14 +79,14 @@ public struct Download: Sendable, Identifiable {
 }
 
 extension Download: Hashable {
-  /// Whether both are the same download.
+  /// Whether both are the same download of the same transaction.
   public static func == (left: Self, right: Self) -> Bool {
-    left.report === right.report && left.position == right.position
+    left.report.id == right.report.id && left.position == right.position
   }
 
   /// Hashes the identity.
   public func hash(into hasher: inout Hasher) {
-    hasher.combine(ObjectIdentifier(report))
+    hasher.combine(report.id)
     hasher.combine(position)
   }
 }

@@ -80,15 +80,21 @@ final class Engine: @unchecked Sendable {
   /// Whether the queue is being closed, or is.
   var isClosing: Bool { closing.load(ordering: .relaxed) }
 
-  /// Stops all work, keeps what was fetched, and waits until nothing runs any more.
-  func close() {
+  /// Stops all work, keeps what was fetched, and takes no answer and no event any more.
+  func stop() {
     closing.store(true, ordering: .relaxed)
+    // First, so that a call that ends because the store is closed does not count as its answer.
+    seller.stop()
     serial.sync {
       isClosed = true
       boards.values.forEach { $0.stop() }
     }
+  }
+
+  /// Waits until nothing runs any more, for the service's calls at most until `deadline`.
+  func wait(until deadline: DispatchTime) {
     runningWork.wait()
-    seller.close()
+    seller.wait(until: deadline)
     diagnostics.close()
   }
 
@@ -98,11 +104,7 @@ final class Engine: @unchecked Sendable {
   /// closed.
   func betweenEvents<Value>(_ body: (Set<ContentKey>) throws -> Value) throws -> Value {
     try serial.sync {
-      guard !isClosed else {
-        throw ContentError(
-          .stopped, "The queue is closed, and its library may be another one's",
-          remedy: "Open the library with a new queue")
-      }
+      guard !isClosed else { throw ContentError.queueClosed }
       let needed = state.transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
         .map { ContentKey($0.offer.contentIdentifier, $0.offer.version) }
       return try body(Set(needed))

@@ -12,7 +12,7 @@ struct Outbox {
     case changes(WaitingReports)
     case removed([TransactionRecord])
     /// Anything else: what was told before it stays before, and what comes later after.
-    case call(@Sendable () -> Void)
+    case calls([@Sendable () -> Void])
   }
 
   private struct Entry {
@@ -24,10 +24,12 @@ struct Outbox {
   private var entries: [Entry] = []
 
   /// When the next letter is to be told; nil when none waits.
-  var nextDue: DispatchTime? { entries.map(\.due).min() }
+  private(set) var nextDue: DispatchTime?
 
-  /// Puts a letter in, to be told at `due` at the latest; `ids` are the transactions it is about.
+  /// Puts a letter in, to be told at `due` at the latest; `ids` are the transactions it is about, and calls
+  /// without any are about all.
   mutating func put(_ letter: Letter, of ids: some Collection<String>, due: DispatchTime) {
+    nextDue = min(nextDue ?? due, due)
     let concern = Concern(letter, ids)
     for index in entries.indices.reversed() {
       let meets = entries[index].concern.meets(concern)
@@ -54,6 +56,7 @@ struct Outbox {
       }
     }
     entries = staying.reversed()
+    nextDue = entries.map(\.due).min()
     return going.reversed().map(\.letter)
   }
 }
@@ -67,7 +70,7 @@ private enum Concern {
   private static let limit = 256
 
   init(_ letter: Outbox.Letter, _ ids: some Collection<String>) {
-    if case .call = letter {
+    if case .calls = letter, ids.isEmpty {
       self = .all
     } else {
       self = ids.count > Self.limit ? .all : .some(Set(ids))
@@ -82,8 +85,11 @@ private enum Concern {
   }
 
   mutating func formUnion(_ other: Concern) {
-    guard case .some(let ids) = self, case .some(let others) = other else { return self = .all }
-    self = .some(ids.union(others))
+    guard case .some(var ids) = self, case .some(let others) = other else { return self = .all }
+    // Alone, it is changed in place, however large it has become.
+    self = .all
+    ids.formUnion(others)
+    self = .some(ids)
   }
 }
 
@@ -97,14 +103,16 @@ extension Outbox.Letter {
   fileprivate var keepsApart: Bool {
     switch self {
     case .transactions, .removed: true
-    case .changes, .call: false
+    case .changes, .calls: false
     }
   }
 
   fileprivate func isAlike(_ other: Self) -> Bool {
     switch (self, other) {
-    case (.transactions, .transactions), (.changes, .changes), (.removed, .removed): true
-    case (.transactions, _), (.changes, _), (.removed, _), (.call, _): false
+    case (.transactions, .transactions), (.changes, .changes), (.removed, .removed),
+      (.calls, .calls):
+      true
+    case (.transactions, _), (.changes, _), (.removed, _), (.calls, _): false
     }
   }
 
@@ -112,7 +120,7 @@ extension Outbox.Letter {
   fileprivate mutating func append(_ later: Self) {
     let earlier = self
     // Alone, each payload is changed in place, however long it has become.
-    self = .call {}
+    self = .calls([])
     switch (consume earlier, later) {
     case (.transactions(var records), .transactions(let others)):
       records += others
@@ -123,6 +131,9 @@ extension Outbox.Letter {
     case (.removed(var records), .removed(let others)):
       records += others
       self = .removed(records)
+    case (.calls(var bodies), .calls(let others)):
+      bodies += others
+      self = .calls(bodies)
     case (let unchanged, _): self = unchanged
     }
   }

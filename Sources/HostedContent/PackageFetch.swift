@@ -101,16 +101,19 @@ struct PackageFetch {
     let missing = offer.package.length - spool.verifiedBytes
     board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     board.enter(.downloading)
-    guard workers != 0 else {
-      // Without other threads one thing comes after the other.
+    let work =
+      workers == 0
+      ? nil
+      : try? SideWork { [board] in
+        try unpacking.run(progress: board.write)
+      } onFailure: {
+        spool.stopFetching($0)
+      }
+    guard let work else {
+      // Without another thread one thing comes after the other.
       try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
       board.enter(.unpacking)
       return try unpacking.run(progress: board.write)
-    }
-    let work = SideWork("hostedcontent.unpacking") { [board] in
-      try unpacking.run(progress: board.write)
-    } onFailure: {
-      spool.stopFetching($0)
     }
     let fetched = Result {
       try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)

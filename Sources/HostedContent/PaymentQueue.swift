@@ -18,9 +18,13 @@ public final class PaymentQueue: Sendable {
   let pieceSource: @Sendable () throws -> any PieceSource
   /// Nil if the service vouches for contents.
   let contents: SignedContents?
+  /// Nil if another service sells.
+  let ownService: CatalogueStoreService?
+  /// Repairs in progress.
+  let repairs: BlockingCalls
   let delivery: Delivery
   let engine: Engine
-  private let lock: LibraryLock
+  let lock: LibraryLock
   /// What could not be removed at the start, for the first observer.
   private let leftovers: [ContentError]
 
@@ -54,13 +58,19 @@ public final class PaymentQueue: Sendable {
       trustFolder: try folder.root.createDirectory("trust"), now: configuration.clock.now)
     contents =
       configuration.surroundings.usesCatalog ? SignedContents(catalogue, configuration) : nil
-    let builtIn =
-      try configuration.service
-      ?? CatalogueStoreService(configuration, catalogue, libraryFolder: folder.root)
+    let builtIn: any StoreService
+    if let service = configuration.service {
+      (builtIn, ownService) = (service, nil)
+    } else {
+      let own = try CatalogueStoreService(configuration, catalogue, libraryFolder: folder.root)
+      (builtIn, ownService) = (own, own)
+    }
     let seller = configuration.seller?(builtIn) ?? builtIn
+    let repairThreads = execution.group("hostedcontent.repair")
+    repairs = BlockingCalls(execution.signal, start: repairThreads.start)
     delivery = Delivery(
       on: execution.line("hostedcontent.delivery", on: configuration.deliveryQueue),
-      now: { execution.now },
+      now: { execution.now }, makeSignal: execution.signal,
       library: ReportLibrary(productsPath: folder.products.path, journal: journal),
       transactions: transactions)
     service = configuration.checkingAnswers(of: seller, contents: contents) { [delivery] in
@@ -80,39 +90,24 @@ public final class PaymentQueue: Sendable {
 
   deinit { close() }
 
-  /// Stops all downloads, keeping what was fetched, and waits until none runs.
-  ///
-  /// The library is free for another queue then. What is asked of this one later is ignored.
-  public func close() {
-    store.close()
-    engine.close()
-    lock.release()
-    delivery.endStreams()
-  }
-
-  /// Adds a stream's observer, which is held until the stream ends.
-  func begin(_ stream: StreamObserver) {
-    if delivery.hold(stream) { add(stream) } else { stream.finish() }
-  }
-
-  /// Lets a stream's observer go.
-  func end(_ stream: StreamObserver) {
-    remove(stream)
-    delivery.letGo(stream)
-  }
-
   // MARK: Observers
 
   /// Adds an observer, held weakly; adding it twice changes nothing.
   ///
   /// It is told what is unfinished: with the launch if it is the first, at once otherwise.
   public func add(_ observer: any PaymentTransactionObserver) {
-    guard delivery.add(observer) else { return }
+    if delivery.add(observer) { launch() }
+  }
+
+  /// Starts what is unfinished; once, for the first observer, stream or call that waits.
+  func launch() {
     engine.submit(.launched)
     leftovers.forEach(delivery.report(error:))
   }
 
-  /// Removes an observer; a call that is under way still ends.
+  /// Removes an observer; after this was called on the delivery queue, it is not called any more.
+  ///
+  /// After a call from another thread, one call that has begun may still be in progress.
   public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
 
   /// The observers that are still there.
@@ -141,14 +136,20 @@ public final class PaymentQueue: Sendable {
   @discardableResult
   public func add(_ payment: Payment) -> String {
     let id = newIdentifier()
-    engine.submit(.paymentAdded(transaction: id, payment))
+    add(payment, as: id)
     return id
+  }
+
+  func add(_ payment: Payment, as id: String) {
+    engine.submit(.paymentAdded(transaction: id, payment))
   }
 
   /// Decides a deferred payment that was added with `simulatesAskToBuy`, as a parent would.
   ///
   /// Approved, it is bought now. Throws what buying it throws, and `usage` for any other transaction.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
+    // One that an earlier queue gave out does not change any more.
+    let transaction = delivery.transaction(transaction.id) ?? transaction
     var payment = transaction.payment
     let product = payment.productIdentifier
     guard payment.simulatesAskToBuy, transaction.transactionState == .deferred else {
@@ -188,8 +189,12 @@ public final class PaymentQueue: Sendable {
     withApplicationUsername account: String? = nil
   ) -> String {
     let id = newIdentifier()
-    engine.submit(.restoreRequested(request: id, account: account))
+    restore(as: id, account: account)
     return id
+  }
+
+  func restore(as id: String, account: String?) {
+    engine.submit(.restoreRequested(request: id, account: account))
   }
 
   func newIdentifier() -> String { configuration.surroundings.newIdentifier() }
@@ -201,11 +206,14 @@ public final class PaymentQueue: Sendable {
     engine.submit(.startRequested(downloads: downloads.map(\.id)))
   }
 
-  /// Starts downloads; `body` is called on the delivery queue, between what was reported of them
-  /// before and what their start leads to.
-  func start(_ downloads: [Download], whenBegun body: @escaping @Sendable () -> Void) {
+  /// Starts downloads of `transaction`; `body` is called on the delivery queue, between what was reported of
+  /// them before and what their start leads to.
+  func start(
+    _ downloads: [Download], of transaction: PaymentTransaction,
+    whenBegun body: @escaping @Sendable () -> Void
+  ) {
     engine.submit(.startRequested(downloads: downloads.map(\.id))) { [delivery] in
-      delivery.deliver(body)
+      delivery.deliver(about: [transaction.id], body)
     }
   }
 
@@ -283,6 +291,14 @@ public final class PaymentQueue: Sendable {
   public func add(
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
   ) async throws -> String {
+    let id = newIdentifier()
+    try await add(update, as: id, applicationUsername: applicationUsername, switching: switching)
+    return id
+  }
+
+  func add(
+    _ update: ContentUpdate, as id: String, applicationUsername: String? = nil, switching: Bool
+  ) async throws {
     let product = update.productIdentifier
     guard let original = try await service.latest(of: product, account: applicationUsername) else {
       throw ContentError(
@@ -295,12 +311,10 @@ public final class PaymentQueue: Sendable {
     contents = contents.filter(update.isOf)
     guard !contents.isEmpty else { throw ContentError.notOffered(update) }
     if let problem = contents.compactMap(\.problem).first { throw problem }
-    let id = newIdentifier()
     engine.submit(
       .restored(
         transaction: id, original: original, contents: contents,
         purpose: .update(switching: switching)))
-    return id
   }
 
   /// Whether the account was granted `product` before; nil is the library's own account.

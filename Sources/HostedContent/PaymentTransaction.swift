@@ -4,7 +4,8 @@ import Locks
 
 /// A purchase on its way: a handle that shows what the queue reported last.
 ///
-/// Equal handles name the same transaction. It stays readable after it was finished. May be used
+/// Equal handles name the same transaction, also those of an earlier queue of the library, which show what
+/// that queue reported last. It stays readable after it was finished. May be used
 /// from any thread; what it says changes only on the queue's delivery queue, between callbacks.
 /// Source: `SKPaymentTransaction`.
 public struct PaymentTransaction: Sendable, Identifiable {
@@ -47,11 +48,11 @@ public struct PaymentTransaction: Sendable, Identifiable {
 }
 
 extension PaymentTransaction: Hashable {
-  /// Whether both are the same transaction.
-  public static func == (left: Self, right: Self) -> Bool { left.report === right.report }
+  /// Whether both have the same identifier; they may come from different queues of a library.
+  public static func == (left: Self, right: Self) -> Bool { left.id == right.id }
 
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(report)) }
+  /// Hashes the identifier.
+  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
 /// What the handles of one library share.
@@ -84,6 +85,9 @@ final class ReportLibrary: Sendable {
 
 /// What was reported last of a transaction and its downloads; shared by all handles to it.
 final class TransactionReport: Sendable {
+  let id: String
+  /// The place in the queue's order.
+  let sequence: Int
   let library: ReportLibrary
   private let state: Mutex<State>
 
@@ -94,11 +98,11 @@ final class TransactionReport: Sendable {
   }
 
   init(_ record: TransactionRecord, in library: ReportLibrary) {
+    id = record.id
+    sequence = record.sequence
     self.library = library
     state = Mutex(State(record: record))
   }
-
-  var id: String { record.id }
 
   var record: TransactionRecord { state.withLock { $0.record } }
 

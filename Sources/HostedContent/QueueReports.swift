@@ -48,41 +48,32 @@ extension PaymentQueue {
   /// is cancelled or the queue is closed. Reports that nobody takes are kept.
   public var reports: AsyncStream<QueueReport> {
     AsyncStream { continuation in
-      observe(continuation) { if case .report(let report) = $0 { continuation.yield(report) } }
+      let observer = StreamObserver(continuation)
+      continuation.onTermination = { [weak delivery] _ in delivery?.remove(observer) }
+      guard let isFirst = delivery.add(observer) else { return continuation.finish() }
+      if isFirst { launch() }
     }
   }
 
-  /// The reports, after `begin` was called with the observer that takes them.
-  private func signals(_ begin: (StreamObserver) -> Void) -> AsyncStream<StreamSignal> {
-    AsyncStream { continuation in begin(observe(continuation) { continuation.yield($0) }) }
+  /// The reports about one transaction or restore from now on, and who else may add to the stream.
+  func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender)
+  {
+    let signals = delivery.router.signals(about: id)
+    if delivery.beginObserving() { launch() }
+    return signals
   }
 
-  /// The reports; downloads are started, and `.begun` is where reports of their start begin.
-  func signals(starting downloads: [Download]) -> AsyncStream<StreamSignal> {
-    signals { observer in start(downloads) { observer.tell(.begun) } }
-  }
-
-  @discardableResult
-  private func observe<Element>(
-    _ continuation: AsyncStream<Element>.Continuation,
-    _ tell: @escaping @Sendable (StreamSignal) -> Void
-  ) -> StreamObserver {
-    let observer = StreamObserver(tell: tell, end: { continuation.finish() })
-    continuation.onTermination = { [weak self] _ in self?.end(observer) }
-    begin(observer)
-    return observer
-  }
-
-  /// The first thing that `transform` finds in the reports.
+  /// The first thing that `transform` finds in the reports about `id`.
   ///
   /// `begin` is called once the reports are observed; what it returns is not waited for. Throws
   /// `CancellationError` when there are no more.
   func first<Value>(
-    begin: () async throws -> Value? = { nil }, _ transform: (QueueReport) throws -> Value?
+    about id: String, begin: () async throws -> Value?,
+    _ transform: (QueueReport) throws -> Value?
   ) async throws -> Value {
-    let reports = reports
+    let signals = signals(about: id).stream
     if let value = try await begin() { return value }
-    for await report in reports {
+    for await case .report(let report) in signals {
       if let value = try transform(report) { return value }
     }
     throw CancellationError()
@@ -98,37 +89,33 @@ enum StreamSignal: Sendable {
 
 /// Turns an observer's calls into a stream's elements.
 final class StreamObserver: PaymentTransactionObserver {
-  let tell: @Sendable (StreamSignal) -> Void
-  private let end: @Sendable () -> Void
+  private let continuation: AsyncStream<QueueReport>.Continuation
 
-  init(tell: @escaping @Sendable (StreamSignal) -> Void, end: @escaping @Sendable () -> Void) {
-    self.tell = tell
-    self.end = end
-  }
+  init(_ continuation: AsyncStream<QueueReport>.Continuation) { self.continuation = continuation }
 
-  func finish() { end() }
+  func finish() { continuation.finish() }
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
   ) {
-    tell(.report(.transactions(transactions)))
+    continuation.yield(.transactions(transactions))
   }
 
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
   ) {
-    tell(.report(.removed(transactions)))
+    continuation.yield(.removed(transactions))
   }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    tell(.report(.downloads(downloads.map(DownloadUpdate.init))))
+    continuation.yield(.downloads(downloads.map(DownloadUpdate.init)))
   }
 
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    tell(.report(.failure(error)))
+    continuation.yield(.failure(error))
   }
 
   func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult) {
-    tell(.report(.restoreEnded(result)))
+    continuation.yield(.restoreEnded(result))
   }
 }

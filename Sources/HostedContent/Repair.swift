@@ -26,10 +26,10 @@ extension PaymentQueue {
   /// `productUnknown` when the store has this version no longer, `notInstalled`, and what a download
   /// throws; what is installed then stays as it was.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
-    let paths = try await blocking { try self.damagedPaths(of: content) }
+    let paths = try await repairs.run { try self.damagedPaths(of: content) }
     guard !paths.isEmpty else { return RepairReport(content, paths, bytesFetched: 0) }
     let offer = try await offer(of: content)
-    let bytes = try await blocking { try self.replace(content, by: offer) }
+    let bytes = try await repairs.run { try self.replace(content, by: offer) }
     return RepairReport(content, paths, bytesFetched: bytes)
   }
 
@@ -39,7 +39,7 @@ extension PaymentQueue {
   /// when it is mended.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     guard let files = try library.recordedFiles(of: content) else { return [""] }
-    return try library.verify(content, files: files).map(\.path)
+    return try library.verify(content, files: files, isStopped: repairs.check).map(\.path)
   }
 
   /// The offer that `content` was installed from, as the signed catalogue has it today.
@@ -64,7 +64,7 @@ extension PaymentQueue {
 
   private func replace(_ content: InstalledContent, by offer: ContentOffer) throws -> Int64 {
     let source = try pieceSource()
-    let board = WorkBoard()
+    let board = WorkBoard(isStopped: repairs.check)
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let id = newIdentifier()
     let staging = try library.staging(for: id)
@@ -88,16 +88,6 @@ extension PaymentQueue {
         PackageFetch.contentName, ofDownload: id, as: content, files: files, switching: false)
     }
     return board.archiveBytes.fetched
-  }
-
-  private func blocking<Value: Sendable>(
-    _ body: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      configuration.surroundings.execution.group("hostedcontent.repair").start {
-        continuation.resume(with: Result(catching: body))
-      }
-    }
   }
 }
 

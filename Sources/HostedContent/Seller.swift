@@ -1,4 +1,5 @@
 import ContentModel
+import Dispatch
 import Locks
 
 /// Asks the store service, one order after the other as they came, and listens to its events.
@@ -9,6 +10,8 @@ final class Seller: Sendable {
   private let surroundings: Surroundings
   /// Something was put into `orders`.
   private let news: AsyncStream<Void>.Continuation
+  /// Tasks in progress.
+  private let running: ActivityGate
   private let state = Mutex(State())
 
   private struct State {
@@ -28,16 +31,16 @@ final class Seller: Sendable {
   init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
     self.service = service
     self.surroundings = surroundings
+    running = ActivityGate(surroundings.execution.signal)
     let (stream, continuation) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
     news = continuation
-    let task = Task(executorPreference: surroundings.execution.tasks) { [weak self] in
+    run { [weak self] in
       for await _ in stream { await self?.carryOutOrders() }
     }
-    state.withLock { $0.tasks.append(task) }
   }
 
-  deinit { close() }
+  deinit { stop() }
 
   /// Where answers go; set before the first order.
   var onAnswer: (@Sendable (QueueEvent) -> Void)? {
@@ -61,17 +64,23 @@ final class Seller: Sendable {
   /// Hands the service's events to `body` until the seller is closed.
   func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
     let events = service.events()
-    let task = Task(executorPreference: surroundings.execution.tasks) {
-      for await event in events { await body(event) }
+    run { for await event in events { await body(event) } }
+  }
+
+  /// Runs `body` in a task that ends with the seller.
+  func run(_ body: @escaping @Sendable () async -> Void) {
+    guard running.begin() else { return }
+    let task = Task(executorPreference: surroundings.execution.tasks) { [running] in
+      await body()
+      running.end()
     }
     state.withLock { $0.tasks.append(task) }
+    if running.isClosed { task.cancel() }
   }
 
   /// Takes no more and cancels what is under way, which is asked again at the next launch.
-  ///
-  /// Does not wait until the service has noticed: whoever closes a queue in a task would hold the
-  /// thread that the service needs for that.
-  func close() {
+  func stop() {
+    running.close()
     news.finish()
     let tasks = state.withLock { state in
       state.onAnswer = nil
@@ -80,6 +89,13 @@ final class Seller: Sendable {
       return state.tasks
     }
     tasks.forEach { $0.cancel() }
+  }
+
+  /// Waits until the service has noticed that its calls were cancelled, at most until `deadline`.
+  ///
+  /// Within a task it does not wait, because it would hold a thread that the service may need for that.
+  func wait(until deadline: DispatchTime) {
+    if withUnsafeCurrentTask(body: { $0 == nil }) { running.wait(until: deadline) }
   }
 
   private func carryOutOrders() async {

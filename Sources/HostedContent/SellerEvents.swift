@@ -18,7 +18,7 @@ extension Engine {
       case .contentPublished: delivery.reportContentPublished()
       }
     }
-    Task(executorPreference: surroundings.execution.tasks) { [weak self] in
+    seller.run { [weak self] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
     }
   }

@@ -1,39 +1,52 @@
-import Dispatch
+import FileIO
 import Locks
 
 /// Blocking work beside the caller's, on a thread of its own; its result is waited for.
 final class SideWork<Value: Sendable>: @unchecked Sendable {
-  // Unchecked, because `body` and `onFailure` are called once, by the one thread that works.
+  // Unchecked, because what `body` and `onFailure` hold is used by the one thread that works until
+  // `result()` has waited for its end.
 
-  private let body: () throws -> Value
-  private let onFailure: (any Error) -> Void
-  private let outcome = Mutex<Result<Value, any Error>?>(nil)
-  private let isDone = DispatchSemaphore(value: 0)
+  private let thread: WorkThread
+  private let outcome: Outcome
+
+  private final class Outcome: Sendable {
+    let value = Mutex<Result<Value, any Error>?>(nil)
+  }
+
+  /// What the thread is given, released before its end.
+  private final class Body: @unchecked Sendable {
+    // Unchecked, as `SideWork`.
+    let body: () throws -> Value
+    let onFailure: (any Error) -> Void
+
+    init(_ body: @escaping () throws -> Value, _ onFailure: @escaping (any Error) -> Void) {
+      self.body = body
+      self.onFailure = onFailure
+    }
+  }
 
   /// Starts at once; `onFailure` hears an error as soon as it is thrown.
   ///
-  /// What the closures hold must stand being used by another thread until `result` has returned.
+  /// What the closures hold must stand being used by another thread until `result` has returned. Throws if
+  /// the system gives no thread.
   init(
-    _ label: String, _ body: @escaping () throws -> Value,
-    onFailure: @escaping (any Error) -> Void
-  ) {
-    self.body = body
-    self.onFailure = onFailure
-    DispatchQueue(label: label).async { self.run() }
+    _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void
+  ) throws(WorkThread.NoThread) {
+    let outcome = Outcome()
+    let body = Body(body, onFailure)
+    self.outcome = outcome
+    thread = try WorkThread {
+      let result = Result { try body.body() }
+      if case .failure(let error) = result { body.onFailure(error) }
+      outcome.value.withLock { $0 = result }
+    }
   }
 
-  private func run() {
-    let result = Result { try body() }
-    if case .failure(let error) = result { onFailure(error) }
-    outcome.withLock { $0 = result }
-    isDone.signal()
-  }
-
-  /// What the work came to.
+  /// What the work came to; to be asked once.
   ///
-  /// Waits for its end; to be asked once.
+  /// Waits for the thread's end, so that nothing of the work is left when it returns.
   func result() -> Result<Value, any Error> {
-    isDone.wait()
-    return outcome.withLock { $0 } ?? .failure(CancellationError())
+    thread.end()
+    return outcome.value.withLock { $0 } ?? .failure(CancellationError())
   }
 }

@@ -1,5 +1,4 @@
 import ContentModel
-import Dispatch
 import FileIO
 import Locks
 
@@ -14,7 +13,7 @@ final class SignedContents: Sendable {
   private let needsCatalog: Bool
   private let last = Mutex<Refresh?>(nil)
   // A refresh blocks; that must not hold up a thread of the task pool.
-  private let serial = DispatchQueue(label: "hostedcontent.contents")
+  private let calls = BlockingCalls(serial: "hostedcontent.contents")
 
   private struct Refresh {
     /// Nil for a store without a catalog.
@@ -42,10 +41,17 @@ final class SignedContents: Sendable {
   func offers(for contents: [ContentOffer], of product: ProductIdentifier) async -> [ContentOffer] {
     guard !contents.isEmpty else { return [] }
     if let known = known(contents, product) { return known }
-    return await withCheckedContinuation { continuation in
-      serial.async { continuation.resume(returning: self.resolve(contents, product)) }
+    do {
+      return try await calls.run { self.resolve(contents, product) }
+    } catch {
+      return contents.map {
+        $0.unresolved(for: product, because: ContentError(error, while: "closing"))
+      }
     }
   }
+
+  /// Looks nothing up any more, and waits until the store is not looked at.
+  func close() { calls.close() }
 
   /// The signed offer of a content that was unresolved; blocks.
   ///
@@ -58,11 +64,7 @@ final class SignedContents: Sendable {
 
   /// Every version of the product's contents that the store has; nil without a catalog.
   func offers(of product: ProductIdentifier) async throws -> [ContentOffer]? {
-    try await withCheckedThrowingContinuation { continuation in
-      serial.async {
-        continuation.resume(with: Result { try self.refresh()?.offers(of: product) })
-      }
-    }
+    try await calls.run { try self.refresh()?.offers(of: product) }
   }
 
   /// What the last refresh has, if it is recent and has all of `contents` in these versions.

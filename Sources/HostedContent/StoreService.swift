@@ -26,7 +26,9 @@ public protocol StoreService: Sendable {
   /// error is delivered all the same.
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error>
 
-  /// What happens on the seller's side from now on; each queue asks once.
+  /// What happens on the seller's side from now on; each queue asks once, while it is being opened.
+  ///
+  /// Do not wait here for another thread that uses the queue: it waits until the queue is open.
   func events() -> AsyncStream<StoreEvent>
 
   /// Where the library's account buys; nil when the seller does not say.

@@ -1,6 +1,7 @@
 import ContentJournal
 package import ContentModel
 package import ContentTransfer
+package import Dispatch
 package import FileIO
 import FoundationEssentials
 
@@ -18,6 +19,8 @@ package struct Surroundings: Sendable {
   package var usesCatalog = true
   /// Threads that take packages apart beside the one that fetches; nil for one a processor.
   package var assemblyWorkers: Int?
+  /// How long closing waits for code of the user in all: calls of observers and of the service.
+  package var closingLimit = DispatchTimeInterval.seconds(5)
   /// Makes identifiers of transactions, each unique for ever.
   package var newIdentifier: @Sendable () -> String = { UUID().uuidString.lowercased() }
 

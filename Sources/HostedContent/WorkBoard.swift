@@ -8,6 +8,7 @@ import Locks
 final class WorkBoard: Sendable {
   /// The handle on its transfers, which end when the work is stopped.
   let ticket: TransferTicket
+  private let isStopped: @Sendable () throws -> Void
   private let state = Mutex(State())
 
   private struct State {
@@ -29,7 +30,11 @@ final class WorkBoard: Sendable {
     var received: Int64 = 0
   }
 
-  init(priority: Int = 0) { ticket = TransferTicket(priority: priority) }
+  /// The work ends also with what `isStopped` throws when it looks.
+  init(priority: Int = 0, isStopped: @escaping @Sendable () throws -> Void = {}) {
+    ticket = TransferTicket(priority: priority)
+    self.isStopped = isStopped
+  }
 
   /// Says how much there is to fetch and to write, and what is there from before, in bytes.
   func begin(fetch: Int64, write: Int64, reused: Int64) {
@@ -49,6 +54,7 @@ final class WorkBoard: Sendable {
       state.work?.fetched += bytes
       if state.isStopped { throw Self.stopped }
     }
+    try isStopped()
   }
 
   /// Says that `bytes` more were written; throws `stopped` when the work must end.
@@ -57,6 +63,7 @@ final class WorkBoard: Sendable {
       state.work?.written += bytes
       if state.isStopped { throw Self.stopped }
     }
+    try isStopped()
   }
 
   /// Throws `stopped` when the work must end.

@@ -20,12 +20,13 @@ final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
   }
 
   func paymentQueue(
-    _ _: PaymentQueue, shouldContinue transaction: PaymentTransaction, in storefront: Storefront
+    _ engine: PaymentQueue, shouldContinue transaction: PaymentTransaction,
+    in storefront: Storefront
   ) -> Bool {
-    guard let delegate, let queue, let session = try? host?.session() else { return true }
+    guard let delegate, let queue, let objects = host?.objects(of: engine) else { return true }
     let start = clock.now
     let isWanted = delegate.paymentQueue(
-      queue, shouldContinue: session.objects.transaction(transaction),
+      queue, shouldContinue: objects.transaction(transaction),
       in: SKStorefront(storefront))
     return isWanted && clock.now - start <= Self.patience
   }

@@ -9,6 +9,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private weak var queue: SKPaymentQueue?
   // The host has the adapters.
   private weak var host: StoreHost?
+  private let isRemoved = Atomic(false)
 
   init(
     _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
@@ -26,50 +27,65 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     reference.refers(to: observer)
   }
 
+  /// Lets no further call begin.
+  func remove() { isRemoved.store(true, ordering: .releasing) }
+
+  /// The observer, unless it was removed or is deallocated.
+  private var listener: (any SKPaymentTransactionObserver)? {
+    isRemoved.load(ordering: .acquiring) ? nil : observer
+  }
+
   /// Calls `body` unless queue or observer are gone.
   private func tell(
+    _ engine: PaymentQueue,
     _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
   ) {
-    guard let queue, let observer, let session = try? host?.session() else { return }
-    body(queue, observer, session.objects)
+    guard let queue, let listener, let objects = host?.objects(of: engine) else { return }
+    body(queue, listener, objects)
   }
 
   /// Payments that never came to the engine.
   func tell(refused transactions: [SKPaymentTransaction]) {
-    guard let queue, let observer else { return }
-    observer.paymentQueue(queue, updatedTransactions: transactions)
+    guard let queue, let listener else { return }
+    listener.paymentQueue(queue, updatedTransactions: transactions)
   }
 
   func tell(removed transactions: [SKPaymentTransaction]) {
-    guard let queue, let observer else { return }
-    observer.paymentQueue(queue, removedTransactions: transactions)
+    guard let queue, let listener else { return }
+    listener.paymentQueue(queue, removedTransactions: transactions)
   }
 
-  func paymentQueue(_ _: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
-    tell { $1.paymentQueue($0, updatedTransactions: transactions.map($2.transaction)) }
+  func paymentQueue(_ engine: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
+  {
+    tell(engine) { $1.paymentQueue($0, updatedTransactions: transactions.map($2.transaction)) }
   }
 
-  func paymentQueue(_ _: PaymentQueue, removedTransactions transactions: [PaymentTransaction]) {
-    tell { $1.paymentQueue($0, removedTransactions: transactions.map($2.transaction)) }
+  func paymentQueue(_ engine: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
+  {
+    tell(engine) { $1.paymentQueue($0, removedTransactions: transactions.map($2.transaction)) }
   }
 
-  func paymentQueue(_ _: PaymentQueue, updatedDownloads downloads: [Download]) {
-    tell { $1.paymentQueue($0, updatedDownloads: downloads.map($2.download)) }
+  func paymentQueue(_ engine: PaymentQueue, updatedDownloads downloads: [Download]) {
+    tell(engine) { $1.paymentQueue($0, updatedDownloads: downloads.map($2.download)) }
   }
 
   func paymentQueue(_ _: PaymentQueue, didFailWith error: ContentError) {
     // Every observer hears of it; once is enough for who configured the host.
-    if let host, observer === host.observers.first { host.refuse(error, while: "using the queue") }
+    if let host, let listener, listener === host.observers.first {
+      host.refuse(error, while: "using the queue")
+    }
   }
 
-  func paymentQueueRestoreCompletedTransactionsFinished(_ _: PaymentQueue) {
-    tell { queue, observer, _ in observer.paymentQueueRestoreCompletedTransactionsFinished(queue) }
+  func paymentQueueRestoreCompletedTransactionsFinished(_ engine: PaymentQueue) {
+    tell(engine) { queue, observer, _ in
+      observer.paymentQueueRestoreCompletedTransactionsFinished(queue)
+    }
   }
 
   func paymentQueue(
-    _ _: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
+    _ engine: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
   ) {
-    tell { queue, observer, _ in
+    tell(engine) { queue, observer, _ in
       observer.paymentQueue(
         queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
     }
@@ -78,21 +94,21 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   func paymentQueue(
     _ _: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
   ) -> Bool {
-    guard let queue, let observer, let host else { return false }
-    return observer.paymentQueue(
+    guard let queue, let listener, let host else { return false }
+    return listener.paymentQueue(
       queue, shouldAddStorePayment: SKPayment(payment),
       for: SKProduct(product, language: host.language))
   }
 
-  func paymentQueueDidChangeStorefront(_ _: PaymentQueue) {
-    tell { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
+  func paymentQueueDidChangeStorefront(_ engine: PaymentQueue) {
+    tell(engine) { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
   }
 
   func paymentQueue(
-    _ _: PaymentQueue,
+    _ engine: PaymentQueue,
     didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
   ) {
-    tell { queue, observer, _ in
+    tell(engine) { queue, observer, _ in
       observer.paymentQueue(
         queue,
         didRevokeEntitlementsForProductIdentifiers: productIdentifiers.map(\.rawValue))

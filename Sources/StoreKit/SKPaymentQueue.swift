@@ -42,14 +42,16 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
   /// Tells the app's queue its library and its store, and opens the library.
   ///
   /// Not in Apple's API. Throws `usage` when they are known already, `libraryLocked` while another
-  /// process uses the library, and other errors of opening.
+  /// process uses the library, and other errors of opening. Other threads that need the library wait until it
+  /// is open; `StoreService.events()`, which opening calls, may add observers only.
   public static func configure(_ configuration: SKHostConfiguration) throws {
     try StoreHost.shared.configure(configuration)
   }
 
   /// Stops all downloads, keeping what was fetched, and forgets configuration and observers.
   ///
-  /// Not in Apple's API, where the system goes on. Blocks until no download runs.
+  /// Not in Apple's API, where the system goes on. Blocks until no download runs; no call of an observer
+  /// begins after it has returned. It may be called on the main thread and within such a call.
   public func close() { host.close() }
 
   // MARK: Observers
@@ -68,7 +70,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
   /// Adds an observer, not retained; it is told what is unfinished.
   open func add(_ observer: any SKPaymentTransactionObserver) { host.add(observer, of: self) }
 
-  /// Removes an observer; a call that is under way still ends.
+  /// Removes an observer; after this was called on the delivery queue, it is not called any more.
   open func remove(_ observer: any SKPaymentTransactionObserver) { host.remove(observer) }
 
   /// The observers that are still there.

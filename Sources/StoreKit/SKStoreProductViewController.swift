@@ -86,10 +86,11 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   }
 
   private func page() throws -> ProductPage {
-    try state.withLock { state in
-      if let page = state.page { return page }
-      let page = ProductPage(
-        lookup: AppLookup(host.lookup, transport: try HTTPLookupTransport()))
+    // Made outside the lock, since the environment's configuration reads a file.
+    let new = ProductPage(
+      lookup: AppLookup(host.lookup, transport: try HTTPLookupTransport()))
+    return state.withLock { state in
+      let page = state.page ?? new
       state.page = page
       return page
     }

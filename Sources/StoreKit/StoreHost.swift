@@ -3,9 +3,11 @@ import Foundation
 import HostedContent
 import Locks
 
-/// What stands behind a queue: its configuration, the engine once it is needed, and the observers.
+/// What a queue of StoreKit's kind works with: its configuration, the engine once it is needed, and the
+/// observers.
 ///
-/// May be used from any thread.
+/// May be used from any thread. Opening the library calls code of the user (`StoreService.events()`), so it
+/// happens outside the lock.
 final class StoreHost: Sendable {
   /// The host of `SKPaymentQueue.default()`.
   static let shared = StoreHost()
@@ -14,11 +16,26 @@ final class StoreHost: Sendable {
 
   private struct State {
     var configuration: SKHostConfiguration?
-    var session: Session?
+    var library = Library.closed
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?
     /// Payments that the engine could not take, until they are finished.
     var refused: [SKPaymentTransaction] = []
+
+    var session: Session? { if case .open(let session) = library { session } else { nil } }
+
+    var isOpenedByThisThread: Bool {
+      if case .opening(let opening) = library { opening.isOnThisThread } else { false }
+    }
+  }
+
+  private enum Library {
+    /// Next: opening.
+    case closed
+    /// A thread opens it; the others wait. Next: open, or closed if it fails or is given up.
+    case opening(LibraryOpening)
+    /// Next: closed.
+    case open(Session)
   }
 
   /// The engine, and the objects of its transactions.
@@ -27,45 +44,111 @@ final class StoreHost: Sendable {
     let objects = ObjectRegistry()
   }
 
-  // MARK: Configuration
+  // MARK: Opening and closing
 
-  /// Opens the library; throws `usage` when that has happened already, and what opening throws.
+  /// Opens the library; throws `usage` if it is open already, and what opening throws.
   func configure(_ configuration: SKHostConfiguration) throws {
-    try state.withLock { state in
-      guard state.session == nil else {
-        throw ContentError(
-          .usage, "StoreKit uses a library already",
-          remedy: "Configure it once, before anything else, or close() the queue first")
-      }
-      state.configuration = configuration
-      _ = try Self.open(&state)
-    }
-  }
-
-  /// Stops all downloads, keeping what was fetched, and forgets configuration and observers.
-  func close() {
-    // Everything is released outside the lock.
-    let old = state.withLock { state in
-      defer { state = State() }
-      return state
-    }
-    old.session?.engine.close()
+    _ = try session(opening: configuration)
   }
 
   /// The engine; opened as the environment says when nobody has configured it.
-  func session() throws -> Session { try state.withLock { try Self.open(&$0) } }
+  ///
+  /// Throws `usage` on the thread that is opening the library, and what opening throws.
+  func session() throws -> Session { try session(opening: nil) }
 
-  private static func open(_ state: inout State) throws -> Session {
-    if let session = state.session { return session }
-    let configuration = try state.configuration ?? SKHostConfiguration()
-    var queue = configuration.queue
-    queue.deliveryQueue = queue.deliveryQueue ?? .main
-    let session = Session(engine: try PaymentQueue(queue))
-    state.configuration = configuration
-    state.session = session
-    session.engine.delegate = state.delegate
-    for observer in state.observers { session.engine.add(observer) }
+  private enum Step {
+    case use(Session)
+    case wait(LibraryOpening)
+    case open(LibraryOpening, SKHostConfiguration?)
+  }
+
+  /// The engine; with a new `configuration` the library must be closed.
+  private func session(opening configuration: SKHostConfiguration?) throws -> Session {
+    while true {
+      switch nextStep(opening: configuration) {
+      case .use(let session):
+        guard configuration == nil else { throw ContentError.isOpenAlready }
+        return session
+      case .wait(let opening):
+        guard !opening.isOnThisThread else { throw ContentError.isBeingOpened }
+        opening.wait()
+      case .open(let opening, let configuration):
+        defer { opening.end() }
+        return try open(opening, configuration)
+      }
+    }
+  }
+
+  private func nextStep(opening configuration: SKHostConfiguration?) -> Step {
+    state.withLock { state in
+      switch state.library {
+      case .open(let session): return .use(session)
+      case .opening(let opening): return .wait(opening)
+      case .closed:
+        let opening = LibraryOpening()
+        state.library = .opening(opening)
+        state.configuration = configuration ?? state.configuration
+        return .open(opening, state.configuration)
+      }
+    }
+  }
+
+  private func open(_ opening: LibraryOpening, _ configuration: SKHostConfiguration?) throws
+    -> Session
+  {
+    let result = Result {
+      let configuration = try configuration ?? SKHostConfiguration()
+      var queue = configuration.queue
+      queue.deliveryQueue = queue.deliveryQueue ?? .main
+      return (configuration, Session(engine: try PaymentQueue(queue)))
+    }
+    // Nil if `close()` was called meanwhile.
+    let observers: [ObserverAdapter]? = state.withLock { state in
+      guard case .opening(let current) = state.library, current === opening else { return nil }
+      state.library = .closed
+      guard case .success((let configuration, let session)) = result else { return [] }
+      state.configuration = configuration
+      state.library = .open(session)
+      session.engine.delegate = state.delegate
+      return state.observers
+    }
+    let session = try result.get().1
+    guard let observers else {
+      session.engine.close()
+      throw ContentError.wasClosed
+    }
+    for observer in observers { session.engine.add(observer) }
     return session
+  }
+
+  /// Stops all downloads, keeping what was fetched, and forgets configuration and observers.
+  ///
+  /// Waits while another thread opens the library. The thread that opens it gives the opening up, which
+  /// then fails with `stopped`.
+  func close() {
+    while true {
+      let (old, opening): (State?, LibraryOpening?) = state.withLock { state in
+        if case .opening(let opening) = state.library, !opening.isOnThisThread {
+          return (nil, opening)
+        }
+        // Everything is released outside the lock.
+        defer { state = State() }
+        return (state, nil)
+      }
+      opening?.wait()
+      guard let old else { continue }
+      for adapter in old.observers { adapter.remove() }
+      old.session?.engine.close()
+      return
+    }
+  }
+
+  /// The objects of the transactions of `engine`; nil unless it is the one in use.
+  func objects(of engine: PaymentQueue) -> ObjectRegistry? {
+    guard let session = state.withLock({ $0.session }), session.engine === engine else {
+      return nil
+    }
+    return session.objects
   }
 
   /// The configuration, the environment's when nobody has set one; nil when neither has.
@@ -97,12 +180,15 @@ final class StoreHost: Sendable {
   func add(_ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue) {
     let adapter = ObserverAdapter(observer, of: queue, self)
     removeReleased()
-    let isNew = state.withLock { state in
-      guard !state.observers.contains(where: { $0.isAdapter(of: observer) }) else { return false }
+    let (isNew, isOpening) = state.withLock { state in
+      guard !state.observers.contains(where: { $0.isAdapter(of: observer) }) else {
+        return (false, false)
+      }
       state.observers.append(adapter)
-      return true
+      return (true, state.isOpenedByThisThread)
     }
-    guard isNew else { return }
+    // During an opening it is enough to be in the list.
+    guard isNew, !isOpening else { return }
     do {
       try session().engine.add(adapter)
     } catch {
@@ -118,7 +204,10 @@ final class StoreHost: Sendable {
       state.observers.removeAll { $0.isAdapter(of: observer) }
       return (adapters, state.session)
     }
-    for adapter in adapters { session?.engine.remove(adapter) }
+    for adapter in adapters {
+      adapter.remove()
+      session?.engine.remove(adapter)
+    }
   }
 
   /// Removes adapters whose observer is deallocated, also one at an address that is in use again.
@@ -138,11 +227,13 @@ final class StoreHost: Sendable {
 
   func setDelegate(_ delegate: (any SKPaymentQueueDelegate)?, of queue: SKPaymentQueue) {
     let adapter = delegate.map { DelegateAdapter($0, of: queue, self) }
-    let session = state.withLock { state in
-      state.delegate = adapter
-      return state.session
+    let old = state.withLock { state in
+      defer { state.delegate = adapter }
+      // Within the lock, so that both have the same one whoever else sets it.
+      state.session?.engine.delegate = adapter
+      return state.delegate
     }
-    session?.engine.delegate = adapter
+    withExtendedLifetime(old) {}
   }
 
   // MARK: Transactions
@@ -215,4 +306,18 @@ final class StoreHost: Sendable {
       refuse(error, while: "removing content")
     }
   }
+}
+
+extension ContentError {
+  fileprivate static let isOpenAlready = ContentError(
+    .usage, "StoreKit uses a library already",
+    remedy: "Configure it once, before anything else, or close() the queue first")
+
+  fileprivate static let isBeingOpened = ContentError(
+    .usage, "The queue cannot be used by the call that opens its library",
+    remedy: "In StoreService.events(), only add observers; use the queue after it was opened")
+
+  fileprivate static let wasClosed = ContentError(
+    .stopped, "The queue was closed while its library was being opened",
+    remedy: "Configure it again")
 }

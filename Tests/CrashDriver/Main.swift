@@ -1,6 +1,7 @@
 import CrashPoints
 import FileIO
 import Foundation
+import HostedContent
 import Locks
 
 /// Does one operation in a folder, and kills itself at one of its steps: an operation of ours on files, or
@@ -9,6 +10,7 @@ import Locks
 /// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
 /// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER` and `crash-driver
 /// refuse OPERATION FOLDER` fill the disk on which the folder is, and say what was not right.
+/// `crash-driver leave FOLDER MICROSECONDS` closes a queue after that time, whatever it does, and exits.
 @main
 enum CrashDriver {
   private static let steps = Atomic(0)
@@ -18,6 +20,7 @@ enum CrashDriver {
   static func main() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
     guard words.count == 3 else { throw WrongWords() }
+    if words[0] == "leave", let time = UInt32(words[2]) { try leave(World(words[1]), after: time) }
     let problems: [String]
     if words[0] == "full", let phase = FilledDisk.Phase(rawValue: words[1]) {
       problems = try await FilledDisk.interrupt(phase, in: World(words[2]))
@@ -30,6 +33,23 @@ enum CrashDriver {
     }
     for problem in problems { print(problem) }
     exit(problems.isEmpty ? 0 : 1)
+  }
+
+  /// Uses the store on several threads of the queue, closes it, and exits at once.
+  private static func leave(_ world: World, after microseconds: UInt32) throws -> Never {
+    let queue = try world.queue()
+    let observer = Observer()
+    queue.add(observer)
+    for _ in 0..<3 { queue.add(Payment(productIdentifier: try ProductIdentifier(World.own))) }
+    let request = queue.productsRequest([World.own])
+    request.start()
+    usleep(microseconds)
+    queue.close()
+    exit(0)
+  }
+
+  private final class Observer: PaymentTransactionObserver {
+    func paymentQueue(_ queue: PaymentQueue, updatedTransactions _: [PaymentTransaction]) {}
   }
 
   private static func run(_ operation: CrashOperation, _ world: World, killedAt last: Int)

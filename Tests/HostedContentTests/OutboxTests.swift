@@ -33,7 +33,7 @@ struct OutboxTests {
       case .changes(let reports):
         "changes \(reports.calls.map { $0.downloads.sorted() })"
       case .removed(let records): "removed \(records.map(\.id))"
-      case .call: "call"
+      case .calls(let bodies): "\(bodies.count) calls"
       }
     }
   }
@@ -110,10 +110,22 @@ struct OutboxTests {
   func calls() throws {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
-    outbox.put(.call {}, of: [], due: Self.soon)
+    outbox.put(.calls([{}]), of: [], due: Self.soon)
     try putChanges("u", Self.later, &outbox)
-    #expect(take(&outbox) == [#"changes [["t-1"]]"#, "call"])
+    #expect(take(&outbox) == [#"changes [["t-1"]]"#, "1 calls"])
     #expect(take(&outbox, at: Self.later) == [#"changes [["u-1"]]"#])
+  }
+
+  @Test("A call about one transaction waits for its reports only, and others share its letter")
+  func callsAboutOne() throws {
+    var outbox = Outbox()
+    try putChanges("t", Self.later, &outbox)
+    try putChanges("u", Self.later, &outbox)
+    for id in ["v", "w"] { outbox.put(.calls([{}]), of: [id], due: Self.soon) }
+    #expect(take(&outbox) == ["2 calls"])
+    outbox.put(.calls([{}]), of: ["t"], due: Self.soon)
+    #expect(take(&outbox) == [#"changes [["t-1", "u-1"]]"#, "1 calls"])
+    #expect(outbox.nextDue == nil)
   }
 
   @Test("Two changes of one download are two calls")

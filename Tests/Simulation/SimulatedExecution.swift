@@ -89,6 +89,12 @@ private final class SimulatedSignal: ThreadSignal, @unchecked Sendable {
     sent -= 1
   }
 
+  func wait(until time: DispatchTime) {
+    scheduler.wake(at: time.uptimeNanoseconds)
+    scheduler.wait { self.sent > 0 || self.scheduler.now >= time.uptimeNanoseconds }
+    sent = max(0, sent - 1)
+  }
+
   func send() { sent += 1 }
 }
 

@@ -1,0 +1,67 @@
+import Dispatch
+import Locks
+
+/// An outbox that is emptied on a line, each letter in its time.
+final class OutboxLine: Sendable {
+  private let target: any SerialLine
+  private let now: @Sendable () -> DispatchTime
+  private let state = Mutex(State())
+
+  private struct State {
+    /// What waits for the line, in its order.
+    var outbox = Outbox()
+    /// When the line will look into it; nil when nobody has asked it to.
+    var expected: DispatchTime?
+    /// When changes of downloads may be told.
+    var pace = CallPace()
+
+    /// When somebody is still to be asked to look into the outbox.
+    mutating func expect() -> DispatchTime? {
+      guard let time = outbox.nextDue, expected.map({ time < $0 }) ?? true else { return nil }
+      expected = time
+      return time
+    }
+  }
+
+  /// `now` is the time that `target` goes by.
+  init(on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime) {
+    self.target = target
+    self.now = now
+  }
+
+  /// Puts a letter into the outbox and sees to it that `tell` gets it on the line in time; changes may have to
+  /// wait for theirs.
+  func send(
+    _ letter: Outbox.Letter, of ids: some Collection<String>,
+    tell: @escaping @Sendable (Outbox.Letter) -> Void
+  ) {
+    let time: DispatchTime? = state.withLock { state in
+      let now = now()
+      state.outbox.put(letter, of: ids, due: letter.isChanges ? state.pace.next(at: now) : now)
+      return state.expect()
+    }
+    look(at: time, tell)
+  }
+
+  private func look(at time: DispatchTime?, _ tell: @escaping @Sendable (Outbox.Letter) -> Void) {
+    guard let time else { return }
+    if time <= now() {
+      target.enqueue { self.empty(tell) }
+    } else {
+      target.enqueue(at: time) { self.empty(tell) }
+    }
+  }
+
+  /// Tells what is due; on the line.
+  private func empty(_ tell: @escaping @Sendable (Outbox.Letter) -> Void) {
+    let (letters, time) = state.withLock { state in
+      let now = now()
+      let letters = state.outbox.take(at: now)
+      if letters.contains(where: \.isChanges) { state.pace.note(at: now) }
+      state.expected = nil
+      return (letters, state.expect())
+    }
+    look(at: time, tell)
+    letters.forEach(tell)
+  }
+}

@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+
+/// Documentation/Architecture.md lists every file that has a lock.
+@Suite("The table of locks")
+struct LockTests {
+  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
+  @Test("It names each file that has a lock, and no other")
+  func complete() throws {
+    let page = try String(
+      contentsOf: Self.root.appending(path: "Documentation/Architecture.md"), encoding: .utf8)
+    let section = try #require(page.components(separatedBy: "\n## Locks\n").dropFirst().first)
+    let listed = section.matches(of: /(?m)^\| `([^`]+\.swift)`/).map { String($0.output.1) }
+    let sources = Self.root.appending(path: "Sources")
+    let locked = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
+      .filter { $0.hasSuffix(".swift") && $0 != "Locks/Mutex.swift" }
+      .filter { path in
+        try String(contentsOf: sources.appending(path: path), encoding: .utf8)
+          .contains(/\bMutex[(<]/)
+      }
+    #expect(Set(listed).count == listed.count)
+    #expect(Set(locked).subtracting(listed).sorted() == [])
+    #expect(Set(listed).subtracting(locked).sorted() == [])
+  }
+}

@@ -1,0 +1,310 @@
+import ContentModel
+import FileIO
+import Foundation
+import Locks
+import TestSupport
+import Testing
+
+@testable import HostedContent
+
+/// What runs, and who is called, once a queue is closed.
+@Suite("Closing a queue", .timeLimit(.minutes(5)))
+struct ClosingTests {
+  private let fixture: StoreFixture
+  private let delivery = DispatchQueue(label: "closing.delivery")
+
+  init() throws {
+    fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+  }
+
+  private func queue(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
+    -> PaymentQueue
+  {
+    try fixture.queue {
+      $0.deliveryQueue = delivery
+      change(&$0)
+    }
+  }
+
+  private func payment() throws -> Payment {
+    Payment(productIdentifier: try ProductIdentifier("a"))
+  }
+
+  /// Returns once everything that waits on the delivery queue was done.
+  private func delivered() async {
+    await withCheckedContinuation { done in delivery.async { done.resume() } }
+  }
+
+  /// What happened, in its order.
+  private final class Log: Sendable {
+    private let entries = Mutex<[String]>([])
+    var all: [String] { entries.withLock { $0 } }
+    func add(_ entry: String) { entries.withLock { $0.append(entry) } }
+
+    /// Waits until `entry` is there; not longer than a closing that is wrong takes.
+    func waitBriefly(for entry: String) {
+      for _ in 0..<100 where !all.contains(entry) { usleep(2_000) }
+    }
+  }
+
+  // MARK: Calls of observers
+
+  @Test("After close() has returned no observer is called, and streams end with what was reported")
+  func noCalls() async throws {
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let reports = queue.reports
+    queue.add(try payment())
+    await observer.wait { $0.downloads.count == 1 }
+    delivery.suspend()
+    let transaction = try #require(queue.transactions.first)
+    var events = queue.diagnostics.makeAsyncIterator()
+    queue.finishTransaction(transaction)
+    while let event = await events.next(), event.name != "finish requested" {}
+    let calls = observer.log.calls
+    queue.close()
+    delivery.resume()
+    await delivered()
+    #expect(observer.log.calls == calls)
+    var removed: [String] = []
+    for await report in reports {
+      if case .removed(let transactions) = report { removed += transactions.map(\.id) }
+    }
+    #expect(removed == [transaction.id])
+  }
+
+  @Test("The library is not handed on while an observer is being called")
+  func callInProgress() async throws {
+    let queue = try queue()
+    let log = Log()
+    let isReached = DispatchSemaphore(value: 0)
+    let observer = RecordingObserver(onTransactions: { _, _ in
+      isReached.signal()
+      log.waitBriefly(for: "closed")
+      log.add("called")
+    })
+    queue.add(observer)
+    queue.add(try payment())
+    await onOwnThread {
+      isReached.wait()
+      queue.close()
+      log.add("closed")
+    }
+    #expect(log.all == ["called", "closed"])
+  }
+
+  @Test("An observer may close the queue; its call is the last one")
+  func closedByObserver() async throws {
+    let queue = try queue()
+    let first = RecordingObserver(onTransactions: { queue, _ in queue.close() })
+    let second = RecordingObserver()
+    queue.add(first)
+    queue.add(second)
+    queue.add(try payment())
+    await first.wait { !$0.calls.isEmpty }
+    await delivered()
+    #expect(first.log.calls == ["updatedTransactions"])
+    #expect(second.log.calls.isEmpty)
+  }
+
+  @Test("A queue may be closed on its delivery queue, as on the main thread")
+  func closedOnDeliveryQueue() async throws {
+    let queue = try queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let calls = await onOwnThread {
+      self.delivery.sync(execute: {
+        if let payment = try? self.payment() { queue.add(payment) }
+        queue.close()
+        return observer.log.calls
+      })
+    }
+    await delivered()
+    #expect(observer.log.calls == calls)
+  }
+
+  @Test("An observer that does not return holds the closing for a limited time only")
+  func observerThatBlocks() async throws {
+    let queue = try queue { $0.surroundings.closingLimit = .milliseconds(10) }
+    let isReached = DispatchSemaphore(value: 0)
+    let mayGoOn = DispatchSemaphore(value: 0)
+    let observer = RecordingObserver(onTransactions: { _, _ in
+      isReached.signal()
+      mayGoOn.wait()
+    })
+    queue.add(observer)
+    queue.add(try payment())
+    await onOwnThread {
+      isReached.wait()
+      queue.close()
+      mayGoOn.signal()
+    }
+    await delivered()
+    #expect(observer.log.calls == ["updatedTransactions"])
+  }
+
+  @Test("Closing waits for the service to notice that its call is cancelled, for a limited time")
+  func service() async throws {
+    for (limit, isAwaited) in [
+      (DispatchTimeInterval.seconds(60), true), (.milliseconds(10), false),
+    ] {
+      let log = Log()
+      let service = SlowService(log, isAwaited: isAwaited)
+      let queue = try queue {
+        $0.service = service
+        $0.surroundings.closingLimit = limit
+      }
+      queue.add(RecordingObserver())
+      queue.add(try payment())
+      await onOwnThread {
+        service.isAsked.wait()
+        queue.close()
+        log.add("closed")
+        service.mayEnd.signal()
+      }
+      #expect(log.all == (isAwaited ? ["cancelled", "closed"] : ["closed"]))
+    }
+  }
+
+  /// Answers a purchase when it is cancelled, or not before it may.
+  private struct SlowService: StoreService {
+    let isAsked = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    private let log: Log
+    private let isAwaited: Bool
+
+    init(_ log: Log, isAwaited: Bool) {
+      self.log = log
+      self.isAwaited = isAwaited
+    }
+
+    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+      isAsked.signal()
+      if isAwaited {
+        try? await Task.sleep(for: .seconds(3600))
+        log.add("cancelled")
+      } else {
+        await onOwnThread { self.mayEnd.wait() }
+      }
+      return .deferred
+    }
+
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+      ProductsResponse(products: [])
+    }
+
+    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+
+    func grants(account: String?) async throws -> [Grant] { [] }
+  }
+
+  // MARK: Work
+
+  @Test("Closing waits for the seller's look at the store, and nothing changes the library later")
+  func seller() async throws {
+    let gate = Gate()
+    let log = Log()
+    let queue = try queue { configuration in
+      let closed = gate.fileSystem(closedAt: "grants.json")
+      configuration.fileSystem = FileSystem { operation, path in
+        try closed.check(operation, path)
+        if operation == .write, path.hasSuffix("grants.json") { log.add("granted") }
+      }
+    }
+    queue.add(RecordingObserver())
+    queue.add(try payment())
+    await gate.waitUntilReached()
+    async let closing: Void = onOwnThread {
+      queue.close()
+      log.add("closed")
+    }
+    await onOwnThread {
+      log.waitBriefly(for: "closed")
+      gate.open()
+    }
+    await closing
+    #expect(log.all.last == "closed" && log.all.contains("granted"))
+  }
+
+  @Test("Closing waits for a repair in progress, which ends as stopped")
+  func repair() async throws {
+    let first = try queue()
+    _ = try await first.deliver(payment())
+    first.close()
+    let content = try #require(try fixture.reader().contents().first).content
+    let damaged = "\(fixture.libraryPath)/products/a/1.0/Contents/deep/er/data.bin"
+    try FileManager.default.removeItem(atPath: damaged)
+    let gate = Gate()
+    let log = Log()
+    let queue = try queue { configuration in
+      let closed = gate.fileSystem(closedAt: "/data.bin")
+      configuration.fileSystem = FileSystem { operation, path in
+        try closed.check(operation, path)
+        if operation == .write { log.add("written") }
+      }
+    }
+    let repair = Task { try await queue.repair(content) }
+    await gate.waitUntilReached()
+    async let closing: Void = onOwnThread {
+      queue.close()
+      log.add("closed")
+    }
+    await onOwnThread {
+      while !queue.repairs.isClosed { usleep(1_000) }
+      log.waitBriefly(for: "closed")
+      gate.open()
+    }
+    await closing
+    let error = await #expect(throws: ContentError.self) { try await repair.value }
+    #expect(error?.code == .stopped)
+    #expect(log.all.last == "closed")
+    #expect(try fixture.staged().isEmpty)
+    let later = await #expect(throws: ContentError.self) { try await queue.repair(content) }
+    #expect(later?.code == .stopped)
+  }
+
+  @Test("A purchase that is under way when the queue is closed is asked again by the next queue")
+  func purchaseUnderWay() async throws {
+    let gate = Gate()
+    let queue = try queue { $0.fileSystem = gate.fileSystem(closedAt: "grants.json") }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(try payment())
+    await gate.waitUntilReached()
+    async let closing: Void = onOwnThread { queue.close() }
+    gate.open()
+    await closing
+    let next = try self.queue()
+    let second = RecordingObserver()
+    next.add(second)
+    await second.wait { $0.transactionStates[id]?.last == .purchased }
+    next.close()
+  }
+
+  @Test("What work on another thread held is released when its result is known")
+  func sideWork() throws {
+    for _ in 0..<50 {
+      let isReleased = Atomic(false)
+      let holder = Mutex<Held?>(Held { isReleased.store(true, ordering: .relaxed) })
+      let work = try Self.work(holding: holder.withLock { $0.take() })
+      _ = try work.result().get()
+      let wasReleased = isReleased.load(ordering: .relaxed)
+      #expect(wasReleased)
+    }
+  }
+
+  private static func work(holding held: Held?) throws -> SideWork<Bool> {
+    try SideWork {
+      held != nil
+    } onFailure: { _ in
+    }
+  }
+
+  private final class Held: Sendable {
+    private let onRelease: @Sendable () -> Void
+    init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+    deinit { onRelease() }
+  }
+}

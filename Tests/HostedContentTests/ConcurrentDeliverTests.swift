@@ -1,0 +1,26 @@
+import ContentModel
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HostedContent
+
+/// Many tasks that wait for one transaction each.
+@Suite("Concurrent calls of deliver", .timeLimit(.minutes(2)))
+struct ConcurrentDeliverTests {
+  @Test("Many at once of what is installed each return the folder")
+  func installedAlready() async throws {
+    let fixture = try StoreFixture()
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let folders = try await queue.deliver(payment)
+    let count = SlowTests.areOn ? 10_000 : 1_000
+    try await withThrowingTaskGroup(of: [URL].self) { group in
+      for _ in 0..<count { group.addTask { try await queue.deliver(payment) } }
+      for try await found in group { #expect(found == folders) }
+    }
+    #expect(queue.transactions.isEmpty)
+    queue.close()
+  }
+}

@@ -1,0 +1,104 @@
+import ContentModel
+import Testing
+
+@testable import HostedContent
+
+/// Who gets which report.
+@Suite("Reports for calls that wait")
+struct ReportRouterTests {
+  private let router = ReportRouter()
+  private let fixture: StoreFixture
+  private let queue: PaymentQueue
+  private let library: ReportLibrary
+
+  init() throws {
+    fixture = try StoreFixture()
+    queue = try fixture.queue()
+    library = ReportLibrary(productsPath: "/products", journal: NoJournal())
+  }
+
+  private struct NoJournal: QueueJournal {
+    func transactions() -> [TransactionRecord] { [] }
+    func receipt(of transaction: String) -> String? { nil }
+    func commit(_ changes: [JournalChange]) {}
+  }
+
+  private func transaction(_ id: String, sequence: Int = 1) throws -> PaymentTransaction {
+    let record = TransactionRecord(
+      id: id, sequence: sequence,
+      payment: Payment(productIdentifier: try ProductIdentifier("a")), state: .purchased)
+    return PaymentTransaction(report: TransactionReport(record, in: library))
+  }
+
+  /// What `stream` got, which must have ended.
+  private func reports(_ stream: AsyncStream<StreamSignal>) async -> [String] {
+    var found: [String] = []
+    for await case .report(let report) in stream {
+      switch report {
+      case .transactions(let transactions): found += transactions.map { "transaction \($0.id)" }
+      case .removed(let transactions): found += transactions.map { "removed \($0.id)" }
+      case .failure(let error): found.append("failure \(error.subject ?? "")")
+      case .restoreEnded(let result): found.append("restored \(result.identifier)")
+      case .downloads: found.append("downloads")
+      }
+    }
+    return found
+  }
+
+  @Test("Of a thousand reports each of a thousand calls gets its own only")
+  func routing() async throws {
+    let ids = (0..<1_000).map { "t\($0)" }
+    let streams = ids.map { router.signals(about: $0).stream }
+    let transactions = try ids.map { try transaction($0) }
+    router.paymentQueue(queue, updatedTransactions: transactions)
+    router.paymentQueue(queue, removedTransactions: transactions)
+    for id in ids {
+      let error = ContentError(.stopped, "It failed", remedy: "Try again", subject: id)
+      router.paymentQueue(queue, didFailWith: error)
+      router.paymentQueue(
+        queue, restoreEndedWith: RestoreResult(identifier: id, transactions: [], error: nil))
+    }
+    router.finish()
+    for (id, stream) in zip(ids, streams) {
+      let found = await reports(stream)
+      #expect(found == ["transaction \(id)", "removed \(id)", "failure \(id)", "restored \(id)"])
+    }
+    queue.close()
+  }
+
+  @Test(
+    "Two calls that wait for the same transaction both get its reports, later ones until they end")
+  func sameTransaction() async throws {
+    let first = router.signals(about: "t")
+    let second = router.signals(about: "t")
+    router.paymentQueue(queue, updatedTransactions: [try transaction("t")])
+    first.sender.finish()
+    router.paymentQueue(queue, removedTransactions: [try transaction("t")])
+    router.finish()
+    #expect(await reports(first.stream) == ["transaction t"])
+    #expect(await reports(second.stream) == ["transaction t", "removed t"])
+    queue.close()
+  }
+
+  @Test("A call that comes after the closing ends at once")
+  func closed() async throws {
+    router.close()
+    #expect(await reports(router.signals(about: "t").stream).isEmpty)
+    queue.close()
+  }
+
+  @Test("Unfinished transactions are in the queue's order, whenever they were reported or removed")
+  func order() throws {
+    var unfinished = UnfinishedReports([], in: library)
+    for sequence in [1, 2, 5, 3, 9, 4] {
+      unfinished.add(try transaction("t\(sequence)", sequence: sequence).report)
+    }
+    #expect(unfinished.transactions.map(\.id) == ["t1", "t2", "t3", "t4", "t5", "t9"])
+    for id in ["t9", "t1", "t4"] { unfinished.remove(id) }
+    unfinished.add(try transaction("t7", sequence: 7).report)
+    unfinished.remove("t2")
+    unfinished.add(try transaction("t2", sequence: 2).report)
+    #expect(unfinished.transactions.map(\.id) == ["t2", "t3", "t5", "t7"])
+    queue.close()
+  }
+}

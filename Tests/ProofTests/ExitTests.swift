@@ -1,0 +1,48 @@
+import CrashPoints
+import Foundation
+import Locks
+import TestSupport
+import Testing
+
+/// A process that closes its queue and exits at once, whatever the queue was doing.
+@Suite("A process may exit as soon as its queue is closed", .timeLimit(.minutes(20)))
+struct ExitTests {
+  private final class Failures: Sendable {
+    private let texts = Mutex<[String]>([])
+    var all: [String] { texts.withLock { $0 } }
+    func add(_ text: String) { texts.withLock { $0.append(text) } }
+  }
+
+  @Test("None of many such processes crashes")
+  func exits() async throws {
+    let template = try World()
+    try await CrashOperation.install.prepare(template)
+    let worlds = try (0..<4).map { _ in try template.copy() }
+    let runs = SlowTests.areOn ? 1_000 : 40
+    let failures = Failures()
+    await onOwnThread(givingWay: true) {
+      DispatchQueue.concurrentPerform(iterations: worlds.count) { lane in
+        for run in stride(from: lane, to: runs, by: worlds.count) {
+          // From before the first look at the store to after the last one.
+          if let failure = Self.failure(in: worlds[lane], closingAfter: run * 7919 % 20_000) {
+            failures.add(failure)
+          }
+        }
+      }
+    }
+    #expect(failures.all == [])
+  }
+
+  /// Why a process did not exit with 0; nil if it did.
+  private static func failure(in world: World, closingAfter microseconds: Int) -> String? {
+    do {
+      try? FileManager.default.removeItem(atPath: world.libraryPath())
+      let end = try Program.run(
+        Program.path("crash-driver"), ["leave", world.path, "\(microseconds)"])
+      guard end.wasKilled || end.status != 0 else { return nil }
+      return "after \(microseconds) µs: \(end.wasKilled ? "signal" : "status") \(end.status)"
+    } catch {
+      return "\(error)"
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import HostedContentTesting
+import Locks
+@testable import StoreKit
+import TestSupport
+import Testing
+
+/// What other calls do while a library is being opened, which runs code of the user.
+@Suite("While the library is opened", .timeLimit(.minutes(5)))
+struct OpeningTests {
+  /// The store's own seller, with something to do when the queue asks for its events.
+  private struct HookedService: StoreService {
+    let service: any StoreService
+    let onEvents: @Sendable () -> Void
+
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+      try await service.products(identifiers)
+    }
+
+    func allProducts() async throws -> ProductsResponse { try await service.allProducts() }
+
+    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+      try await service.purchase(payment, transaction: transaction)
+    }
+
+    func grants(account: String?) async throws -> [Grant] {
+      try await service.grants(account: account)
+    }
+
+    func events() -> AsyncStream<StoreEvent> {
+      onEvents()
+      return service.events()
+    }
+  }
+
+  private let session: StoreSession
+  private let host = StoreHost()
+  private let queue = SKPaymentQueue()
+  private let delivery = DispatchQueue(label: "opening.tests")
+
+  init() throws {
+    session = try StoreSession()
+    try session.publish("book")
+  }
+
+  private func configuration(onEvents: @escaping @Sendable () -> Void) throws
+    -> SKHostConfiguration
+  {
+    var queue = try session.configuration()
+    queue.deliveryQueue = delivery
+    let seller = queue.seller
+    queue.seller = { HookedService(service: seller?($0) ?? $0, onEvents: onEvents) }
+    return SKHostConfiguration(queue: queue)
+  }
+
+  private func payment() -> SKPayment {
+    let payment = SKMutablePayment()
+    payment.productIdentifier = "book"
+    return payment
+  }
+
+  private final class Opened: Sendable {
+    let engines = Mutex<[ObjectIdentifier]>([])
+  }
+
+  @Test("A store service may use the queue while its library is opened")
+  func reentrant() async throws {
+    let observer = KitObserver()
+    let codes = Mutex<[ContentError.Code?]>([])
+    try host.configure(
+      configuration { [host, queue] in
+        #expect(host.transactions.isEmpty)
+        host.add(observer, of: queue)
+        do {
+          _ = try host.session()
+        } catch {
+          codes.withLock { $0.append((error as? ContentError)?.code) }
+        }
+        host.add(self.payment())
+      })
+    #expect(codes.withLock { $0 } == [.usage])
+    await observer.wait { $0.states.contains([.failed]) }
+    #expect(host.transactions.count == 1)
+    host.add(payment())
+    await observer.wait { $0.states.contains([.purchased]) }
+    host.close()
+  }
+
+  @Test(
+    "Other threads wait for the opening without keeping those from going on that do not need it")
+  func otherThreads() async throws {
+    let isReached = DispatchSemaphore(value: 0)
+    let mayGoOn = DispatchSemaphore(value: 0)
+    let configuration = try configuration {
+      isReached.signal()
+      mayGoOn.wait()
+    }
+    let host = host
+    let opened = Opened()
+    async let opening: Void = onOwnThread { try host.configure(configuration) }
+    await onOwnThread { isReached.wait() }
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          await onOwnThread {
+            guard let session = try? host.session() else { return }
+            opened.engines.withLock { $0.append(ObjectIdentifier(session.engine)) }
+          }
+        }
+      }
+      // None of these waits.
+      #expect(host.transactions.isEmpty && host.observers.isEmpty && host.delegate == nil)
+      #expect(opened.engines.withLock { $0 }.isEmpty)
+      mayGoOn.signal()
+    }
+    try await opening
+    let engines = opened.engines.withLock { $0 }
+    #expect(engines.count == 4 && Set(engines).count == 1)
+    host.close()
+  }
+
+  @Test("A queue that is closed while it opens its library fails to open, and the library is free")
+  func closedMeanwhile() throws {
+    let host = host
+    let error = #expect(throws: ContentError.self) {
+      try host.configure(configuration { host.close() })
+    }
+    #expect(error?.code == .stopped)
+    try host.configure(configuration {})
+    #expect(try host.session().engine.canMakePayments)
+    host.close()
+  }
+
+  @Test("After a failed opening the next call tries again")
+  func failedOpening() async throws {
+    let taken = try PaymentQueue(session.configuration())
+    let error = #expect(throws: ContentError.self) { try host.configure(configuration {}) }
+    #expect(error?.code == .libraryLocked)
+    taken.close()
+    #expect(try host.session().engine.canMakePayments)
+    host.close()
+  }
+
+  @Test("An observer that was removed is not told about a payment that was refused before")
+  func removedObserver() async throws {
+    let observer = KitObserver()
+    try host.configure(configuration {})
+    host.add(observer, of: queue)
+    delivery.suspend()
+    host.add(SKPayment())
+    host.remove(observer)
+    delivery.resume()
+    await withCheckedContinuation { done in delivery.async { done.resume() } }
+    #expect(observer.log.states.isEmpty)
+    host.close()
+  }
+}
