@@ -104,13 +104,15 @@ package enum FilledDisk {
 }
 
 /// A file that takes all room there is.
-private struct Filler: Sendable {
+struct Filler: Sendable {
   private let path: String
 
-  init(_ world: World) { path = "\(world.path)/filler" }
+  init(_ world: World) { self.init(in: world.path) }
+
+  init(in folder: String) { path = "\(folder)/filler" }
 
   func fill() {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     defer { close(descriptor) }
     let block = [UInt8](repeating: 1, count: 4096)
     while write(descriptor, block, block.count) > 0 {}
