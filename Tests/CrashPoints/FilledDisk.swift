@@ -17,8 +17,8 @@ package enum FilledDisk {
       }
     }
 
-    /// Whether some file systems have no need of room from there on.
-    fileprivate var mayPass: Bool { self == .switching }
+    /// Whether no space may be needed from there on: by some file systems, and by the journal's log.
+    fileprivate var mayPass: Bool { [.announcing, .switching].contains(self) }
 
     /// Whether the step is one that needs room in this phase.
     fileprivate func begins(_ operation: FileOperation, _ path: String) -> Bool {

@@ -120,9 +120,11 @@ struct RemovalTests {
 
   // MARK: Deleting takes long
 
-  /// Holds the first thread that deletes something in staging.
+  /// Holds the first thread that deletes a version, or what a download has fetched.
   private func holdingDeletion(_ gate: Gate) -> FileSystem {
-    gate.fileSystem { operation, path in operation == .remove && path.contains("/staging/") }
+    gate.fileSystem { operation, path in
+      operation == .remove && path.contains("/staging/") && !path.contains("CACHEDIR.TAG")
+    }
   }
 
   @Test("The queue goes on while a version that was removed is deleted")
