@@ -12,8 +12,13 @@ package final class SQLiteJournal: Sendable {
   /// The database's name in a library's folder.
   package static let fileName = "journal.sqlite"
 
-  /// What one call writes; called again, alone, when those that it shares a commit with fail.
-  typealias Write = @Sendable (borrowing SQLiteConnection) throws -> Void
+  /// What one call writes.
+  struct Write: Sendable {
+    /// Called again, alone, if the commit that it shares with others fails.
+    let body: @Sendable (borrowing SQLiteConnection) throws -> Void
+    /// Whether it may use the reserve: for changes of a few pages, which a full disk must not stop.
+    let usesReserve: Bool
+  }
 
   private let writer: Connection
   /// Another connection, so that nobody who only looks waits for a commit; the same one when nothing
@@ -24,6 +29,9 @@ package final class SQLiteJournal: Sendable {
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
   private let folder: Directory
   private let path: String
+  private let reserve: SpaceReserve
+  /// False after the reserve was released, until there is space for it again.
+  private let isReserveHeld = Atomic(true)
 
   private var fileSystem: FileSystem { folder.fileSystem }
 
@@ -39,19 +47,33 @@ package final class SQLiteJournal: Sendable {
     try folder.fileSystem.check(readOnly ? .read : .journal, path)
     self.folder = folder
     self.path = path
+    reserve = SpaceReserve(in: folder)
     guard !readOnly else {
       reader = Connection(try Self.openToRead(path, in: folder))
       writer = reader
       return
     }
     (writer, reader) = try Self.explainingSpace(in: folder) {
-      let writer = Connection(try Self.openToWrite(path, in: folder))
-      let opened = try SQLiteConnection(path: path, .write)
-      // Whichever is closed last leaves the files there.
-      try opened.keepLogFiles()
-      return (writer, Connection(opened))
+      do {
+        return try Self.open(path, in: folder)
+      } catch let error as ContentError where error.code == .diskFull {
+        // The index of the log is made anew at each start.
+        guard SpaceReserve(in: folder).release() else { throw error }
+        return try Self.open(path, in: folder)
+      }
     }
     folder.fileSystem.didCommit?(path)
+    isReserveHeld.store(reserve.fill(), ordering: .relaxed)
+  }
+
+  private static func open(_ path: String, in folder: Directory) throws
+    -> (Connection, Connection)
+  {
+    let writer = Connection(try openToWrite(path, in: folder))
+    let opened = try SQLiteConnection(path: path, .write)
+    // Whichever is closed last leaves the files there.
+    try opened.keepLogFiles()
+    return (writer, Connection(opened))
   }
 
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
@@ -66,8 +88,8 @@ package final class SQLiteJournal: Sendable {
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     try opened.keepLogFiles()
     try JournalSchema.migrate(opened, path: path)
-    // Here, because looking for them at every finished transaction would cost more.
-    try opened.execute(
+    // Looking for them at every finished transaction would cost more. A full disk does not keep it closed.
+    try? opened.execute(
       "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
     return opened
   }
@@ -104,12 +126,20 @@ package final class SQLiteJournal: Sendable {
   }
 
   /// Returns once what `body` writes is durable.
-  func write(_ body: @escaping Write) throws {
+  func write(
+    usingReserve: Bool = true,
+    _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
+  ) throws {
     try fileSystem.check(.journal, path)
     try Self.explainingSpace(in: folder) {
-      try commits.join(body) { writes in writer.use.withLock { Self.commit(writes, to: $0) } }
+      try commits.join(Write(body: body, usesReserve: usingReserve)) { writes in
+        writer.use.withLock { commit(writes, to: $0) }
+      }
     }
     fileSystem.didCommit?(path)
+    if !isReserveHeld.load(ordering: .relaxed) {
+      isReserveHeld.store(reserve.fill(), ordering: .relaxed)
+    }
   }
 
   /// Calls `body`; an error for want of room says how much is there.
@@ -127,20 +157,36 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
-  private static func commit(_ writes: [Write], to connection: borrowing SQLiteConnection)
+  private func commit(_ writes: [Write], to connection: borrowing SQLiteConnection)
     -> [Result<Void, any Error>]
   {
     if writes.count > 1 {
       do {
         try connection.transaction { connection in
-          for write in writes { try write(connection) }
+          for write in writes { try write.body(connection) }
         }
         return writes.map { _ in .success(()) }
       } catch {
         // Each alone then, so that one that cannot be written costs no other one.
       }
     }
-    return writes.map { write in Result { try connection.transaction(write) } }
+    return writes.map { write in Result { try commit(write, to: connection) } }
+  }
+
+  private func commit(_ write: Write, to connection: borrowing SQLiteConnection) throws {
+    do {
+      try connection.transaction(write.body)
+    } catch let error as ContentError where error.code == .diskFull {
+      do {
+        // The log then begins anew, in the space that it has.
+        try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        try connection.transaction(write.body)
+      } catch let error as ContentError where error.code == .diskFull {
+        guard write.usesReserve, reserve.release() else { throw error }
+        isReserveHeld.store(false, ordering: .relaxed)
+        try connection.transaction(write.body)
+      }
+    }
   }
 
   func read<Value>(_ body: (borrowing SQLiteConnection) throws -> Value) throws -> Value {
@@ -166,7 +212,8 @@ extension SQLiteJournal: InstallJournal {
     _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
   ) throws {
     let list = InstalledFile.encoded(files)
-    try write { connection in
+    // Megabytes for many files; the download has reserved space for them.
+    try write(usingReserve: false) { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
       var id: Int64 = 0
       try connection.query(

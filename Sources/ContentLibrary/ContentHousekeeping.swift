@@ -3,39 +3,95 @@ import FileIO
 
 /// Removing, pinning and collecting; never what a lease holds.
 extension ContentLibrary {
-  /// Removes a version and its folder; durable and old or new at any instant.
-  ///
-  /// `current` first names the newest other version, or goes. Throws `contentInUse` while a
-  /// process holds a lease on it, `notInstalled` when it is not there.
+  /// Removes a version and its folder, as `takeOut` and `delete` do.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
-    try folder.staging.removeTree(turns.withTurn(of: content) { try takeOut(content, version) })
+    try delete(takeOut(content, version))
   }
 
-  /// Moves a version into staging, whose leftovers the next start removes; returns its name there.
-  private func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws -> String {
-    guard try isInstalled(content, version) else {
-      throw ContentError.notInstalled(content, version)
-    }
-    let home = try folder.products.directory(content.rawValue)
-    let doomed = try home.directory(version.rawValue)
-    // The lock ends with the folder's descriptor.
-    defer { withExtendedLifetime(doomed) {} }
-    guard try doomed.tryLock(alone: true) else {
-      throw ContentError.inUse(content, version)
-    }
-    if try currentVersion(of: content) == version {
-      let others = try journal.installed(content).filter {
-        try $0.version != version && hasFolder($0)
+  /// Moves a version out of its place; `delete` then frees its space, which may take long.
+  ///
+  /// `current` first names the newest other version, or nothing. It is durable when it returns, and if
+  /// it throws, everything is as it was. After a crash at any instant one of both holds, and the next
+  /// start deletes what was moved. Throws `contentInUse` while a process has a lease on it, and
+  /// `notInstalled`.
+  package func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws
+    -> RemovedTree
+  {
+    try turns.withTurn(of: content) {
+      guard try isInstalled(content, version) else {
+        throw ContentError.notInstalled(content, version)
       }
-      try pointCurrent(of: home, to: others.map(\.version).max())
+      let home = try folder.products.directory(content.rawValue)
+      let doomed = try home.directory(version.rawValue)
+      // The lock ends with the folder's descriptor.
+      defer { withExtendedLifetime(doomed) {} }
+      guard try doomed.tryLock(alone: true) else {
+        throw ContentError.inUse(content, version)
+      }
+      var tree = RemovedTree(try doomed.status())
+      do {
+        try move(content, version, in: home, to: tree)
+      } catch let error as ContentError where error.code == .diskFull {
+        // On some file systems a new name or link needs space.
+        guard SpaceReserve(in: folder.root).release() else { throw error }
+        try move(content, version, in: home, to: tree)
+      }
+      tree.journalError = forget(content, version, tree)
+      return tree
     }
-    // Content and version may together be too long for a name.
-    let name = StagingName(removing: try doomed.status().identity.inode).rawValue
-    try folder.staging.removeTree(name)
-    try home.rename(version.rawValue, to: folder.staging, name)
-    try home.sync()
-    try journal.forget(content, version)
-    return name
+  }
+
+  private func move(
+    _ content: ProductIdentifier, _ version: ContentVersion, in home: Directory,
+    to tree: RemovedTree
+  ) throws {
+    let isCurrent = try Self.current(in: home)?.rawValue == version.rawValue
+    let others = try journal.installed(content).filter {
+      try isCurrent && $0.version.rawValue != version.rawValue && hasFolder($0)
+    }
+    do {
+      if isCurrent { try pointCurrent(of: home, to: others.map(\.version).max()) }
+      try home.rename(version.rawValue, to: folder.staging, tree.name)
+      try home.sync()
+    } catch {
+      putBack(version, isCurrent: isCurrent, in: home, from: tree)
+      throw error
+    }
+  }
+
+  /// Undoes a move that failed; if this fails, too, the next start completes the removal.
+  private func putBack(
+    _ version: ContentVersion, isCurrent: Bool, in home: Directory, from tree: RemovedTree
+  ) {
+    try? folder.staging.renameWithoutReplacing(tree.name, to: home, version.rawValue)
+    guard let status = try? home.status(of: version.rawValue), status.kind == .directory else {
+      return
+    }
+    if isCurrent { try? pointCurrent(of: home, to: version) } else { try? home.sync() }
+  }
+
+  /// Has the journal forget a version that is out of its place; an error does not bring it back.
+  ///
+  /// The next start forgets it if the journal cannot be written now.
+  private func forget(
+    _ content: ProductIdentifier, _ version: ContentVersion, _ tree: RemovedTree
+  ) -> ContentError? {
+    do {
+      try journal.forget(content, version)
+    } catch let error as ContentError where error.code == .diskFull {
+      // Deleted here, since this frees the space that the journal needs.
+      try? folder.staging.removeTree(tree.name)
+      try? journal.forget(content, version)
+    } catch {
+      return ContentError(error, while: "removing \(content) \(version)")
+    }
+    return nil
+  }
+
+  /// Frees the space of what was moved out of its place; the next start tries again if it fails.
+  package func delete(_ tree: RemovedTree) throws {
+    try folder.staging.removeTree(tree.name)
+    if let error = tree.journalError { throw error }
   }
 
   /// Makes an installed version the current one, newer or older than the one that was.
@@ -48,39 +104,58 @@ extension ContentLibrary {
     }
   }
 
-  /// Removes what `policy` lets go; `protecting` names versions that unfinished downloads need.
+  /// Moves what `policy` lets go out of its place; `needed` has versions of unfinished downloads.
   ///
   /// A content that cannot be looked into or removed stays, and the report says why.
-  package func collect(
-    _ policy: CollectionPolicy, protecting needed: Set<ContentKey> = []
-  ) throws -> CollectionReport {
-    var report = CollectionReport()
+  package func takeOut(_ policy: CollectionPolicy, protecting needed: Set<ContentKey> = []) throws
+    -> CollectedVersions
+  {
+    var collected = CollectedVersions()
     var folderErrors = FolderErrors()
     let candidates = try candidates(needed, &folderErrors)
-    report.bytesLeft = candidates.reduce(0) { $0 + $1.content.size }
+    collected.report.bytesLeft = candidates.reduce(0) { $0 + $1.content.size }
     let plan = policy.plan(candidates)
-    for candidate in plan.surplus {
-      try folderErrors.collect { try collect(candidate.content, &report) }
+    do {
+      for candidate in plan.surplus {
+        try folderErrors.collect { try takeOut(candidate.content, &collected) }
+      }
+      for candidate in plan.overQuota {
+        guard let quota = policy.maximumBytes, collected.report.bytesLeft > quota else { break }
+        try folderErrors.collect { try takeOut(candidate.content, &collected) }
+      }
+    } catch {
+      // Thrown after what was taken out until then is deleted.
+      collected.error = error
     }
-    for candidate in plan.overQuota {
-      guard let quota = policy.maximumBytes, report.bytesLeft > quota else { break }
-      try folderErrors.collect { try collect(candidate.content, &report) }
-    }
-    report.failures = folderErrors.errors
-    return report
+    collected.report.failures = folderErrors.errors
+    return collected
   }
 
-  private func collect(_ content: InstalledContent, _ report: inout CollectionReport) throws {
+  private func takeOut(_ content: InstalledContent, _ collected: inout CollectedVersions) throws {
     do {
-      try remove(content.contentIdentifier, content.version)
-      report.removed.append(content)
-      report.bytesLeft -= content.size
+      collected.trees.append(try takeOut(content.contentIdentifier, content.version))
+      collected.report.removed.append(content)
+      collected.report.bytesLeft -= content.size
     } catch let error as ContentError where error.code == .contentInUse {
-      report.leased.append(content)
+      collected.report.leased.append(content)
     } catch let error as ContentError where error.code == .notInstalled {
       // Somebody has removed its folder by hand; the next start forgets it.
-      report.bytesLeft -= content.size
+      collected.report.bytesLeft -= content.size
     }
+  }
+
+  /// Frees the space of collected versions; what cannot be deleted is among the report's failures.
+  package func delete(_ collected: CollectedVersions) throws -> CollectionReport {
+    var report = collected.report
+    for tree in collected.trees {
+      do {
+        try delete(tree)
+      } catch {
+        report.failures.append(ContentError(error, while: "deleting \(tree.name)"))
+      }
+    }
+    if let error = collected.error { throw error }
+    return report
   }
 
   private func candidates(

@@ -16,7 +16,8 @@ package final class ContentLibrary: Sendable {
   /// Otherwise `current` could be pointed to a version that another thread is removing.
   let turns: ContentTurns
   private let durability: LibrarySync
-  private let trust = StagingTrust()
+  let ledger: SpaceLedger
+  let trust = StagingTrust()
 
   /// The name of the link to the version in use.
   static let currentName = "current"
@@ -30,6 +31,7 @@ package final class ContentLibrary: Sendable {
     self.journal = journal
     turns = ContentTurns(makeSignal)
     durability = LibrarySync(folder, trust, makeSignal)
+    ledger = SpaceLedger(folder.root, makeSignal)
   }
 
   // MARK: Staging
@@ -65,35 +67,6 @@ package final class ContentLibrary: Sendable {
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(StagingName(id).rawValue)
     trust.forget(id)
-  }
-
-  /// Refuses what cannot fit, before anything is written.
-  package func requireSpace(_ bytes: Int64, for product: ProductIdentifier) throws {
-    let available = try folder.root.availableBytes()
-    // The journal and the folders themselves need some room too.
-    let needed = bytes + (4 << 20)
-    guard available < needed else { return }
-    throw spaceError(product, "needs \(needed) bytes", lacking: needed - available, available)
-  }
-
-  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
-  package func spaceError(
-    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
-  ) -> ContentError {
-    guard let available = try? folder.root.availableBytes() else { return cause }
-    return spaceError(
-      product, "needs \(bytes) bytes more", lacking: max(bytes - available, 4 << 20), available,
-      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
-  }
-
-  private func spaceError(
-    _ product: ProductIdentifier, _ need: String, lacking: Int64, _ available: Int64,
-    cause: String? = nil
-  ) -> ContentError {
-    ContentError(
-      .diskFull, "\(product) \(need) in \(folder.root.path), where \(available) are free",
-      remedy: "Free \(lacking) bytes there and start again", subject: product.rawValue,
-      cause: cause)
   }
 
   // MARK: Installing
@@ -258,6 +231,8 @@ package final class ContentLibrary: Sendable {
   /// has another name than a library gives there. What cannot be removed stays and only takes room, and
   /// a content whose folder cannot be looked into stays as it is: the errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
+    // First, because on a full disk the journal may need the space.
+    let leftovers = try clearStaging(keeping: downloads)
     var folderErrors = FolderErrors()
     for content in try journal.announced() {
       try folderErrors.collect {
@@ -267,10 +242,19 @@ package final class ContentLibrary: Sendable {
       }
     }
     try forgetMissing(&folderErrors)
-    var leftovers = folderErrors.errors
+    return leftovers + folderErrors.errors
+  }
+
+  private func clearStaging(keeping downloads: Set<String>) throws -> [ContentError] {
+    var leftovers: [ContentError] = []
+    do {
+      _ = try folder.deleteRemoved { try durability.everything() }
+    } catch {
+      leftovers.append(ContentError(error, while: "deleting removed versions"))
+    }
     for entry in try folder.staging.entries()
     where entry.kind == .directory && !downloads.contains(entry.name) {
-      guard (try? StagingName(entry.name)) != nil else { continue }
+      guard let name = try? StagingName(entry.name), !name.isRemoval else { continue }
       do {
         try folder.staging.removeTree(entry)
       } catch {

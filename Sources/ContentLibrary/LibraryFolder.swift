@@ -70,8 +70,14 @@ package final class LibraryLock: Sendable {
     self.file = Mutex(file)
     // From here on `deinit` releases it, also when this throws.
     try self.file.withLock { file in
-      try file?.truncate(to: 0)
-      try file?.write(Array("\(getpid()) (\(Self.processName))\n".utf8))
+      let holder = Array("\(getpid()) (\(Self.processName))\n".utf8)
+      do {
+        // In the block that the file has: once it is empty, a full disk would not have it any more.
+        try holder.withUnsafeBytes { try file?.write($0, at: 0) }
+        try file?.truncate(to: Int64(holder.count))
+      } catch let error as ContentError where error.code == .diskFull {
+        // The lock holds without the name, which only tells others who has it.
+      }
     }
   }
 

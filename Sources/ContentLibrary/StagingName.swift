@@ -24,6 +24,9 @@ struct StagingName {
   /// The name for a version whose folder has the number `inode`.
   init(removing inode: UInt64) { rawValue = "\(Self.removal)\(inode)" }
 
+  /// Whether it is what a removal moves a folder to.
+  var isRemoval: Bool { rawValue.hasPrefix(Self.removal) }
+
   private static func isWork(_ text: String) -> Bool {
     let identifier = String(text.prefix(36))
     guard UUID(uuidString: identifier)?.uuidString.lowercased() == identifier else { return false }

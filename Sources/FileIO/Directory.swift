@@ -312,10 +312,14 @@ package final class Directory: Sendable {
   }
 
   /// Bytes that this user may still write on this folder's file system.
-  package func availableBytes() throws -> Int64 {
+  package func availableBytes() throws -> Int64 { try space().available }
+
+  /// Bytes that this user may still write on this folder's file system, and bytes of its blocks.
+  package func space() throws -> (available: Int64, blockLength: Int64) {
     var status = statvfs()
     try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
-    return Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize)
+    let blockLength = max(1, Int64(clamping: status.f_frsize))
+    return (Int64(clamping: status.f_bavail) * blockLength, blockLength)
   }
 
   private func checkName(_ name: String) throws {

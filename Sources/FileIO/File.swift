@@ -127,6 +127,11 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
+  /// Takes the disk space for the first `length` bytes, so that writing them never fails for lack of it.
+  package func allocate(_ length: Int64) throws {
+    try fileSystem.perform(.write, path) { calls.allocate(descriptor, off_t(length)) }
+  }
+
   /// Gives back the disk's room of these bytes, which read as zeros then; the length stays.
   ///
   /// False where the file system cannot do that.

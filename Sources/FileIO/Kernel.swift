@@ -132,6 +132,13 @@ final class Kernel: SystemCalls {
     Glibc.ftruncate(descriptor, length)
   }
 
+  func allocate(_ descriptor: Int32, _ length: off_t) -> Int32 {
+    let number = posix_fallocate(descriptor, 0, length)
+    guard number != 0 else { return 0 }
+    errno = number
+    return -1
+  }
+
   func punchHole(_ descriptor: Int32, _ offset: off_t, _ length: off_t) -> Int32 {
     hc_punch_hole(descriptor, Int64(offset), Int64(length))
   }

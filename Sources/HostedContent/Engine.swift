@@ -111,6 +111,21 @@ final class Engine: @unchecked Sendable {
     }
   }
 
+  /// Runs `body` as above, and then `finish`, which may take long, while events are handled again.
+  ///
+  /// `close` waits for both.
+  func betweenEvents<Value, Result>(
+    _ body: (Set<ContentKey>) throws -> Value, then finish: (Value) throws -> Result
+  ) throws -> Result {
+    let value = try betweenEvents { needed in
+      let value = try body(needed)
+      runningWork.enter()
+      return value
+    }
+    defer { runningWork.leave() }
+    return try finish(value)
+  }
+
   // MARK: Deciding
 
   private func handleWaiting() {
@@ -265,9 +280,17 @@ final class Engine: @unchecked Sendable {
     progress.end(id)
   }
 
+  /// Moves the files aside at once, so that the download can begin anew, and deletes them elsewhere.
   private func discardStaging(for id: String) {
+    reportingFailure(of: id) {
+      guard let tree = try library.setAsideStaging(for: id) else { return }
+      runningWork.start { [self] in reportingFailure(of: id) { try library.delete(tree) } }
+    }
+  }
+
+  private func reportingFailure(of id: String, _ body: () throws -> Void) {
     do {
-      try library.discardStaging(for: id)
+      try body()
     } catch {
       // Nothing depends on it: the next launch removes staging that belongs to no download.
       delivery.report(error: ContentError(error, while: "removing the staging of \(id)"))
@@ -312,36 +335,7 @@ extension QueueStatistics {
   }
 }
 
-/// The transactions that a decision's reports tell of, as they stood right after it.
-private struct ReportedRecords {
-  private var records: [String: TransactionRecord] = [:]
-  private(set) var everything: [TransactionRecord] = []
-
-  init(by decision: QueueDecision, in state: QueueState) {
-    for effect in decision.effects {
-      if effect == .reportEverything { everything = state.transactions }
-      for id in effect.reportedTransactions where records[id] == nil {
-        records[id] = state.transaction(id)
-      }
-    }
-  }
-
-  subscript(id: String) -> TransactionRecord? { records[id] }
-}
-
 extension QueueEffect {
-  /// The transactions that it reports, itself or downloads of theirs.
-  fileprivate var reportedTransactions: [String] {
-    switch self {
-    case .reportTransactions(let ids): ids
-    case .reportDownloads(let ids): ids.compactMap { DownloadRecord.transaction(ofDownload: $0) }
-    case .reportRestoreEnded(let end): end.transactions
-    case .purchase, .restore, .startWork, .stopWork, .setPriority, .discardStaging, .reportRemoved,
-      .reportEverything, .refuse:
-      []
-    }
-  }
-
   fileprivate var isPurchase: Bool {
     if case .purchase = self { true } else { false }
   }

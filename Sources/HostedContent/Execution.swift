@@ -27,7 +27,10 @@ package protocol SerialLine: Sendable {
 /// Bodies that each have a thread, since they block.
 package protocol WorkGroup: Sendable {
   func start(_ body: @escaping @Sendable () -> Void)
-  /// Waits until every body has returned.
+  /// Counts work that the calling thread does itself, from now until `leave`.
+  func enter()
+  func leave()
+  /// Waits until every body has returned, and everybody who has entered has left.
   func wait()
 }
 
@@ -71,6 +74,10 @@ private final class DispatchWork: WorkGroup {
   func start(_ body: @escaping @Sendable () -> Void) {
     DispatchQueue(label: label).async(group: group, execute: body)
   }
+
+  func enter() { group.enter() }
+
+  func leave() { group.leave() }
 
   func wait() { group.wait() }
 }

@@ -29,7 +29,8 @@ extension LibraryReader {
 /// Installed versions: held, made current, pinned, removed.
 ///
 /// Each blocks, may be called from any thread, and but for `lease` throws `stopped` once the queue is
-/// closed. Nothing is started or journaled meanwhile, so that what is removed is not needed after all.
+/// closed. Nothing is started or journaled meanwhile, so that what is removed is not needed after all; but
+/// while files of removed versions are deleted, the queue goes on.
 extension PaymentQueue {
   /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
   public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
@@ -56,7 +57,9 @@ extension PaymentQueue {
 
   /// Removes a version; `current` then names the newest that is left.
   ///
-  /// Throws `notInstalled`, or `contentInUse` while a lease or an unfinished transaction needs it.
+  /// Returns once its files are deleted. Works on a full disk. If it throws, everything is as it was, or the
+  /// next start deletes what could not be deleted now. Throws `notInstalled`, or `contentInUse` while a
+  /// lease or an unfinished transaction needs it.
   public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try engine.betweenEvents { needed in
       guard !needed.contains(ContentKey(content, version)) else {
@@ -64,7 +67,9 @@ extension PaymentQueue {
           .contentInUse, "An unfinished transaction needs \(content) \(version)",
           remedy: "Finish the transaction first", subject: content.rawValue)
       }
-      try library.remove(content, version)
+      return try library.takeOut(content, version)
+    } then: {
+      try library.delete($0)
     }
   }
 
@@ -73,7 +78,11 @@ extension PaymentQueue {
   /// One content that cannot be looked into or removed does not keep the others: `failures` of the
   /// report say why it stays. Throws what concerns all, such as `journalFailed` and `tooManyFiles`.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
-    try engine.betweenEvents { try library.collect(policy, protecting: $0) }
+    try engine.betweenEvents {
+      try library.takeOut(policy, protecting: $0)
+    } then: {
+      try library.delete($0)
+    }
   }
 
   /// Installed contents that the catalogue does not offer any more; they are not removed by that.

@@ -19,8 +19,15 @@ struct PackageFetch {
   let workers: Int?
   /// Whether each file is hashed and compared with what the index says of it.
   var comparesDigests = false
+  /// Where it reserves what it needs before it writes anything.
+  let space: SpaceReservation
+
+  /// Bytes that a file's name and its record in the journal and in the journal's log take.
+  private static let recordLength: Int64 = 512
 
   private var name: String { offer.package.path }
+
+  private var recordBytes: Int64 { Int64(index.files.count) * Self.recordLength }
 
   /// Fetches the package into `staging` in the way that its index allows, if there is room.
   ///
@@ -32,20 +39,19 @@ struct PackageFetch {
       guard index.payload == nil else {
         return try byMembers(into: staging, of: library, reusing: trees())
       }
-      return try byBlocks(into: staging, requireSpace: library.requireSpace)
+      return try byBlocks(into: staging)
     } catch let error as ContentError where error.code == .diskFull {
       // Without a beginning it was refused for want of room, and says so.
       guard let work = board.work else { throw error }
       let spooled = index.payload == nil ? work.toFetch - work.fetched : 0
-      throw library.spaceError(
-        for: offer.productIdentifier, lacking: spooled + work.toWrite - work.written, cause: error)
+      throw space.error(lacking: spooled + work.toWrite - work.written, cause: error)
     }
   }
 
   /// Fetches the members that are missing, and makes files of them while later ones arrive.
   ///
   /// What staging holds from before is hashed again rather than written down: so a torn write is only
-  /// a piece that is fetched once more. The library is asked for room before anything is written.
+  /// a piece that is fetched once more. Space is reserved before anything is written.
   private func byMembers(
     into staging: Directory, of library: ContentLibrary, reusing trees: [ReusableTree]
   ) throws -> [InstalledFile] {
@@ -54,7 +60,9 @@ struct PackageFetch {
     let survey = try PackageSurvey(
       of: index, name: name, staging: content, reusing: trees, workers: workers,
       isStopped: { [board] in try board.checkStopped() })
-    try library.requireSpace(survey.bytesToWrite, for: offer.productIdentifier)
+    try space.reserve(
+      survey.spaceToWrite(blockLength: staging.space().blockLength) + recordBytes
+    ) { [board] in board.bytesWritten }
     board.begin(
       fetch: survey.missingBytes, write: survey.bytesToWrite, reused: survey.reusedBytes)
     board.enter(.downloading)
@@ -80,9 +88,7 @@ struct PackageFetch {
   ///
   /// The verified blocks stay in staging until the files made of them are durable, so that nothing is
   /// fetched twice; `PartwiseUnpacking` has how both together find room.
-  private func byBlocks(
-    into staging: Directory, requireSpace: (Int64, ProductIdentifier) throws -> Void
-  ) throws -> [InstalledFile] {
+  private func byBlocks(into staging: Directory) throws -> [InstalledFile] {
     board.enter(.verifying)
     board.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)
     let spool = try PackageSpool(
@@ -90,7 +96,10 @@ struct PackageFetch {
     spool.refetch(from: source, ticket: board.ticket, progress: board.fetch)
     let unpacking = PartwiseUnpacking(
       spool, name: name, in: staging, Self.contentName, promise: UnpackPromise(offer, index))
-    try requireSpace(unpacking.bytesToWrite() - spool.verifiedBytes, offer.productIdentifier)
+    // Blocks are given up only for files that take as much, so that at least what is fetched is there.
+    try space.reserve(unpacking.bytesToWrite() - spool.verifiedBytes + recordBytes) { [board] in
+      board.archiveBytes.fetched
+    }
     if let mark = try PartwiseUnpacking.mark(in: staging, Self.contentName) {
       // All of it was there once; what is missing was given up for what is unpacked.
       spool.giveUpMissing()

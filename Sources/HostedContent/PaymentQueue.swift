@@ -39,7 +39,7 @@ public final class PaymentQueue: Sendable {
       creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)
     lock = try LibraryLock(folder.root)
     let execution = configuration.surroundings.execution
-    let journal = try configuration.surroundings.openJournal(folder.root)
+    let journal = try configuration.surroundings.openJournal(of: folder)
     // Once the journal is known to be a library's.
     try folder.markAsCaches()
     library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)

@@ -48,10 +48,12 @@ struct Pipeline: Sendable {
     let source = try pieceSource()
     let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
     let staging = try library.staging(for: download.id)
+    let space = library.spaceReservation(for: offer.productIdentifier)
+    defer { space.end() }
     // Whoever has no name cannot be asked later whether his digests are to be trusted.
     let fetch = PackageFetch(
       offer: offer, index: index, source: source, board: board, workers: workers,
-      comparesDigests: offer.signers == nil)
+      comparesDigests: offer.signers == nil, space: space)
     let files = try fetch.run(into: staging, of: library) { try library.reusableTrees(for: offer) }
     board.enter(.installing)
 

@@ -70,10 +70,12 @@ extension PaymentQueue {
     let staging = try library.staging(for: id)
     // What cannot be removed now is removed by the next start.
     defer { try? library.discardStaging(for: id) }
+    let space = library.spaceReservation(for: content.productIdentifier)
+    defer { space.end() }
     // An index that contradicts the files it makes would never be mended by fetching again.
     let fetch = PackageFetch(
       offer: offer, index: index, source: source, board: board,
-      workers: configuration.surroundings.assemblyWorkers, comparesDigests: true)
+      workers: configuration.surroundings.assemblyWorkers, comparesDigests: true, space: space)
     let files = try fetch.run(into: staging, of: library) {
       // Every file is hashed: what the disk lost keeps its journaled identity.
       let files = index.files.map { InstalledFile(entry: $0, identity: nil) }

@@ -1,4 +1,5 @@
 import ContentJournal
+import ContentLibrary
 package import ContentModel
 package import ContentTransfer
 package import Dispatch
@@ -25,4 +26,14 @@ package struct Surroundings: Sendable {
   package var newIdentifier: @Sendable () -> String = { UUID().uuidString.lowercased() }
 
   package init() {}
+
+  /// Opens the journal, on a full disk after versions are deleted that a process has not deleted to the end.
+  func openJournal(of folder: LibraryFolder) throws -> any QueueJournal & InstallJournal {
+    do {
+      return try openJournal(folder.root)
+    } catch let error as ContentError where error.code == .diskFull {
+      guard try folder.deleteRemoved(after: folder.staging.syncFileSystem) else { throw error }
+      return try openJournal(folder.root)
+    }
+  }
 }

@@ -80,6 +80,9 @@ final class WorkBoard: Sendable {
     state.withLock { ($0.work?.fetched ?? 0, $0.reused) }
   }
 
+  /// Bytes of files that were written.
+  var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
+
   /// How far it is; nil before that is known.
   var work: Work? {
     guard var work = state.withLock({ $0.work }) else { return nil }

@@ -8,8 +8,9 @@ import Locks
 /// a system call of SQLite's.
 ///
 /// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
-/// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER` and `crash-driver
-/// refuse OPERATION FOLDER` fill the disk on which the folder is, and say what was not right.
+/// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER`, `crash-driver
+/// refuse OPERATION FOLDER` and `crash-driver without-space TRIAL FOLDER` fill the disk on which the
+/// folder is, `crash-driver crowd FOLDER DISK` lets downloads do so; all say what was not right.
 /// `crash-driver leave FOLDER MICROSECONDS` closes a queue after that time, whatever it does, and exits.
 @main
 enum CrashDriver {
@@ -26,6 +27,10 @@ enum CrashDriver {
       problems = try await FilledDisk.interrupt(phase, in: World(words[2]))
     } else if words[0] == "refuse", let operation = CrashOperation(rawValue: words[1]) {
       problems = try await FilledDisk.refuse(operation, in: World(words[2]))
+    } else if words[0] == "without-space", let trial = FullLibrary.Trial(rawValue: words[1]) {
+      problems = try await FullLibrary.run(trial, in: World(words[2]))
+    } else if words[0] == "crowd" {
+      problems = try await CrowdedDisk.run(World(words[1]), disk: words[2])
     } else if let operation = CrashOperation(rawValue: words[0]), let last = Int(words[2]) {
       problems = try await run(operation, World(words[1]), killedAt: last)
     } else {

@@ -6,14 +6,14 @@ import HostedContent
 
 /// What is disturbed at each of its steps; each brings a folder from one whole state to another.
 package enum CrashOperation: String, CaseIterable, Sendable {
-  case install, update, repair, finish, restore, publish, collect
+  case install, update, repair, finish, restore, publish, collect, remove
 
   /// The library that it works on; none when it publishes.
   package var library: String? {
     switch self {
     case .publish: nil
     case .restore: "other"
-    case .install, .update, .repair, .finish, .collect: "library"
+    case .install, .update, .repair, .finish, .collect, .remove: "library"
     }
   }
 
@@ -27,6 +27,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .restore: ([:], [own: ["1.0"]])
     case .publish: ([:], [:])
     case .collect: ([own: ["1.0", "1.1", "1.2", "1.3"]], [own: ["1.0", "1.3"]])
+    case .remove: ([own: ["1.0", "1.1"]], [own: ["1.0"]])
     }
   }
 
@@ -34,7 +35,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   package var published: (before: [String], after: [String]) {
     switch self {
     case .install, .repair, .finish, .restore: (["1.0"], ["1.0"])
-    case .update: (["1.0", "1.1"], ["1.0", "1.1"])
+    case .update, .remove: (["1.0", "1.1"], ["1.0", "1.1"])
     case .publish: (["1.0"], ["1.0", "1.1"])
     case .collect: (["1.0", "1.1", "1.2", "1.3"], ["1.0", "1.1", "1.2", "1.3"])
     }
@@ -44,7 +45,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   package var pinned: String? {
     switch self {
     case .repair, .collect: "1.0"
-    case .install, .update, .finish, .restore, .publish: nil
+    case .install, .update, .finish, .restore, .publish, .remove: nil
     }
   }
 
@@ -60,9 +61,10 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     switch self {
     case .install: try world.publishForeign()
     case .publish: _ = try world.source("1.1")
-    case .update:
+    case .update, .remove:
       try await bring(in: world)
       try world.publish("1.1")
+      if self == .remove { try await bring(in: world) }
     case .repair:
       try await bring(in: world)
       try pin(in: world)

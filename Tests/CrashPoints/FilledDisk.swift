@@ -17,8 +17,8 @@ package enum FilledDisk {
       }
     }
 
-    /// Whether some file systems have no need of room from there on.
-    fileprivate var mayPass: Bool { self == .switching }
+    /// Whether no space may be needed from there on: by some file systems, and by the journal's log.
+    fileprivate var mayPass: Bool { [.announcing, .switching].contains(self) }
 
     /// Whether the step is one that needs room in this phase.
     fileprivate func begins(_ operation: FileOperation, _ path: String) -> Bool {
@@ -104,13 +104,15 @@ package enum FilledDisk {
 }
 
 /// A file that takes all room there is.
-private struct Filler: Sendable {
+struct Filler: Sendable {
   private let path: String
 
-  init(_ world: World) { path = "\(world.path)/filler" }
+  init(_ world: World) { self.init(in: world.path) }
+
+  init(in folder: String) { path = "\(folder)/filler" }
 
   func fill() {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     defer { close(descriptor) }
     let block = [UInt8](repeating: 1, count: 4096)
     while write(descriptor, block, block.count) > 0 {}

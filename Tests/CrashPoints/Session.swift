@@ -30,6 +30,7 @@ package final class Session: Sendable {
     case .finish: await all([World.own]) { try await self.queue?.goOn(with: $0) }
     case .restore: await all([World.own]) { try await self.restore($0) }
     case .publish: await all([World.own]) { _ in try self.world.publish("1.1", self.fileSystem) }
+    case .remove: await all([World.own]) { try self.remove($0) }
     case .collect:
       await all([World.own]) { _ in
         if let failure = try self.queue?.collect().failures.first { throw failure }
@@ -53,6 +54,13 @@ package final class Session: Sendable {
       }
       return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
     }
+  }
+
+  /// Removes the current version, unless an earlier attempt did.
+  private func remove(_ product: String) throws {
+    do {
+      try queue?.remove(ProductIdentifier(product), ContentVersion("1.1"))
+    } catch let error as ContentError where error.code == .notInstalled {}
   }
 
   private func repair(_ product: String) async throws {

@@ -238,7 +238,7 @@ struct BadInputTests {
     let folder = try LibraryFolder(creating: fixture.libraryPath)
     let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
     let error = #expect(throws: ContentError.self) {
-      try library.requireSpace(1 << 60, for: ProductIdentifier("bad"))
+      try library.spaceReservation(for: ProductIdentifier("bad")).reserve(1 << 60) { 0 }
     }
     #expect(error?.code == .diskFull)
     #expect(error?.message.contains("\((1 << 60) + (4 << 20))") == true)

@@ -23,11 +23,25 @@ struct FullDiskTests {
     try await Self.run("refuse", operation.rawValue)
   }
 
-  private static func run(_ words: String...) async throws {
+  @Test(arguments: FullLibrary.Trial.allCases)
+  func `with no byte free a library opens, and what is removed frees its space`(
+    trial: FullLibrary.Trial
+  ) async throws {
+    try await Self.run("without-space", trial.rawValue)
+  }
+
+  @Test func `downloads that do not fit together fail before they fetch, and no other one fails`()
+    async throws
+  {
+    let world = try TemporaryFolder()
+    try await Self.run("crowd", world.path, bytes: 14_000_000)
+  }
+
+  private static func run(_ words: String..., bytes: Int = 24 << 20) async throws {
     let end = try await onOwnThread {
       let folder = try TemporaryFolder()
       return try SmallDisk.run(
-        Program.path("crash-driver"), words + [folder.path], bytes: 24 << 20, at: folder.path)
+        Program.path("crash-driver"), words + [folder.path], bytes: bytes, at: folder.path)
     }
     #expect(end.status == 0 && !end.wasKilled, "\(end.output)")
   }

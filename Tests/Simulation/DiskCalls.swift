@@ -348,6 +348,12 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
+  package func allocate(_ descriptor: Int32, _ length: off_t) -> Int32 {
+    guard let open = opened(descriptor) else { return fail(EBADF) }
+    guard length - open.node.bytes.count <= availableBytes else { return fail(ENOSPC) }
+    return length > open.node.bytes.count ? ftruncate(descriptor, length) : 0
+  }
+
   /// Zeros, without their room: nobody here is short of it for long.
   package func punchHole(_ descriptor: Int32, _ offset: off_t, _ length: off_t) -> Int32 {
     guard begin(.write, opened(descriptor)?.path ?? "?") else { return -1 }

@@ -30,7 +30,7 @@ struct Plan {
     sellerFaultRate = one(of: [0, 0, 20, 5])
     faultLimit = one(of: [0, 1, 2, 5, 20, 100])
     isOrderedDisk = one(of: [true, false])
-    // `requireSpace` asks for 4 MiB more than it needs.
+    // A download reserves 4 MiB more than it needs.
     capacity = one(of: [1 << 40, 1 << 40, 6 << 20, 5 << 20])
     observers = one(of: [1, 1, 2, 3])
     products = one(of: [1, 2, 4, 8, 3, 12, 63, 63, 63, 63])

@@ -74,6 +74,10 @@ private final class SimulatedGroup: WorkGroup, @unchecked Sendable {
         }))
   }
 
+  func enter() { running += 1 }
+
+  func leave() { running -= 1 }
+
   func wait() { scheduler.wait { self.running == 0 } }
 }
 

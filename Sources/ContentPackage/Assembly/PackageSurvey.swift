@@ -33,14 +33,28 @@ package struct PackageSurvey: Sendable {
 
   /// Bytes of the files that staging must still get, links to installed files not counted.
   package var bytesToWrite: Int64 {
+    plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) }
+  }
+
+  private func bytesToWrite(_ number: Int) -> Int64 {
+    switch states[number] {
+    case .nothing: plan.index.files[number].size
+    case .staged, .installed: 0
+    case .pieces(let pieces):
+      plan.index.files[number].size
+        - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+    }
+  }
+
+  /// Disk space that staging must still get, in blocks of `blockLength` bytes.
+  package func spaceToWrite(blockLength: Int64) -> Int64 {
     plan.index.files.indices.reduce(0) { sum, number in
-      switch states[number] {
-      case .nothing: sum + plan.index.files[number].size
-      case .staged, .installed: sum
-      case .pieces(let pieces):
-        sum + plan.index.files[number].size
-          - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
-      }
+      let file = plan.index.files[number]
+      var bytes = bytesToWrite(number)
+      // A copy is made of a file that cannot be shared.
+      if case .installed(_, _, isSealed: false) = states[number] { bytes = file.size }
+      if file.kind == .directory, !present.contains(file.path) { bytes = blockLength }
+      return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
 

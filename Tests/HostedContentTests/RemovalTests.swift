@@ -1,0 +1,219 @@
+import ContentModel
+import FileIO
+import Foundation
+import Glibc
+import HostedContent
+import Locks
+import TestSupport
+import Testing
+
+@Suite("Removing versions", .timeLimit(.minutes(10)))
+struct RemovalTests {
+  private let fixture: StoreFixture
+  private let a: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    a = try ProductIdentifier("a")
+  }
+
+  /// Installs versions 1.0, 1.1, … of product `a`.
+  private func install(_ count: Int) async throws {
+    let queue = try fixture.queue()
+    defer { queue.close() }
+    for number in 0..<count {
+      try fixture.publish("a", "1.\(number)")
+      if let update = try await queue.updates().first {
+        _ = try await queue.deliver(update)
+      } else {
+        _ = try await queue.deliver(Payment(productIdentifier: a))
+      }
+    }
+  }
+
+  /// The versions that have a folder, and the one that `current` names.
+  private struct Folders: Equatable, CustomStringConvertible {
+    var versions: [String]
+    var current: String?
+
+    init(_ versions: [String], current: String?) {
+      self.versions = versions
+      self.current = current
+    }
+
+    init(_ fixture: StoreFixture) throws {
+      let home = "\(fixture.libraryPath)/products/a"
+      let names = try FileManager.default.contentsOfDirectory(atPath: home).sorted()
+      versions = names.filter { !$0.contains("current") }
+      current = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(home)/current")
+    }
+
+    var description: String { "\(versions), current \(current ?? "none")" }
+  }
+
+  /// Makes step number `n` of a removal fail.
+  private final class FailingStep: Sendable {
+    private let left = Mutex<Int?>(nil)
+    private let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    /// Counts from now on; returns what makes it stop.
+    func arm(_ n: Int) { left.withLock { $0 = n } }
+
+    /// Stops counting; whether the step was reached.
+    func disarm() -> Bool {
+      left.withLock { left in
+        defer { left = nil }
+        return (left ?? 1) <= 0
+      }
+    }
+
+    var fileSystem: FileSystem {
+      FileSystem { [self] _, _ in
+        let fails = left.withLock { left in
+          left = left.map { $0 - 1 }
+          return left == 0
+        }
+        if fails { throw SystemFailure(number) }
+      }
+    }
+  }
+
+  @Test(
+    "A removal that fails at any step leaves everything as it was, or goes through",
+    arguments: [EIO, ENOSPC, EMFILE], [1, 2])
+  func failingSteps(number: Int32, count: Int) async throws {
+    try await install(count)
+    let newest = try ContentVersion("1.\(count - 1)")
+    let before = try Folders(fixture)
+    let after = Folders(
+      Array(before.versions.dropLast()), current: before.versions.dropLast().last)
+    var failed = (kept: 0, removed: 0)
+    for n in 1..<200 {
+      let copy = try StoreFixture(copying: fixture)
+      let step = FailingStep(number)
+      let queue = try copy.queue { $0.fileSystem = step.fileSystem }
+      step.arm(n)
+      let result = Result { try queue.remove(a, newest) }
+      let wasReached = step.disarm()
+      let found = try Folders(copy)
+      switch result {
+      case .success: #expect(found == after, "step \(n)")
+      case .failure:
+        #expect(found == before || found == after, "step \(n)")
+        if found == after { failed.removed += 1 } else { failed.kept += 1 }
+        // What failed for a moment can be asked for again.
+        if found == before { try queue.remove(a, newest) }
+      }
+      queue.close()
+      try copy.queue().close()
+      #expect(try Folders(copy) == after, "step \(n)")
+      let listed = try copy.reader().contents().map(\.content.version.rawValue)
+      #expect(listed == after.versions, "step \(n)")
+      #expect(try copy.staged().isEmpty, "step \(n)")
+      guard wasReached else { break }
+    }
+    #expect(failed.kept > 5)
+    #expect(failed.removed > 5)
+  }
+
+  // MARK: Deleting takes long
+
+  /// Holds the first thread that deletes a version, or what a download has fetched.
+  private func holdingDeletion(_ gate: Gate) -> FileSystem {
+    gate.fileSystem { operation, path in
+      operation == .remove && path.contains("/staging/") && !path.contains("CACHEDIR.TAG")
+    }
+  }
+
+  @Test("The queue goes on while a version that was removed is deleted")
+  func removeBesideEvents() async throws {
+    try await install(2)
+    let gate = Gate()
+    let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
+    let removal = Task {
+      try await onOwnThread { [a] in try queue.remove(a, ContentVersion("1.0")) }
+    }
+    await gate.waitUntilReached()
+    try await onOwnThread { [a] in try queue.setPin(true, on: a, ContentVersion("1.1")) }
+    try fixture.publish("b", "1.0")
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
+    #expect(!gate.hasGivenUp)
+    gate.open()
+    try await removal.value
+    #expect(try fixture.staged().isEmpty)
+    queue.close()
+    #expect(try Folders(fixture) == Folders(["1.1"], current: "1.1"))
+  }
+
+  @Test("The queue goes on while collected versions are deleted")
+  func collectBesideEvents() async throws {
+    try await install(3)
+    let gate = Gate()
+    let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
+    let collection = Task { try await onOwnThread { try queue.collect() } }
+    await gate.waitUntilReached()
+    try await onOwnThread { [a] in try queue.setPin(true, on: a, ContentVersion("1.2")) }
+    #expect(!gate.hasGivenUp)
+    gate.open()
+    #expect(try await collection.value.removed.map(\.version.rawValue) == ["1.0", "1.1"])
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("A cancelled download begins anew while its old files are deleted")
+  func cancelBesideEvents() async throws {
+    try fixture.publish("a", "1.0")
+    let gate = Gate()
+    let deletion = holdingDeletion(gate)
+    let hasFailed = Atomic(false)
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { operation, path in
+        if operation == .write, path.hasSuffix("data.bin"),
+          !hasFailed.exchange(true, ordering: .relaxed)
+        {
+          throw SystemFailure(EIO)
+        }
+        try deletion.willPerform?(operation, path)
+      }
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: a))
+    await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
+    let transaction = try #require(observer.log.transaction(of: "a"))
+    queue.start(transaction.downloads)
+    await observer.wait { $0.downloadStates.values.contains { $0.last == .failed } }
+    queue.cancel(transaction.downloads)
+    await gate.waitUntilReached()
+    queue.start(transaction.downloads)
+    await observer.wait { $0.downloadStates.values.contains { $0.last == .finished } }
+    #expect(!gate.hasGivenUp)
+    gate.open()
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("A queue that is closed waits until a removed version is deleted")
+  func closeWhileRemoving() async throws {
+    try await install(2)
+    let gate = Gate()
+    let queue = try fixture.queue { $0.fileSystem = holdingDeletion(gate) }
+    let removal = Task {
+      try await onOwnThread { [a] in try queue.remove(a, ContentVersion("1.0")) }
+    }
+    await gate.waitUntilReached()
+    let closing = Task {
+      await onOwnThread {
+        queue.close()
+        return gate.isOpen
+      }
+    }
+    while queue.canMakePayments { await Task.yield() }
+    gate.open()
+    #expect(await closing.value)
+    #expect(try fixture.staged().isEmpty)
+    try await removal.value
+  }
+}
