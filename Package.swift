@@ -192,7 +192,7 @@ let package = Package(
       [
         "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
         "ContentPackage", "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent",
-        "StoreServer", "TestSupport",
+        "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "ProofTests",

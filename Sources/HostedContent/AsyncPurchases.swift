@@ -56,6 +56,9 @@ extension PaymentQueue {
       return nil
     }
     return try await first(begin: begin) { report in
+      if case .failure(let error) = report, error.code == .transactionExists, error.subject == id {
+        throw error
+      }
       guard let transaction = report.transaction(id) else { return nil }
       switch transaction.transactionState {
       case .purchasing: return nil

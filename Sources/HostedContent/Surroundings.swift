@@ -2,7 +2,6 @@ import ContentJournal
 package import ContentModel
 package import ContentTransfer
 package import FileIO
-import FoundationEssentials
 
 /// What a queue has from outside beside files, clock and seller; a simulation brings its own.
 package struct Surroundings: Sendable {
@@ -19,7 +18,7 @@ package struct Surroundings: Sendable {
   /// Threads that take packages apart beside the one that fetches; nil for one a processor.
   package var assemblyWorkers: Int?
   /// Makes identifiers of transactions, each unique for ever.
-  package var newIdentifier: @Sendable () -> String = { UUID().uuidString.lowercased() }
+  package var newIdentifier: @Sendable () -> String = randomIdentifier
 
   package init() {}
 }
