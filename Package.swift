@@ -193,7 +193,7 @@ let package = Package(
       [
         "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
         "ContentPackage", "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent",
-        "StoreServer", "TestSupport",
+        "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "ProofTests",

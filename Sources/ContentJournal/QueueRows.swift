@@ -4,18 +4,20 @@ import Locks
 
 /// The queue's records as rows: columns for what every record has, JSON for what few have.
 extension SQLiteJournal: QueueJournal {
-  package func transactions() throws -> [TransactionRecord] {
-    try read { connection in
-      var reader = QueueRowReader()
-      try connection.query("SELECT id, offer FROM queue_offer") { try reader.take(offer: $0) }
-      try connection.query(
-        "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
-          + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
-          + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
-          + "ORDER BY t.sequence, position"
-      ) { try reader.take($0) }
-      return reader.records
-    }
+  package func readQueue() throws -> JournaledQueue {
+    try read(Self.readQueue)
+  }
+
+  static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
+    var reader = QueueRowReader()
+    try connection.query("SELECT id, offer FROM queue_offer") { reader.take(offer: $0) }
+    try connection.query(
+      "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
+        + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
+        + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
+        + "ORDER BY t.sequence, position"
+    ) { reader.take($0) }
+    return reader.queue
   }
 
   package func receipt(of transaction: String) throws -> String? {
@@ -30,10 +32,11 @@ extension SQLiteJournal: QueueJournal {
 
   package func commit(_ changes: [JournalChange]) throws {
     let newOffers = Mutex<[ContentOffer: Int64]>([:])
-    try write { [self] connection in
+    try commit { [self] connection in
       var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
       for change in changes {
         switch change {
+        case .add(let record): try writer.add(record, connection)
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
         case .answer(let number, let id): try writer.remember(number, of: id, connection)
@@ -61,24 +64,45 @@ extension SQLiteJournal: QueueJournal {
 }
 
 /// Makes records of rows; what many records have alike is stored once.
+///
+/// A transaction with a row that cannot be read is set aside, so that the others can be used.
 private struct QueueRowReader {
-  private(set) var records: [TransactionRecord] = []
+  private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
   private var products: [String: ProductIdentifier] = [:]
   private var accounts: [String: String] = [:]
   private let decoder = JSONDecoder()
 
-  mutating func take(offer row: SQLiteConnection.Row) throws {
-    offers[row.integer(0)] = Shared(try decode(ContentOffer.self, row, 1, of: "an offer"))
+  mutating func take(offer row: SQLiteConnection.Row) {
+    // Without it, the transactions whose downloads have this offer cannot be read.
+    guard let offer = try? decode(ContentOffer.self, row, 1, of: "an offer") else { return }
+    offers[row.integer(0)] = Shared(offer)
   }
 
   /// Takes a transaction with its first download, or the last one's next download.
-  mutating func take(_ row: SQLiteConnection.Row) throws {
-    if let last = records.indices.last, records[last].sequence == Int(row.integer(0)) {
-      records[last].downloads += try downloads(
-        row, of: records[last].id, at: records[last].downloads.count)
-      return
+  mutating func take(_ row: SQLiteConnection.Row) {
+    let sequence = Int(row.integer(0))
+    let isNew = sequence != queue.lastSequence
+    queue.lastSequence = sequence
+    do {
+      if isNew {
+        queue.transactions.append(try transaction(row, sequence))
+      } else if let last = queue.transactions.indices.last,
+        queue.transactions[last].sequence == sequence
+      {
+        queue.transactions[last].downloads += try downloads(
+          row, of: queue.transactions[last].id, at: queue.transactions[last].downloads.count)
+      }
+    } catch {
+      if !isNew { queue.transactions.removeLast() }
+      let cause = (error as? ContentError)?.cause ?? "\(error)"
+      queue.unreadable.append(.unreadableRecord(of: "transaction \(row.text(1))", cause))
     }
+  }
+
+  private mutating func transaction(_ row: SQLiteConnection.Row, _ sequence: Int) throws
+    -> TransactionRecord
+  {
     let id = row.text(1)
     guard let state = TransactionState(rawValue: Int(row.integer(5))) else {
       throw ContentError.unreadableRecord(of: id, "state \(row.integer(5))")
@@ -92,12 +116,11 @@ private struct QueueRowReader {
         transactionIdentifier: row.text(6, sharing: id), date: row.real(7),
         payment: try optional(Payment.self, row, 8, of: id) ?? payment)
     }
-    records.append(
-      TransactionRecord(
-        id: id, sequence: Int(row.integer(0)), payment: payment, state: state, grant: grant,
-        original: try optional(Grant.self, row, 9, of: id),
-        error: try optional(ContentError.self, row, 10, of: id),
-        downloads: try downloads(row, of: id, at: 0)))
+    return TransactionRecord(
+      id: id, sequence: sequence, payment: payment, state: state, grant: grant,
+      original: try optional(Grant.self, row, 9, of: id),
+      error: try optional(ContentError.self, row, 10, of: id),
+      downloads: try downloads(row, of: id, at: 0))
   }
 
   private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
@@ -154,7 +177,8 @@ extension ContentError {
   static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
     ContentError(
       .journalFailed, "The journal's record of \(what) cannot be read",
-      remedy: "Move the journal away and get the products again", subject: what, cause: cause)
+      remedy: "Repair the library; then restore or get the products that are missing",
+      subject: what, cause: cause)
   }
 }
 
@@ -171,6 +195,16 @@ struct QueueRowWriter {
     encoder = JSONEncoder()
     // The same offer must be the same text, since its row is found by it.
     encoder.outputFormatting = .sortedKeys
+  }
+
+  /// Saves a new record; the state machine knows the identifiers of unfinished transactions.
+  mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    var isFinished = false
+    try connection.query(
+      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)]
+    ) { _ in isFinished = true }
+    guard !isFinished else { throw ContentError.transactionExists(record.id) }
+    try save(record, connection)
   }
 
   mutating func save(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {

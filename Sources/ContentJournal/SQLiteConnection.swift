@@ -13,11 +13,23 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: DatabasePath
   private let prepared = Prepared()
+  private let log = Log()
 
   /// Statements that were used before and are not in use; preparing one costs more than running it.
   private final class Prepared {
     var statements: [String: OpaquePointer] = [:]
   }
+
+  /// What is known of the write-ahead log's end.
+  private final class Log {
+    var hasUncertainCommit = false
+  }
+
+  /// Whether a commit has failed after its frames may have been written, and none has written since.
+  ///
+  /// A process that is killed now leaves these frames behind, and recovery applies them. The next commit
+  /// that writes overwrites them. Documentation/Queue.md says what SQLite guarantees.
+  var hasUncertainCommit: Bool { log.hasUncertainCommit }
 
   /// How a database is opened.
   enum Access {
@@ -116,17 +128,44 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try step(statement, body)
   }
 
-  /// Runs `body` as one transaction: all of it is durable, or nothing happened.
+  /// Runs `body` as one transaction: all of it is durable, or nothing of it can be seen.
+  ///
+  /// Whether a crash may bring it back after an error is what `hasUncertainCommit` says.
   func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try execute("BEGIN IMMEDIATE")
     do {
       try body(self)
-      try execute("COMMIT")
     } catch {
-      // A failed commit may have rolled back by itself; a second rollback then only says so.
-      sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+      rollBack()
       throw error
     }
+    let written = writtenPages
+    do {
+      try execute("COMMIT")
+    } catch {
+      let code = sqlite3_errcode(handle)
+      rollBack()
+      // On a full disk the last frame, which commits, is not complete. After any other error, such as a
+      // failed sync, it may be.
+      if code != SQLITE_FULL { log.hasUncertainCommit = true }
+      throw error
+    }
+    // A transaction that changed nothing has overwritten nothing.
+    if writtenPages != written { log.hasUncertainCommit = false }
+  }
+
+  /// Ends a transaction that failed; one that SQLite has rolled back by itself needs nothing.
+  private func rollBack() {
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    if sqlite3_get_autocommit(handle) == 0 { log.hasUncertainCommit = true }
+  }
+
+  /// Pages that this connection has written to the log so far.
+  private var writtenPages: Int32 {
+    var (pages, highest): (Int32, Int32) = (0, 0)
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 0)
+    return pages
   }
 
   private func put(_ statement: OpaquePointer, back sql: String) {

@@ -130,6 +130,19 @@ package final class SQLiteJournal: Sendable {
     usingReserve: Bool = true,
     _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
   ) throws {
+    do {
+      try commit(usingReserve: usingReserve, body)
+    } catch let uncertain as UncertainCommit {
+      // An install is announced, confirmed or forgotten again; it does not matter what a crash leaves.
+      throw uncertain.error
+    }
+  }
+
+  /// Returns once what `body` writes is durable; throws `UncertainCommit` if a crash may bring it back.
+  func commit(
+    usingReserve: Bool = true,
+    _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
+  ) throws {
     try fileSystem.check(.journal, path)
     try Self.explainingSpace(in: folder) {
       try commits.join(Write(body: body, usesReserve: usingReserve)) { writes in
@@ -170,7 +183,12 @@ package final class SQLiteJournal: Sendable {
         // Each alone then, so that one that cannot be written costs no other one.
       }
     }
-    return writes.map { write in Result { try commit(write, to: connection) } }
+    let results = writes.map { write in Result { try commit(write, to: connection) } }
+    guard connection.hasUncertainCommit else { return results }
+    // Any of them may be what the log has, since all were in the first attempt.
+    return results.map { result in
+      result.mapError { UncertainCommit(ContentError($0, while: "writing the journal")) }
+    }
   }
 
   private func commit(_ write: Write, to connection: borrowing SQLiteConnection) throws {
@@ -274,16 +292,20 @@ extension SQLiteJournal: InstallJournal {
           + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
         [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
       ) { row in
-        found.append(
-          InstalledContent(
-            contentIdentifier: try row.identifier(0), productIdentifier: try row.identifier(1),
-            version: try row.version(2), size: row.integer(3),
-            entryCount: Int(row.integer(4)), date: Date(timeIntervalSince1970: row.real(5))))
+        // `unreadableContents` has the others.
+        if let content = try? Self.content(row) { found.append(content) }
       }
       return found.sorted {
         ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
       }
     }
+  }
+
+  static func content(_ row: SQLiteConnection.Row) throws -> InstalledContent {
+    InstalledContent(
+      contentIdentifier: try row.identifier(0), productIdentifier: try row.identifier(1),
+      version: try row.version(2), size: row.integer(3), entryCount: Int(row.integer(4)),
+      date: Date(timeIntervalSince1970: row.real(5)))
   }
 
   package func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
@@ -301,10 +323,12 @@ extension SQLiteJournal: InstallJournal {
 
   private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
     var pins: Set<ContentKey> = []
-    try connection.query("SELECT content, version FROM pin") { row in
-      pins.insert(ContentKey(try row.identifier(0), try row.version(1)))
-    }
+    try connection.query("SELECT content, version FROM pin") { pins.insert(try pin($0)) }
     return pins
+  }
+
+  static func pin(_ row: SQLiteConnection.Row) throws -> ContentKey {
+    ContentKey(try row.identifier(0), try row.version(1))
   }
 
   package func setPin(_ pinned: Bool, on key: ContentKey) throws {
@@ -318,7 +342,12 @@ extension SQLiteJournal: InstallJournal {
 
   /// 1.0 and 1.0.0 are one version, which SQL cannot tell.
   private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
-    for pin in try pins(connection) where pin == key {
+    var written: [ContentKey] = []
+    try connection.query("SELECT content, version FROM pin") { row in
+      // A pin that cannot be read is not of this version.
+      if let pin = try? Self.pin(row), pin == key { written.append(pin) }
+    }
+    for pin in written {
       try connection.run("DELETE FROM pin WHERE content = ?1 AND version = ?2", values(of: pin))
     }
   }
@@ -339,8 +368,9 @@ extension SQLiteJournal: InstallJournal {
       ) { row in
         guard let found = InstalledFile.decoded(row.blob(0)) else {
           throw ContentError(
-            .journalFailed, "The journal's record of the files of \(content) cannot be read",
-            remedy: "Mend it with hostedcontent repair", subject: content.rawValue)
+            .journalFailed,
+            "The journal's record of the files of \(content) \(version) cannot be read",
+            remedy: "Repair the library, or get the product again", subject: content.rawValue)
         }
         files = found
       }

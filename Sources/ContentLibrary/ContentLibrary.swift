@@ -117,7 +117,9 @@ package final class ContentLibrary: Sendable {
     let announced = try journal.announced().first {
       $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
     }
-    return try announced.map(confirmIfMoved) ?? false
+    // One whose record cannot be read is installed anew.
+    guard let announced, let files = try recordedFiles(of: announced) else { return false }
+    return try confirmIfMoved(announced, files)
   }
 
   /// Makes an installed version current if it is newer than the one that is.
@@ -227,16 +229,25 @@ package final class ContentLibrary: Sendable {
   /// Brings folder and journal together after a crash; for the one engine, before any work.
   ///
   /// Installs that were announced and moved are finished, others are forgotten and their staging
-  /// waits for its download. Staging of downloads other than `downloads` is removed, but nothing that
+  /// waits for its download. One whose record cannot be read is set aside: a repair or another install
+  /// of the same version replaces the record. Staging of downloads other than `downloads` is removed, but nothing that
   /// has another name than a library gives there. What cannot be removed stays and only takes room, and
   /// a content whose folder cannot be looked into stays as it is: the errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     // First, because on a full disk the journal may need the space.
-    let leftovers = try clearStaging(keeping: downloads)
+    var leftovers = try clearStaging(keeping: downloads)
+    leftovers += try journal.unreadableContents()
     var folderErrors = FolderErrors()
     for content in try journal.announced() {
+      let files: [InstalledFile]
+      do {
+        files = try journal.files(of: content.contentIdentifier, content.version)
+      } catch let error as ContentError where error.code == .journalFailed {
+        leftovers.append(error)
+        continue
+      }
       try folderErrors.collect {
-        if try !confirmIfMoved(content) {
+        if try !confirmIfMoved(content, files) {
           try journal.forget(content.contentIdentifier, content.version)
         }
       }
@@ -265,8 +276,8 @@ package final class ContentLibrary: Sendable {
   }
 
   /// Confirms an announced install whose folder is in its place; false when it is not.
-  private func confirmIfMoved(_ content: InstalledContent) throws -> Bool {
-    let files = try journal.files(of: content.contentIdentifier, content.version)
+  private func confirmIfMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool
+  {
     guard try isMoved(content, files) else { return false }
     let home = try folder.products.directory(content.contentIdentifier.rawValue)
     try home.sync()

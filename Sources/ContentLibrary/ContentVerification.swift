@@ -19,6 +19,15 @@ package struct ContentDamage: Hashable, Codable, Sendable {
 }
 
 extension ContentLibrary {
+  /// What was installed of a version; nil where its record cannot be read.
+  package func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
+    do {
+      return try journal.files(of: content.contentIdentifier, content.version)
+    } catch let error as ContentError where error.code == .journalFailed {
+      return nil
+    }
+  }
+
   /// Compares every byte of an installed version with what was installed; changes nothing.
   ///
   /// `pace` holds the reading back; nil reads as fast as it can. `isStopped` is called before each file, and

@@ -1,6 +1,8 @@
 /// A decision while it is being made; each transaction is saved and reported once.
 struct DecisionDraft {
   var touched: Set<String> = []
+  /// Those whose transactions are new.
+  var added: Set<String> = []
   /// Whether all that is unfinished is reported: one word instead of a hundred thousand names.
   var reportsEverything = false
   var reportedTransactions: [String] = []
@@ -34,7 +36,8 @@ struct DecisionDraft {
     decision.changes = removed.map { .finish($0) }
     decision.changes += answered
     decision.changes += touched.compactMap(state.transaction)
-      .sorted { $0.sequence < $1.sequence }.map { .save($0) }
+      .sorted { $0.sequence < $1.sequence }
+      .map { added.contains($0.id) ? .add($0) : .save($0) }
     if reportsEverything { decision.effects.append(.reportEverything) }
     if !reportedTransactions.isEmpty {
       decision.effects.append(.reportTransactions(reportedTransactions))

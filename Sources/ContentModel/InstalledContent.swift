@@ -93,10 +93,12 @@ public protocol InstallJournal: Sendable {
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
   /// Forgets an announced or installed version, and its pin.
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws
-  /// Announced installs that were never confirmed.
+  /// Announced installs that were never confirmed and whose records can be read.
   func announced() throws -> [InstalledContent]
-  /// Confirmed versions, by content and version.
+  /// Confirmed versions whose records can be read, by content and version.
   func installed() throws -> [InstalledContent]
+  /// Why other records of contents cannot be read; each error names its content.
+  func unreadableContents() throws -> [ContentError]
   /// Confirmed versions of one content, by version.
   func installed(_ content: ProductIdentifier) throws -> [InstalledContent]
   /// Who vouches for the digests of a version's files; nil when the files were compared with them.
@@ -107,4 +109,9 @@ public protocol InstallJournal: Sendable {
   func setPin(_ pinned: Bool, on key: ContentKey) throws
   /// The files of an announced or installed version, by the bytes of their paths.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
+}
+
+extension InstallJournal {
+  /// Every record can be read.
+  public func unreadableContents() throws -> [ContentError] { [] }
 }

@@ -3,6 +3,8 @@ package enum QueueEvent: Hashable, Sendable {
   /// The engine runs and somebody observes it.
   case launched
   case paymentAdded(transaction: String, Payment)
+  /// A payment that could not be journaled when it was added is journaled with this event.
+  case paymentRetried(transaction: String)
   /// A purchase from the account's history, or an update of what is installed.
   case restored(
     transaction: String, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)

@@ -9,33 +9,24 @@ package struct QueueState: Hashable, Sendable {
   package private(set) var activeLimit: Int
 
   /// Downloads that a worker is on, those of transactions that are gone included.
-  private var workers: [String: Worker] = [:]
+  private var workers: [String: DownloadWorker] = [:]
   private var nextSequence: Int
   /// The restore that is under way; a second one is refused.
   private var restoring: RestoreEnd?
   /// Whether somebody observes; before that nothing is asked for or started.
   private var isLaunched = false
 
-  private struct Worker: Hashable {
-    let content: ProductIdentifier
-    var duty: Duty
-  }
-
-  /// What a worker is to do.
-  private enum Duty: Hashable {
-    /// Next: gone, or stopping.
-    case working
-    /// Told to end; what was fetched is kept, or discarded once it has ended. Next: gone.
-    case stopping(discarding: Bool)
-  }
-
   /// More at once would only be more threads that wait for the same disk and network.
   private static func bounded(_ limit: Int) -> Int { min(max(1, limit), 32) }
 
   /// Takes up the transactions that the journal has.
-  package init(transactions: [TransactionRecord] = [], activeLimit: Int = 3) {
+  ///
+  /// `lastSequence` is the highest sequence number in the journal, where that is not one of theirs.
+  package init(
+    transactions: [TransactionRecord] = [], lastSequence: Int = 0, activeLimit: Int = 3
+  ) {
     self.activeLimit = Self.bounded(activeLimit)
-    nextSequence = (transactions.lazy.map(\.sequence).max() ?? 0) + 1
+    nextSequence = max(lastSequence, transactions.lazy.map(\.sequence).max() ?? 0) + 1
     transactions.forEach { records.store($0) }
   }
 
@@ -59,6 +50,7 @@ package struct QueueState: Hashable, Sendable {
     switch event {
     case .launched: launch(&draft)
     case .paymentAdded(let id, let payment): add(id, payment, &draft)
+    case .paymentRetried(let id): retry(id, &draft)
     case .restored(let id, let original, let contents, let purpose):
       restore(id, original, contents, purpose, &draft)
     case .granted(let id, let grant, let contents): take(id, grant, contents, &draft)
@@ -80,7 +72,7 @@ package struct QueueState: Hashable, Sendable {
     activateWaiting(&draft)
     let decision = draft.decision(for: self)
     // Once it is saved, the journal has the receipt; in memory nobody needs it.
-    for case .save(let record) in decision.changes
+    for record in decision.changes.compactMap(\.savedRecord)
     where record.grant?.receipt != nil || record.original?.receipt != nil {
       records.store(record.withoutReceipt)
     }
@@ -107,7 +99,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
-    guard transaction(id) == nil else { return }
+    guard isNew(id, &draft) else { return }
     var record = TransactionRecord(
       id: id, sequence: nextSequence, payment: payment, state: .purchasing)
     if let refusal = payment.refusal {
@@ -119,11 +111,23 @@ package struct QueueState: Hashable, Sendable {
     append(record, &draft)
   }
 
+  /// Journals a payment that was only added in memory, and then asks for it.
+  private func retry(_ id: String, _ draft: inout DecisionDraft) {
+    guard let record = transaction(id) else { return }
+    draft.touched.insert(id)
+    if record.state == .purchasing, isLaunched {
+      draft.effects.append(.purchase(transaction: id, record.payment))
+    }
+  }
+
   private mutating func restore(
     _ id: String, _ original: Grant, _ contents: [ContentOffer], _ purpose: RestorePurpose,
     _ draft: inout DecisionDraft
   ) {
-    guard transaction(id) == nil else { return }
+    guard isNew(id, &draft) else {
+      if purpose == .history, restoring?.error == nil { restoring?.error = .transactionExists(id) }
+      return
+    }
     var downloads = downloads(of: id, contents, for: original.payment)
     switch purpose {
     case .history:
@@ -151,7 +155,7 @@ package struct QueueState: Hashable, Sendable {
   private mutating func take(
     _ id: String, _ grant: Grant, _ contents: [ContentOffer], _ draft: inout DecisionDraft
   ) {
-    guard transaction(id) == nil, records.holder(of: grant) == nil else { return }
+    guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
     append(
       TransactionRecord(
         id: id, sequence: nextSequence, payment: grant.payment, state: .purchased, grant: grant,
@@ -178,9 +182,17 @@ package struct QueueState: Hashable, Sendable {
     draft.effects.append(.reportRestoreEnded(end))
   }
 
+  /// Whether no unfinished transaction has the identifier `id`; refuses a new one that has it.
+  private func isNew(_ id: String, _ draft: inout DecisionDraft) -> Bool {
+    guard transaction(id) != nil else { return true }
+    draft.effects.append(.refuse(.transactionExists(id)))
+    return false
+  }
+
   private mutating func append(_ record: TransactionRecord, _ draft: inout DecisionDraft) {
     nextSequence += 1
     records.store(record)
+    draft.added.insert(record.id)
     draft.report(transaction: record.id)
     draft.report(downloads: record.downloads.map(\.id))
   }
@@ -348,7 +360,7 @@ package struct QueueState: Hashable, Sendable {
     for turn in turns {
       set(.active, turn.record.id, turn.position, &draft)
       guard let download = transaction(turn.record.id)?.downloads[turn.position] else { continue }
-      workers[download.id] = Worker(content: turn.content, duty: .working)
+      workers[download.id] = DownloadWorker(content: turn.content, duty: .working)
       draft.started.append(download)
     }
   }
@@ -384,20 +396,5 @@ package struct QueueState: Hashable, Sendable {
       guard let place = records.place(ofDownload: id) else { continue }
       act(&self, place, &draft)
     }
-  }
-}
-
-extension ContentError {
-  static func restoreUnderWay(_ request: String) -> ContentError {
-    ContentError(
-      .restoreUnderWay, "Purchases are being restored already",
-      remedy: "Wait until the restore has finished or failed", subject: request)
-  }
-
-  static func cannotFinish(_ transaction: TransactionRecord) -> ContentError {
-    ContentError(
-      .cannotFinish,
-      "The transaction for \(transaction.payment.productIdentifier) is \(transaction.state) and cannot be finished",
-      remedy: "Finish it once it is purchased, failed or restored", subject: transaction.id)
   }
 }

@@ -55,6 +55,7 @@ extension PaymentQueue {
       return nil
     }
     return try await first(about: id, begin: begin) { report in
+      if case .failure(let error) = report, error.code == .transactionExists { throw error }
       guard let transaction = report.transaction else { return nil }
       switch transaction.transactionState {
       case .purchasing: return nil

@@ -43,6 +43,20 @@ public struct QueueStatistics: Hashable, Codable, Sendable {
   public internal(set) var journalFailures = 0
 }
 
+extension QueueStatistics {
+  mutating func take(_ result: WorkResult, _ board: WorkBoard) {
+    switch result {
+    case .installed: installs += 1
+    case .failed: failures += 1
+    case .stopped: stops += 1
+    }
+    let bytes = board.archiveBytes
+    bytesFetched += bytes.fetched
+    bytesReused += bytes.reused
+    transfers.add(board.ticket.statistics)
+  }
+}
+
 extension PaymentQueue {
   /// What happens in the queue from now on; ends when its task is cancelled or the queue is closed.
   ///
@@ -60,7 +74,8 @@ final class Diagnostics: Sendable {
 
   private struct State {
     var statistics = QueueStatistics()
-    var listeners: [UUID: AsyncStream<DiagnosticEvent>.Continuation] = [:]
+    var listeners: [Int: AsyncStream<DiagnosticEvent>.Continuation] = [:]
+    var lastListener = 0
     var isClosed = false
   }
 
@@ -70,12 +85,13 @@ final class Diagnostics: Sendable {
 
   var events: AsyncStream<DiagnosticEvent> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { continuation in
-      let key = UUID()
-      let isClosed = state.withLock { state in
-        if !state.isClosed { state.listeners[key] = continuation }
-        return state.isClosed
+      let key = state.withLock { state -> Int? in
+        guard !state.isClosed else { return nil }
+        state.lastListener += 1
+        state.listeners[state.lastListener] = continuation
+        return state.lastListener
       }
-      if isClosed { return continuation.finish() }
+      guard let key else { return continuation.finish() }
       continuation.onTermination = { [weak self] _ in
         _ = self?.state.withLock { $0.listeners.removeValue(forKey: key) }
       }
@@ -115,6 +131,7 @@ final class Diagnostics: Sendable {
       tell(.info, "payment added") {
         ["transaction": id, "product": payment.productIdentifier.rawValue]
       }
+    case .paymentRetried(let id): tell(.info, "payment journaled") { ["transaction": id] }
     case .restored(let id, let original, _, _):
       tell(.info, "transaction restored") {
         ["transaction": id, "product": original.payment.productIdentifier.rawValue]

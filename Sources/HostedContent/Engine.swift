@@ -15,40 +15,33 @@ final class Engine: @unchecked Sendable {
   private let runningWork: any WorkGroup
 
   private let library: ContentLibrary
-  private let journal: any QueueJournal
+  let journal: any QueueJournal
   private let pipeline: Pipeline
   let delivery: Delivery
   let seller: Seller
   let diagnostics: Diagnostics
 
   /// Events that wait to be handled, in their order.
-  private let inbox = Mutex(Inbox())
+  private let inbox = Mutex(EngineInbox())
   private var state: QueueState
   private var boards: [String: WorkBoard] = [:]
   private var progress: ProgressReports
+  /// Events that could not be journaled and must be before anything is reported of them.
+  private var held = HeldEvents()
+  /// Whether a timer will retry them, and whether they are retried next.
+  private var (hasRetryTimer, isRetryNext) = (false, false)
   /// Whether `tick` will be called.
   private var isTicking = false
   private var isClosed = false
   private let closing = Atomic(false)
-
-  private struct Wish {
-    let event: QueueEvent
-    /// Called when the event was decided, before anything of it is reported.
-    var onDecided: (@Sendable () -> Void)?
-  }
-
-  private struct Inbox {
-    var wishes: [Wish] = []
-    /// Whether the serial queue will look into it.
-    var isExpected = false
-  }
 
   /// Events that are journaled at once at most, so that neither the ticker nor `close` wait long.
   private static let groupLimit = 256
 
   init(
     state: QueueState, library: ContentLibrary, journal: any QueueJournal, pipeline: Pipeline,
-    delivery: Delivery, service: any StoreService, surroundings: Surroundings
+    delivery: Delivery, service: any StoreService, sellerTimeout: Double,
+    surroundings: Surroundings
   ) {
     self.surroundings = surroundings
     serial = surroundings.execution.line("hostedcontent.engine", on: nil)
@@ -58,10 +51,14 @@ final class Engine: @unchecked Sendable {
     self.journal = journal
     self.pipeline = pipeline
     self.delivery = delivery
-    seller = Seller(service, surroundings)
+    seller = Seller(service, surroundings, timeout: sellerTimeout)
     diagnostics = Diagnostics(now: pipeline.clock.now)
     progress = ProgressReports(clock: pipeline.clock)
     seller.onAnswer = { [weak self] in self?.submit($0) }
+    seller.onProblem = { [delivery, diagnostics] error in
+      diagnostics.tell(.warning, "seller not responding") { ["order": error.subject ?? ""] }
+      delivery.report(error: error)
+    }
   }
 
   /// Takes an event from any thread; it is handled soon, in the order of submission.
@@ -135,19 +132,12 @@ final class Engine: @unchecked Sendable {
       inbox.isExpected = !inbox.wishes.isEmpty
       return (group, inbox.isExpected)
     }
-    if !isClosed {
-      if wishes.count == 1 || !handleTogether(wishes) { wishes.forEach(handle) }
-    }
+    if !isClosed { handle(wishes.filter { !held.decides($0.event) }) }
     if isMore { serial.enqueue { self.handleWaiting() } }
   }
 
-  /// An event and what it led to; its reports tell of transactions as they stood right after it.
-  ///
-  /// Not the whole state: hundreds of those would each hold a copy of what changed between them.
-  private struct Step {
-    let wish: Wish
-    let decision: QueueDecision
-    let reported: ReportedRecords
+  private func handle(_ wishes: [Wish]) {
+    if wishes.count <= 1 || !handleTogether(wishes) { wishes.forEach(handle) }
   }
 
   /// Journals what `wishes` lead to in one commit, which costs one sync instead of many, and then
@@ -156,7 +146,8 @@ final class Engine: @unchecked Sendable {
     var next = state
     let steps = wishes.map { wish in
       let decision = next.apply(wish.event)
-      return Step(wish: wish, decision: decision, reported: ReportedRecords(by: decision, in: next))
+      return DecidedEvent(
+        wish: wish, decision: decision, reported: ReportedRecords(by: decision, in: next))
     }
     let changes = steps.flatMap(\.decision.changes)
     do {
@@ -176,39 +167,58 @@ final class Engine: @unchecked Sendable {
   }
 
   private func handle(_ wish: Wish) {
-    let event = wish.event
-    if case .workEnded(let id, _) = event { endWork(on: id) }
+    guard !held.decides(wish.event) else { return }
+    if case .workEnded(let id, _) = wish.event { endWork(on: id) }
     var next = state
-    var decision = next.apply(event)
-    var happened = [event]
+    let decision = next.apply(wish.event)
     do {
       try commit(decision.changes)
     } catch {
-      if let refused = event.refused(with: error) {
-        return handle(Wish(event: refused, onDecided: wish.onDecided))
-      }
-      var error = ContentError(error, while: "writing the journal")
-      if let transaction = event.unreportedTransaction {
-        // Whoever waits for it knows the error by its name, not by the journal's.
-        error = ContentError(
-          error.code, error.message, remedy: error.remedy, subject: transaction,
-          cause: error.cause)
-      }
-      diagnostics.count { $0.journalFailures += 1 }
-      diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
-      delivery.report(error: error)
-      guard let substitute = event.substitute(after: error) else { return }
-      next = state
-      happened = substitute
-      decision = substitute.reduce(into: QueueDecision()) {
-        $0.effects += next.apply($1).effects
-      }
-      // A payment that the journal does not have must not be asked for; one of a launch must be.
-      if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
+      return handle(wish, unwrittenAfter: error)
     }
+    carryOut(decision, of: [wish.event], to: next, wish.onDecided)
+  }
+
+  private func handle(_ wish: Wish, unwrittenAfter failure: any Error) {
+    let (event, uncertain) = (wish.event, failure as? UncertainCommit)
+    var error = ContentError(uncertain?.error ?? failure, while: "writing the journal")
+    if let refused = event.refused(with: error) {
+      return handle(Wish(event: refused, onDecided: wish.onDecided, isRetry: wish.isRetry))
+    }
+    if error.code == .transactionExists { return delivery.report(error: error) }
+    if let transaction = event.awaitedTransaction {
+      error = ContentError(
+        error.code, error.message, remedy: error.remedy, subject: transaction, cause: error.cause)
+    }
+    diagnostics.count { $0.journalFailures += 1 }
+    diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
+    // What was held stays held, whatever this attempt failed with: the first one may be in the log.
+    if wish.isRetry { return held.hold(event) }
+    delivery.report(error: error)
+    var happened: [QueueEvent] = []
+    switch event.fate(after: error, isCertain: uncertain == nil) {
+    case .replaced(let events): happened = events
+    case .held(let event, let shown):
+      held.hold(event)
+      startRetryTimer()
+      happened = shown
+    case .dropped: break
+    }
+    guard !happened.isEmpty else { return }
+    var next = state
+    var decision = happened.reduce(into: QueueDecision()) { $0.effects += next.apply($1).effects }
+    // A payment that the journal does not have must not be asked for; one of a launch must be.
+    if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
+    carryOut(decision, of: happened, to: next, wish.onDecided)
+  }
+
+  private func carryOut(
+    _ decision: QueueDecision, of events: [QueueEvent], to next: QueueState,
+    _ onDecided: (@Sendable () -> Void)?
+  ) {
     state = next
-    happened.forEach(diagnostics.tell)
-    wish.onDecided?()
+    events.forEach(diagnostics.tell)
+    onDecided?()
     let reported = ReportedRecords(by: decision, in: state)
     for effect in decision.effects { perform(effect, reported) }
   }
@@ -217,13 +227,45 @@ final class Engine: @unchecked Sendable {
     guard !changes.isEmpty else { return }
     try journal.commit(changes)
     diagnostics.count { $0.journalCommits += 1 }
+    retrySoon()
+  }
+
+  // MARK: Retrying
+
+  /// Tries to journal what is held, a group at a time so that new events do not wait long.
+  private func retryHeld() {
+    guard !isClosed, held.count > 0 else { return }
+    let before = held.count
+    handle(held.take(Self.groupLimit).map { Wish(event: $0, isRetry: true) })
+    held.noteRetry(isSuccess: held.count < before)
+    startRetryTimer()
+  }
+
+  private func startRetryTimer() {
+    guard held.count > 0, !hasRetryTimer else { return }
+    hasRetryTimer = true
+    serial.enqueue(at: surroundings.execution.now + held.delay) { [weak self] in
+      self?.hasRetryTimer = false
+      self?.retryHeld()
+    }
+  }
+
+  /// Retries what is held without delay, since the journal can be written again.
+  private func retrySoon() {
+    guard held.count > 0, !isRetryNext else { return }
+    isRetryNext = true
+    serial.enqueue { [weak self] in
+      self?.isRetryNext = false
+      self?.retryHeld()
+    }
   }
 
   // MARK: Acting
 
   private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
     switch effect {
-    case .purchase(let id, let payment): seller.purchase(payment, transaction: id)
+    case .purchase(let id, let payment):
+      if !held.isHeld(id) { seller.purchase(payment, transaction: id) }
     case .restore(let request, let account): seller.restore(request: request, account: account)
     case .reportRestoreEnded(let end):
       delivery.report(end, found: end.transactions.compactMap { reported[$0] })
@@ -318,25 +360,5 @@ final class Engine: @unchecked Sendable {
   private func reportProgress(of boards: [String: WorkBoard]) {
     let moved = progress.take(from: boards)
     if !moved.isEmpty { delivery.report(progress: moved) }
-  }
-}
-
-extension QueueStatistics {
-  fileprivate mutating func take(_ result: WorkResult, _ board: WorkBoard) {
-    switch result {
-    case .installed: installs += 1
-    case .failed: failures += 1
-    case .stopped: stops += 1
-    }
-    let bytes = board.archiveBytes
-    bytesFetched += bytes.fetched
-    bytesReused += bytes.reused
-    transfers.add(board.ticket.statistics)
-  }
-}
-
-extension QueueEffect {
-  fileprivate var isPurchase: Bool {
-    if case .purchase = self { true } else { false }
   }
 }

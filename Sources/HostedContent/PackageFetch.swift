@@ -182,15 +182,6 @@ extension ContentLibrary {
     }
   }
 
-  /// What was installed of a version; nil where its record cannot be read.
-  func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
-    do {
-      return try journal.files(of: content.contentIdentifier, content.version)
-    } catch let error as ContentError where error.code == .journalFailed {
-      return nil
-    }
-  }
-
   /// The `files` of one installed version; nil when it is not there, or being removed.
   func reusableTree(
     of content: InstalledContent, files: [InstalledFile], isTrusted: Bool

@@ -25,7 +25,7 @@ public final class PaymentQueue: Sendable {
   let delivery: Delivery
   let engine: Engine
   let lock: LibraryLock
-  /// What could not be removed at the start, for the first observer.
+  /// What could not be removed or read at the start, for the first observer.
   private let leftovers: [ContentError]
 
   /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
@@ -43,10 +43,11 @@ public final class PaymentQueue: Sendable {
     // Once the journal is known to be a library's.
     try folder.markAsCaches()
     library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
-    let transactions = try journal.transactions()
+    let queue = try journal.readQueue()
+    let transactions = queue.transactions
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-    leftovers = try library.recover(keeping: Set(kept.map(\.id)))
+    leftovers = try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
 
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
@@ -78,12 +79,14 @@ public final class PaymentQueue: Sendable {
     }
     engine = Engine(
       state: QueueState(
-        transactions: transactions, activeLimit: configuration.maximumActiveDownloads),
+        transactions: transactions, lastSequence: queue.lastSequence,
+        activeLimit: configuration.maximumActiveDownloads),
       library: library, journal: journal,
       pipeline: Pipeline(
         library: library, contents: contents, pieceSource: pieceSource, clock: configuration.clock,
         workers: configuration.surroundings.assemblyWorkers),
-      delivery: delivery, service: service, surroundings: configuration.surroundings)
+      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout,
+      surroundings: configuration.surroundings)
     delivery.attach(to: self)
     engine.listen(to: service)
   }

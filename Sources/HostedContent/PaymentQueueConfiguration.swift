@@ -39,6 +39,10 @@ extension PaymentQueue {
     public var receiptVerifier: ReceiptVerifier?
     /// How many downloads are worked on at once, 1 to 32.
     public var maximumActiveDownloads = 3
+    /// Seconds after which an unanswered order is reported with `sellerNotResponding`.
+    ///
+    /// The order stays open, and other orders go on.
+    public var sellerTimeout = 60.0
     /// A serial queue on which observers are called; nil for one of the queue's own.
     public var deliveryQueue: DispatchQueue?
 

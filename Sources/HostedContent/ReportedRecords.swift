@@ -29,4 +29,8 @@ extension QueueEffect {
       []
     }
   }
+
+  var isPurchase: Bool {
+    if case .purchase = self { true } else { false }
+  }
 }

@@ -2,42 +2,55 @@ import ContentModel
 import Dispatch
 import Locks
 
-/// Asks the store service, one order after the other as they came, and listens to its events.
+/// Asks the store service for purchases and restores, and listens to its events.
 ///
-/// Purchases that wait together are asked for together where the service has a way for that.
+/// Orders do not wait for each other: one that is not answered is reported after a while, and the others go
+/// on. Purchases that wait together are asked for together if the service is a `GroupStoreService`.
 final class Seller: Sendable {
   private let service: any StoreService
   private let surroundings: Surroundings
-  /// Something was put into `orders`.
-  private let news: AsyncStream<Void>.Continuation
-  /// Tasks in progress.
+  private let timeout: Double
+  /// Checks for late calls.
+  private let timer: any SerialLine
+  /// What runs at the same time as everything else, until the seller is closed.
+  private let jobs: AsyncStream<Job>.Continuation
+  /// The task that runs them.
   private let running: ActivityGate
-  private let state = Mutex(State())
+  private let state: Mutex<State>
+
+  private typealias Job = @Sendable () async -> Void
 
   private struct State {
-    var orders: [Order] = []
+    var book: OrderBook
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
-    var tasks: [Task<Void, Never>] = []
+    var onProblem: (@Sendable (ContentError) -> Void)?
+    var task: Task<Void, Never>?
+    var hasTimer = false
+    var isClosed = false
   }
 
-  private enum Order: Sendable {
-    case purchase(PurchaseOrder)
-    case restore(request: String, account: String?)
-  }
-
-  /// Purchases that are asked for together at most, so that the first answer does not wait long.
-  private static let groupLimit = 64
-
-  init(_ service: any StoreService, _ surroundings: Surroundings = Surroundings()) {
+  /// `timeout` is in seconds; a call that takes longer is reported.
+  init(_ service: any StoreService, _ surroundings: Surroundings, timeout: Double) {
     self.service = service
     self.surroundings = surroundings
+    self.timeout = timeout
+    timer = surroundings.execution.line("hostedcontent.seller", on: nil)
+    state = Mutex(
+      State(
+        book: OrderBook(
+          isOfGroups: service is any GroupStoreService,
+          timeout: .milliseconds(Int(min(max(0, timeout), 1e9) * 1000)))))
+    let (stream, continuation) = AsyncStream.makeStream(of: Job.self)
+    jobs = continuation
     running = ActivityGate(surroundings.execution.signal)
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    news = continuation
-    run { [weak self] in
-      for await _ in stream { await self?.carryOutOrders() }
+    _ = running.begin()
+    let task = Task(executorPreference: surroundings.execution.tasks) { [running] in
+      await withDiscardingTaskGroup { group in
+        for await job in stream { group.addTask { await job() } }
+      }
+      running.end()
     }
+    state.withLock { $0.task = task }
   }
 
   deinit { stop() }
@@ -48,47 +61,41 @@ final class Seller: Sendable {
     set { state.withLock { $0.onAnswer = newValue } }
   }
 
+  /// Where orders are reported that were not answered in time; set before the first order.
+  var onProblem: (@Sendable (ContentError) -> Void)? {
+    get { state.withLock { $0.onProblem } }
+    set { state.withLock { $0.onProblem = newValue } }
+  }
+
   func purchase(_ payment: Payment, transaction: String) {
-    take(.purchase(PurchaseOrder(payment: payment, transaction: transaction)))
+    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
   func restore(request: String, account: String?) {
-    take(.restore(request: request, account: account))
-  }
-
-  private func take(_ order: Order) {
-    state.withLock { $0.orders.append(order) }
-    news.yield()
+    run { [weak self] in await self?.restore(request, account) }
   }
 
   /// Hands the service's events to `body` until the seller is closed.
-  func listen(_ body: @escaping @Sendable (StoreEvent) async -> Void) {
+  func listen(_ body: @escaping @Sendable (StoreEvent) -> Void) {
     let events = service.events()
-    run { for await event in events { await body(event) } }
+    run { for await event in events { body(event) } }
   }
 
-  /// Runs `body` in a task that ends with the seller.
-  func run(_ body: @escaping @Sendable () async -> Void) {
-    guard running.begin() else { return }
-    let task = Task(executorPreference: surroundings.execution.tasks) { [running] in
-      await body()
-      running.end()
-    }
-    state.withLock { $0.tasks.append(task) }
-    if running.isClosed { task.cancel() }
-  }
+  /// Runs `body`, which is cancelled when the seller is closed, beside everything else.
+  func run(_ body: @escaping @Sendable () async -> Void) { jobs.yield(body) }
 
   /// Takes no more and cancels what is under way, which is asked again at the next launch.
   func stop() {
-    running.close()
-    news.finish()
-    let tasks = state.withLock { state in
+    jobs.finish()
+    let task = state.withLock { state in
       state.onAnswer = nil
-      state.orders = []
-      defer { state.tasks = [] }
-      return state.tasks
+      state.onProblem = nil
+      state.isClosed = true
+      defer { state.task = nil }
+      return state.task
     }
-    tasks.forEach { $0.cancel() }
+    task?.cancel()
   }
 
   /// Waits until the service has noticed that its calls were cancelled, at most until `deadline`.
@@ -98,59 +105,83 @@ final class Seller: Sendable {
     if withUnsafeCurrentTask(body: { $0 == nil }) { running.wait(until: deadline) }
   }
 
-  private func carryOutOrders() async {
-    while true {
-      let purchases = takePurchases()
-      if !purchases.isEmpty {
-        await sell(purchases)
-      } else if let (request, account) = takeRestore() {
-        await restore(request, account)
-      } else {
-        return
+  // MARK: Calls
+
+  private func startWorker() { run { [weak self] in await self?.work() } }
+
+  /// Makes one call after the other for as long as orders wait.
+  private func work() async {
+    repeat {
+      let call = begin { $0.nextCall(at: $1) }
+      guard let (number, orders) = call ?? nil else { return }
+      for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
+        onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
       }
-    }
-  }
-
-  /// The purchases that come before anything else, as many as are asked for together.
-  private func takePurchases() -> [PurchaseOrder] {
-    let limit = service is any GroupStoreService ? Self.groupLimit : 1
-    return state.withLock { state in
-      var purchases: [PurchaseOrder] = []
-      for order in state.orders.prefix(limit) {
-        guard case .purchase(let order) = order else { break }
-        purchases.append(order)
-      }
-      state.orders.removeFirst(purchases.count)
-      return purchases
-    }
-  }
-
-  private func takeRestore() -> (request: String, account: String?)? {
-    state.withLock { state in
-      guard case .restore(let request, let account) = state.orders.first else { return nil }
-      state.orders.removeFirst()
-      return (request, account)
-    }
-  }
-
-  private func sell(_ orders: [PurchaseOrder]) async {
-    for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
-      onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
-    }
+      guard state.withLock({ $0.book.end(number) }) else { return }
+    } while true
   }
 
   private func restore(_ request: String, _ account: String?) async {
+    guard let call = begin({ $0.beginCall(request, at: $1) }) else { return }
+    var failure: ContentError?
     do {
       for try await purchase in service.restore(account: account) {
+        state.withLock { $0.book.touch(call, at: surroundings.execution.now) }
         onAnswer?(
           .restored(
             transaction: surroundings.newIdentifier(), original: purchase.original,
             contents: purchase.contents, purpose: .history))
       }
-      onAnswer?(.restoreEnded(request: request, nil))
     } catch {
-      let error = ContentError(error, while: "restoring purchases")
-      onAnswer?(.restoreEnded(request: request, error))
+      failure = ContentError(error, while: "restoring purchases")
     }
+    onAnswer?(.restoreEnded(request: request, failure))
+    _ = state.withLock { $0.book.end(call) }
+  }
+
+  /// Begins a call, and looks later whether it is late; nil once the seller is closed.
+  private func begin<Value: Sendable>(_ body: (inout OrderBook, DispatchTime) -> Value) -> Value? {
+    let now = surroundings.execution.now
+    let value: Value? = state.withLock { state in
+      state.isClosed ? nil : body(&state.book, now)
+    }
+    expectLateCalls()
+    return value
+  }
+
+  // MARK: Late calls
+
+  /// Has `reportLateCalls` called when the first call will be late.
+  private func expectLateCalls() {
+    let deadline = state.withLock { state -> DispatchTime? in
+      guard !state.hasTimer, !state.isClosed, let deadline = state.book.nextDeadline else {
+        return nil
+      }
+      state.hasTimer = true
+      return deadline
+    }
+    guard let deadline else { return }
+    timer.enqueue(at: deadline) { [weak self] in self?.reportLateCalls() }
+  }
+
+  private func reportLateCalls() {
+    let now = surroundings.execution.now
+    let (late, onProblem) = state.withLock { state in
+      state.hasTimer = false
+      return (state.book.late(by: now), state.onProblem)
+    }
+    for subject in late.subjects { onProblem?(.notResponding(to: subject, after: timeout)) }
+    for _ in 0..<late.newWorkers { startWorker() }
+    expectLateCalls()
+  }
+}
+
+extension ContentError {
+  fileprivate static func notResponding(to order: String, after seconds: Double) -> ContentError {
+    ContentError(
+      .sellerNotResponding, "The seller has not answered for \(Int(seconds)) seconds",
+      remedy:
+        "Wait for the answer; if it does not come, check the seller and start the service again",
+      subject: order)
   }
 }

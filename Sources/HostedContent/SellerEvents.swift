@@ -14,7 +14,9 @@ extension Engine {
           .granted(transaction: self.surroundings.newIdentifier(), grant, contents: contents))
       case .revoked(let products): delivery.report(revoked: products)
       case .storefrontChanged(let storefront): self.report(storefront, isNew: true)
-      case .promoted(let payment): await self.ask(payment, service)
+      case .promoted(let payment):
+        // The look-up may take long; later events do not wait for it.
+        self.seller.run { [weak self] in await self?.ask(payment, service) }
       case .contentPublished: delivery.reportContentPublished()
       }
     }

@@ -3,9 +3,9 @@ public import ContentModel
 /// Who sells: what there is, who may have it, what an account has.
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product
-/// of a store. Calls may come from any task; a purchase is asked again after a crash, with the
-/// same transaction, and must then give the same answer. <doc:WritingAStoreService> says how
-/// answers are checked.
+/// of a store. Calls may come from any task, several at the same time. A purchase is asked again after
+/// a crash, with the same transaction, and must then give the same answer. <doc:WritingAStoreService>
+/// says how answers are checked.
 public protocol StoreService: Sendable {
   /// Looks up products; unknown ones are named in the response. Throws when nothing can be known.
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse

@@ -4,7 +4,6 @@ package import ContentModel
 package import ContentTransfer
 package import Dispatch
 package import FileIO
-import FoundationEssentials
 
 /// What a queue has from outside beside files, clock and seller; a simulation brings its own.
 package struct Surroundings: Sendable {
@@ -23,7 +22,7 @@ package struct Surroundings: Sendable {
   /// How long closing waits for code of the user in all: calls of observers and of the service.
   package var closingLimit = DispatchTimeInterval.seconds(5)
   /// Makes identifiers of transactions, each unique for ever.
-  package var newIdentifier: @Sendable () -> String = { UUID().uuidString.lowercased() }
+  package var newIdentifier: @Sendable () -> String = randomIdentifier
 
   package init() {}
 

@@ -1,3 +1,4 @@
+import ContentModel
 import FileIO
 import FoundationEssentials
 import Glibc
@@ -8,7 +9,7 @@ final class SessionFolder: Sendable {
 
   init() throws {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    path = "\(parent)/hostedcontent-session-\(UUID().uuidString.lowercased())"
+    path = "\(parent)/hostedcontent-session-\(randomIdentifier())"
     _ = try FileSystem.real.directory(at: path, creating: true)
   }
 

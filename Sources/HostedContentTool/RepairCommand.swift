@@ -11,6 +11,8 @@ enum RepairCommand {
 
   private struct Report: Encodable {
     let repairs: [RepairReport]
+    /// What was removed from the journal because it could not be read.
+    let removedRecords: [ContentError]
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
@@ -20,6 +22,7 @@ enum RepairCommand {
       .map(ContentError.notInstalled)
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
+    let removed = try queue.repairJournal()
     var reports: [RepairReport] = []
     for content in contents {
       let name = content.contentIdentifier.rawValue
@@ -38,9 +41,11 @@ enum RepairCommand {
       }
     }
     if arguments.has("--json") {
-      try console.print(json: Report(repairs: reports))
-    } else if errors.isEmpty, reports.allSatisfy(\.damagedPaths.isEmpty) {
+      try console.print(json: Report(repairs: reports, removedRecords: removed))
+    } else if errors.isEmpty, removed.isEmpty, reports.allSatisfy(\.damagedPaths.isEmpty) {
       console.print("Nothing is damaged.")
+    } else {
+      removed.forEach { console.print("Removed from the journal: \($0)") }
     }
     errors.forEach(console.report)
     return errors.isEmpty ? .done : .failed

@@ -55,7 +55,7 @@ struct AnswerCheckTests {
     ] {
       let decision = queue.apply(event)
       #expect(decision.changes.count == 1)
-      guard case .save = decision.changes.first else {
+      guard case .add = decision.changes.first else {
         Issue.record("\(decision.changes)")
         return
       }

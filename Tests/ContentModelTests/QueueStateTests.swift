@@ -12,11 +12,38 @@ struct QueueStateTests {
     let decision = queue.apply(.paymentAdded(transaction: "t", payment))
     let record = try #require(queue.transaction("t"))
     #expect(record.state == .purchasing)
-    #expect(decision.changes == [.save(record)])
+    #expect(decision.changes == [.add(record)])
     #expect(
       decision.effects == [
         .reportTransactions(["t"]), .purchase(transaction: "t", payment),
       ])
+  }
+
+  @Test("A transaction identifier that is known is refused with an error, and changes nothing")
+  func knownIdentifier() throws {
+    var queue = QueueState(transactions: [try Sample.transaction(.purchased)])
+    _ = queue.apply(.launched)
+    let other = Payment(productIdentifier: try ProductIdentifier("b"))
+    let grant = Grant(transactionIdentifier: "n", date: 0, payment: other)
+    let events: [QueueEvent] = [
+      .paymentAdded(transaction: "t", other),
+      .restored(transaction: "t", original: grant, contents: [], purpose: .history),
+      .restored(
+        transaction: "t", original: grant, contents: [], purpose: .update(switching: true)),
+      .granted(transaction: "t", grant, contents: []),
+    ]
+    for event in events {
+      let before = queue
+      let decision = queue.apply(event)
+      #expect(queue == before)
+      #expect(decision.changes.isEmpty)
+      guard case .refuse(let error) = decision.effects.first, decision.effects.count == 1 else {
+        Issue.record("It was not refused: \(event), \(decision)")
+        continue
+      }
+      #expect(error.code == .transactionExists)
+      #expect(error.subject == "t")
+    }
   }
 
   @Test("A payment that is out of range fails without asking", arguments: [0, 11, -1])
@@ -218,7 +245,9 @@ struct QueueStateTests {
       }
       // What differs from before is journaled.
       for record in queue.transactions where before.transaction(record.id) != record {
-        #expect(decision.changes.contains(.save(record)), "step \(step) of seed \(seed): \(event)")
+        #expect(
+          decision.changes.compactMap(\.savedRecord).contains(record),
+          "step \(step) of seed \(seed): \(event)")
       }
       // Finished downloads stay finished, and have no error; failed ones have one.
       for download in queue.transactions.flatMap(\.downloads) {

@@ -144,7 +144,7 @@ package struct Inspection {
     let known = Set(open).union(finished.map(\.id))
     expect(known.isSuperset(of: granted), "lost of \(granted)")
     if isFinal {
-      // A purchase whose answer could not be journaled has failed, and was made again by another.
+      // A purchase whose grant could not be synced has failed, and was made again by another one.
       let purchases = Set(finished.filter { $0.state == .purchased }.map(\.id))
       let failed = Set(finished.filter { $0.state == .failed }.map(\.id))
       expect(

@@ -53,7 +53,7 @@ final class DeliveryTests {
 
   /// Nobody asks it for a receipt.
   private struct NoJournal: QueueJournal {
-    func transactions() -> [TransactionRecord] { [] }
+    func readQueue() -> JournaledQueue { JournaledQueue() }
     func receipt(of transaction: String) -> String? { nil }
     func commit(_ changes: [JournalChange]) {}
   }

@@ -27,6 +27,8 @@ struct JournalTables {
 // Sendable, because only the thread that has the baton touches it.
 final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable {
   private(set) var tables: JournalTables
+  /// What the log's end holds after a commit that failed uncertainly; the next one overwrites it.
+  private var tail: JournalTables?
   private weak var world: (any JournalDirector)?
 
   init(_ tables: JournalTables, _ world: (any JournalDirector)?) {
@@ -34,11 +36,33 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
     self.world = world
   }
 
+  /// The tables that a start finds after the process was killed; `isRecovered` says whether recovery finds
+  /// the commit at the log's end.
+  func afterKill(isRecovered: Bool) -> JournalTables { isRecovered ? tail ?? tables : tables }
+
   private func write(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
-    try world?.willWrite(name)
+    do {
+      try commit(name, change)
+    } catch let uncertain as UncertainCommit {
+      throw uncertain.error
+    }
+  }
+
+  private func commit(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
     var next = tables
+    do {
+      try world?.willWrite(name)
+    } catch let uncertain as UncertainCommit {
+      try change(&next)
+      tail = next
+      throw uncertain
+    } catch let error as ContentError where tail != nil {
+      // Whatever was at the log's end is still there.
+      throw UncertainCommit(error)
+    }
     try change(&next)
     tables = next
+    tail = nil
     // A crash here finds it written, though nobody has heard so.
     try world?.didWrite(name)
   }
@@ -50,13 +74,14 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
 
   // MARK: The queue
 
-  func transactions() throws -> [TransactionRecord] {
+  func readQueue() throws -> JournaledQueue {
     try read { tables in
-      tables.transactions.values.sorted { $0.sequence < $1.sequence }.map { record in
+      let records = tables.transactions.values.sorted { $0.sequence < $1.sequence }.map { record in
         var record = record.withoutReceipt
         for index in record.downloads.indices { record.downloads[index].priority = 0 }
         return record
       }
+      return JournaledQueue(transactions: records, lastSequence: records.last?.sequence ?? 0)
     }
   }
 
@@ -65,10 +90,10 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   }
 
   func commit(_ changes: [JournalChange]) throws {
-    try write("commit") { tables in
+    try commit("commit") { tables in
       for change in changes {
         switch change {
-        case .save(let record):
+        case .add(let record), .save(let record):
           if tables.finished[record.id] != nil {
             world?.violate("finished transaction came back", record.id)
           }

@@ -120,7 +120,11 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
       if tables.transactions[transaction.id] == nil, tables.finished[transaction.id] == nil {
         world.violate("a purchase is reported before it is journaled", transaction.id)
       }
+      if world.failed.contains(transaction.id) {
+        world.violate("a purchase that failed is made later", transaction.id)
+      }
     case .failed:
+      world.failed.insert(transaction.id)
       if let error = transaction.error {
         world.check(error)
       } else {

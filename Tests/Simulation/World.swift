@@ -28,6 +28,8 @@ package final class World: @unchecked Sendable {
   /// Versions that somebody has damaged by hand.
   var damaged: Set<ContentKey> = []
   var damages = 0
+  /// Transactions that were reported as failed.
+  var failed: Set<String> = []
   /// Contents whose `current` was chosen by hand.
   var chosenByHand: Set<ProductIdentifier> = []
 
@@ -108,7 +110,8 @@ package final class World: @unchecked Sendable {
     totals.restarts += 1
     watch.beginProcess()
     hasJournalFailed = false
-    journal = SimulatedJournal(journal.tables, self)
+    let isRecovered = isKilled && choices.pick(.crash, 2) == 1
+    journal = SimulatedJournal(journal.afterKill(isRecovered: isRecovered), self)
     disk.closeAll()
     // Nothing can tell a new process that pages were lost: it begins after a reboot.
     guard disk.hasLostPages || (isKilled && choices.pick(.crash, 4) != 3) else { return }
@@ -257,13 +260,15 @@ extension World: DiskDirector {
 extension World: JournalDirector {
   private func journalFault(_ name: String) throws {
     guard fails(oneIn: plan.journalFaultRate) else { return }
-    let isFull = choices.pick(.fault, 2) == 1
+    let kind = choices.pick(.fault, 3)
     hasJournalFailed = true
-    totals.count(isFull ? "journal full" : "journal failed")
+    totals.count(["journal failed", "journal full", "journal uncertain"][kind])
     trace.event("the journal fails: \(name)")
-    throw ContentError(
-      isFull ? .diskFull : .journalFailed, "The simulated journal cannot be written",
+    let error = ContentError(
+      kind == 1 ? .diskFull : .journalFailed, "The simulated journal cannot be written",
       remedy: "Try again")
+    if kind == 2 { throw UncertainCommit(error) }
+    throw error
   }
 
   func willWrite(_ name: String) throws {

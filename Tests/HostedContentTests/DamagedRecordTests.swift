@@ -1,0 +1,161 @@
+import ContentLibrary
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+@testable import ContentJournal
+
+/// A record of the journal that cannot be read costs what it describes, and nothing else.
+@Suite("Damaged records of the journal", .timeLimit(.minutes(5)))
+struct DamagedRecordTests {
+  private let fixture: StoreFixture
+  private let a: ProductIdentifier
+  private let b: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    a = try ProductIdentifier("a")
+    b = try ProductIdentifier("b")
+  }
+
+  /// Publishes two products, and installs `a`.
+  private func prepare() async throws {
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    queue.close()
+  }
+
+  private func journal() throws -> SQLiteJournal {
+    try SQLiteJournal(in: FileSystem.real.directory(at: fixture.libraryPath))
+  }
+
+  /// Records an install of `b` that was announced and not confirmed, and damages its record.
+  private func announce(damagedBy change: String) throws {
+    let journal = try journal()
+    let content = InstalledContent(
+      contentIdentifier: b, productIdentifier: b, version: try ContentVersion("1.0"), size: 1,
+      entryCount: 1, date: Date(timeIntervalSince1970: 1))
+    try journal.announce(content, files: [], signers: nil)
+    try journal.write { try $0.execute(change) }
+  }
+
+  static let damages = [
+    "UPDATE content_files SET files = x'01ff' WHERE content_id IN (SELECT id FROM content WHERE content = 'b')",
+    "UPDATE content SET version = 'x/y' WHERE content = 'b'",
+    "UPDATE content SET product = '' WHERE content = 'b'",
+    "UPDATE content SET content = '../b' WHERE content = 'b'",
+  ]
+
+  @Test(arguments: damages)
+  func `an announced install with a damaged record is reported, and the rest starts`(
+    damage: String
+  ) async throws {
+    try await prepare()
+    try announce(damagedBy: damage)
+    var queue = try fixture.queue()
+    var observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.journalFailed])
+    let words = observer.log.errors.first.map { "\($0)" } ?? ""
+    #expect(words.contains("b"), "\(words)")
+    try fixture.expectInstalled("a", "1.0")
+    #expect(try queue.installedVersion(of: a)?.rawValue == "1.0")
+    // The content itself can be installed.
+    _ = try await queue.deliver(Payment(productIdentifier: b))
+    try fixture.expectInstalled("b", "1.0")
+    // What a delivery has not replaced, a repair resolves.
+    for content in try fixture.reader().contents().map(\.content) {
+      _ = try await queue.repair(content)
+    }
+    _ = try queue.repairJournal()
+    queue.close()
+    queue = try fixture.queue()
+    observer = RecordingObserver()
+    queue.add(observer)
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    await observer.wait { !$0.removed.isEmpty }
+    #expect(observer.log.errors.isEmpty)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+    try fixture.expectInstalled("b", "1.0")
+  }
+
+  @Test(arguments: [
+    "UPDATE queue_transaction SET state = 77 WHERE sequence = 2",
+    "UPDATE queue_transaction SET product = '' WHERE sequence = 2",
+    "UPDATE queue_transaction SET error = '{' WHERE sequence = 2",
+    "UPDATE queue_transaction SET state = 77 WHERE sequence = 3",
+    "UPDATE queue_download SET offer = 99 WHERE sequence = 3",
+    "UPDATE queue_offer SET offer = '{'",
+    "UPDATE queue_download SET state = 77 WHERE sequence = 3",
+  ])
+  func `a damaged transaction is set aside and reported, and the others load`(damage: String)
+    async throws
+  {
+    for name in ["a", "b"] { try fixture.publish(name, "1.0") }
+    var queue = try fixture.queue()
+    var observer = RecordingObserver()
+    queue.add(observer)
+    let ids = try [
+      queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
+      queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
+      queue.add(Payment(productIdentifier: ProductIdentifier("b"))),
+    ]
+    await observer.wait { log in
+      ids.allSatisfy { ![nil, .purchasing].contains(log.transactionStates[$0]?.last) }
+    }
+    queue.close()
+    try journal().write { try $0.execute(damage) }
+    queue = try fixture.queue()
+    observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { !$0.errors.isEmpty && $0.transactions.count >= 2 }
+    let damaged = damage.contains("= 2") ? ids[1] : ids[2]
+    #expect(Set(observer.log.transactions.keys) == Set(ids).subtracting([damaged]))
+    let error = try #require(observer.log.errors.first)
+    #expect(error.code == .journalFailed)
+    #expect("\(error)".contains(damaged), "\(error)")
+    // New transactions are journaled beside it.
+    _ = try await queue.deliver(Payment(productIdentifier: b))
+    #expect(observer.log.errors.count == 1)
+    queue.close()
+  }
+
+  @Test func `an installed version with a damaged record is reported, and the rest starts`()
+    async throws
+  {
+    try await prepare()
+    var queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: b))
+    queue.close()
+    try journal().write { try $0.execute("UPDATE content SET product = '' WHERE content = 'b'") }
+    queue = try fixture.queue()
+    let observer = RecordingObserver()
+    queue.add(observer)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.journalFailed])
+    #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")
+    try fixture.expectInstalled("a", "1.0")
+    #expect(try queue.repairJournal().count == 1)
+    // Got again, it has a record again.
+    _ = try await queue.deliver(Payment(productIdentifier: b))
+    queue.close()
+    try fixture.expectInstalled("b", "1.0")
+  }
+
+  @Test func `a damaged pin does not keep a version from being removed`() async throws {
+    try await prepare()
+    try journal().write { try $0.execute("INSERT INTO pin VALUES ('../x', '1.0')") }
+    let queue = try fixture.queue()
+    try queue.remove(a, ContentVersion("1.0"))
+    #expect(throws: ContentError.self, "a pin that cannot be read may be of anything") {
+      try queue.collect()
+    }
+    queue.close()
+  }
+}

@@ -1,0 +1,121 @@
+import CSQLite
+import Locks
+
+/// Makes SQLite's sync of a write-ahead log fail, after its bytes were written, or its writes.
+///
+/// SQLite offers no hook for fsync, so each log that is opened gets a copy of its file methods with another
+/// `xSync` and `xWrite`. The C functions cannot capture anything; what they use is static.
+enum FailingSync {
+  private struct State {
+    /// Paths of open logs, by the address of their file.
+    var logs: [UInt: String] = [:]
+    /// Logs whose sync fails.
+    var failing: Set<String> = []
+    /// Logs for which the disk is full.
+    var full: Set<String> = []
+    /// How often a sync has failed, by log.
+    var failures: [String: Int] = [:]
+  }
+
+  private static let state = Mutex(State())
+  private static let real = Pointer(sqlite3_vfs_find(nil))
+  // Written once, by `isInstalled`.
+  nonisolated(unsafe) private static var files = sqlite3_vfs()
+  // Written inside `state`, once.
+  nonisolated(unsafe) private static var methods = sqlite3_io_methods()
+  nonisolated(unsafe) private static var realMethods: UnsafePointer<sqlite3_io_methods>?
+
+  /// An immutable pointer to what SQLite never frees.
+  private struct Pointer: @unchecked Sendable {
+    // Unchecked, because SQLite does not change what it points to.
+    let files: UnsafeMutablePointer<sqlite3_vfs>?
+
+    init(_ files: UnsafeMutablePointer<sqlite3_vfs>?) { self.files = files }
+  }
+
+  /// Databases that are opened later have logs whose sync can fail.
+  static let isInstalled: Bool = {
+    guard let real = real.files else { return false }
+    files = real.pointee
+    files.pNext = nil
+    files.xOpen = { _, name, file, flags, outFlags in FailingSync.open(name, file, flags, outFlags)
+    }
+    return withUnsafeMutablePointer(to: &files) { sqlite3_vfs_register($0, 1) == SQLITE_OK }
+  }()
+
+  /// Makes the sync of the log of the database at `path` fail, or succeed again.
+  static func set(_ isFailing: Bool, at path: String) {
+    state.withLock { state in
+      if isFailing {
+        state.failing.insert("\(path)-wal")
+      } else {
+        state.failing.remove("\(path)-wal")
+      }
+    }
+  }
+
+  /// Makes writes to the log of the database at `path` fail, or succeed again.
+  static func setFull(_ isFull: Bool, at path: String) {
+    state.withLock { state in
+      if isFull {
+        state.full.insert("\(path)-wal")
+      } else {
+        state.full.remove("\(path)-wal")
+      }
+    }
+  }
+
+  /// How often the sync of the database's log has failed.
+  static func failures(at path: String) -> Int {
+    state.withLock { $0.failures["\(path)-wal", default: 0] }
+  }
+
+  private static func open(
+    _ name: UnsafePointer<CChar>?, _ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32,
+    _ outFlags: UnsafeMutablePointer<Int32>?
+  ) -> Int32 {
+    guard let real = real.files else { return SQLITE_ERROR }
+    let code = real.pointee.xOpen(real, name, file, flags, outFlags)
+    guard code == SQLITE_OK, flags & SQLITE_OPEN_WAL != 0, let name, let file,
+      let found = file.pointee.pMethods
+    else { return code }
+    state.withLock { state in
+      if realMethods == nil {
+        realMethods = found
+        methods = found.pointee
+        methods.xSync = { file, flags in FailingSync.sync(file, flags) }
+        methods.xWrite = { file, bytes, count, offset in
+          FailingSync.write(file, bytes, count, offset)
+        }
+      }
+      state.logs[UInt(bitPattern: file)] = String(cString: name)
+    }
+    withUnsafePointer(to: &methods) { file.pointee.pMethods = $0 }
+    return code
+  }
+
+  private static func sync(_ file: UnsafeMutablePointer<sqlite3_file>?, _ flags: Int32) -> Int32 {
+    let (fails, real) = state.withLock { state in
+      let log = state.logs[UInt(bitPattern: file)] ?? ""
+      let fails = state.failing.contains(log)
+      if fails { state.failures[log, default: 0] += 1 }
+      return (fails, realMethods.map { UInt(bitPattern: $0) })
+    }
+    if fails { return SQLITE_IOERR | (4 << 8) }  // SQLITE_IOERR_FSYNC
+    let methods = real.flatMap { UnsafePointer<sqlite3_io_methods>(bitPattern: $0) }
+    return methods?.pointee.xSync(file, flags) ?? SQLITE_ERROR
+  }
+
+  private static func write(
+    _ file: UnsafeMutablePointer<sqlite3_file>?, _ bytes: UnsafeRawPointer?, _ count: Int32,
+    _ offset: Int64
+  ) -> Int32 {
+    let (isFull, real) = state.withLock { state in
+      let log = state.logs[UInt(bitPattern: file)] ?? ""
+      return (state.full.contains(log), realMethods.map { UInt(bitPattern: $0) })
+    }
+    if isFull { return SQLITE_FULL }
+    let methods = real.flatMap { UnsafePointer<sqlite3_io_methods>(bitPattern: $0) }
+    return methods?.pointee.xWrite(file, bytes, count, offset) ?? SQLITE_ERROR
+  }
+}

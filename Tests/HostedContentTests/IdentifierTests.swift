@@ -1,0 +1,62 @@
+import ContentModel
+import Glibc
+import HostedContent
+import Testing
+
+@Suite("Identifiers of transactions", .timeLimit(.minutes(2)))
+struct IdentifierTests {
+  @Test func `they differ also when the process cannot open another file`() async {
+    await #expect(processExitsWith: .success) {
+      var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+      setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      let make = Surroundings().newIdentifier
+      let identifiers = (0..<100).map { _ in make() }
+      #expect(Set(identifiers).count == 100, "\(identifiers.prefix(2))")
+    }
+  }
+
+  @Test func `they are random UUIDs in lower case`() {
+    let make = Surroundings().newIdentifier
+    let identifiers = (0..<100).map { _ in make() }
+    for identifier in identifiers {
+      #expect(
+        identifier.wholeMatch(
+          of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+    }
+    #expect(Set(identifiers).count == 100)
+  }
+
+  @Test(arguments: ["open", "finished"])
+  func `a payment with a known identifier is refused with an error that names it`(first: String)
+    async throws
+  {
+    let fixture = try StoreFixture()
+    let service = AnsweringService { id in
+      let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+      return .purchased(
+        Grant(transactionIdentifier: id, date: 1, payment: payment), contents: [])
+    }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.surroundings.newIdentifier = { "same" }
+    }
+    let observer = first == "open" ? RecordingObserver() : .delivering()
+    queue.add(observer)
+    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    queue.add(payment)
+    await observer.wait { log in
+      first == "open" ? log.transactionStates["same"]?.last == .purchased : !log.removed.isEmpty
+    }
+    queue.add(payment)
+    // The error, or what a queue does that takes it for a new one.
+    await observer.wait { !$0.errors.isEmpty || $0.transactionStates["same"]?.count ?? 0 > 2 }
+    #expect(observer.log.errors.first?.code == .transactionExists)
+    #expect(observer.log.errors.first?.subject == "same")
+    #expect(service.asked == ["same"])
+    if first == "finished" {
+      let error = await #expect(throws: ContentError.self) { try await queue.purchase(payment) }
+      #expect(error?.code == .transactionExists)
+    }
+    queue.close()
+  }
+}

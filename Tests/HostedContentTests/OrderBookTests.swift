@@ -1,0 +1,94 @@
+import ContentModel
+import Dispatch
+import Testing
+
+@testable import HostedContent
+
+@Suite("Which orders are asked for next")
+struct OrderBookTests {
+  private let start = DispatchTime.now()
+
+  /// A book whose calls are known by their order.
+  private final class Book {
+    private var book: OrderBook
+    private let start: DispatchTime
+    private var calls: [Int] = []
+
+    init(isOfGroups: Bool, _ start: DispatchTime) {
+      self.start = start
+      book = OrderBook(isOfGroups: isOfGroups, timeout: .seconds(60))
+    }
+
+    func add(_ transaction: String) throws -> Bool {
+      book.add(
+        PurchaseOrder(
+          payment: Payment(productIdentifier: try ProductIdentifier("a")),
+          transaction: transaction))
+    }
+
+    /// The transactions of the next call.
+    func next() -> [String]? {
+      guard let call = book.nextCall(at: start) else { return nil }
+      calls.append(call.number)
+      return call.orders.map(\.transaction)
+    }
+
+    func restore() { calls.append(book.beginCall("restore", at: start)) }
+    func touch(_ call: Int, after seconds: Int) {
+      book.touch(calls[call], at: start + .seconds(seconds))
+    }
+    func end(_ call: Int) -> Bool { book.end(calls[call]) }
+    func late(after seconds: Int) -> (subjects: [String], newWorkers: Int) {
+      book.late(by: start + .seconds(seconds))
+    }
+    var nextDeadline: DispatchTime? { book.nextDeadline }
+  }
+
+  @Test func `orders have calls of their own, as many at once as there are workers`() throws {
+    let book = Book(isOfGroups: false, start)
+    let started = try (0..<100).filter { try book.add("\($0)") }
+    #expect(started.count == 64)
+    for number in started { #expect(book.next() == ["\(number)"]) }
+    // A call that has returned makes room for the next order.
+    #expect(book.end(0))
+    #expect(book.next() == ["64"])
+    #expect(book.nextDeadline == start + .seconds(60))
+    // So does one that is late.
+    let late = book.late(after: 60)
+    #expect(late.subjects.count == 64)
+    #expect(late.newWorkers == 35)
+    #expect(book.late(after: 600).subjects.isEmpty, "each is reported once")
+    #expect(book.nextDeadline == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `two orders of one transaction are not asked for at the same time`(isOfGroups: Bool) throws {
+    let book = Book(isOfGroups: isOfGroups, start)
+    _ = try (book.add("t"), book.add("t"))
+    #expect(book.next() == ["t"])
+    if !isOfGroups { #expect(book.next() == nil) }
+    // Late, its call is still in progress.
+    #expect(book.late(after: 60).newWorkers == 1)
+    #expect(book.next() == nil)
+    #expect(book.end(0))
+    #expect(book.next() == ["t"])
+  }
+
+  @Test func `a service for groups has one call at a time, with all that waits`() throws {
+    let book = Book(isOfGroups: true, start)
+    let started = try (0..<100).filter { try book.add("\($0)") }
+    #expect(started.count == 1)
+    #expect(book.next()?.count == 64)
+    #expect(book.end(0))
+    #expect(book.next()?.count == 36)
+  }
+
+  @Test func `a call that goes on is not late, and one that no worker makes is only reported`() {
+    let book = Book(isOfGroups: false, start)
+    book.restore()
+    book.touch(0, after: 50)
+    #expect(book.late(after: 60).subjects.isEmpty)
+    #expect(book.late(after: 110).subjects == ["restore"])
+    #expect(!book.end(0))
+  }
+}

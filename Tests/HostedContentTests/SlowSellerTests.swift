@@ -1,0 +1,249 @@
+import ContentModel
+import Locks
+import TestSupport
+import Testing
+
+@testable import HostedContent
+
+/// A seller that does not answer one order, or not yet.
+@Suite("Orders that are not answered", .timeLimit(.minutes(1)))
+struct SlowSellerTests {
+  private let fixture: StoreFixture
+  private let slow: ProductIdentifier
+  private let quick: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    slow = try ProductIdentifier("slow")
+    quick = try ProductIdentifier("quick")
+  }
+
+  @Test func `an order that is never answered blocks no other order`() async throws {
+    let service = HangingService(hangingOn: [slow])
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    for _ in 0..<10 { queue.add(Payment(productIdentifier: slow)) }
+    let ids = (0..<10).map { _ in queue.add(Payment(productIdentifier: quick)) }
+    await observer.wait { log in
+      ids.allSatisfy { log.transactionStates[$0]?.last == .purchased }
+    }
+    #expect(observer.log.errors.isEmpty)
+    service.open()
+    queue.close()
+  }
+
+  @Test func `an order that is not answered in time is reported, and asked once`() async throws {
+    let service = HangingService(hangingOn: [slow])
+    let clock = StoppedClock()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.surroundings.execution = clock
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: slow))
+    while service.asked.isEmpty { await Task.yield() }
+    clock.advance(seconds: 59)
+    let other = queue.add(Payment(productIdentifier: quick))
+    await observer.wait { $0.transactionStates[other]?.last == .purchased }
+    #expect(observer.log.errors.isEmpty)
+    clock.advance(seconds: 1)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.first?.subject == id)
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    // Its call is still in progress, so it is not asked again, also not by another observer's launch.
+    let second = RecordingObserver()
+    queue.add(second)
+    await second.wait { $0.transactionStates[id] != nil }
+    clock.advance(seconds: 600)
+    #expect(service.asked == [id, other])
+    service.open()
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(observer.log.errors.count == 1)
+    #expect(service.asked == [id, other])
+    queue.close()
+  }
+
+  @Test func `orders beyond the limit of calls are asked once others are late`() async throws {
+    let service = HangingService(hangingOn: [slow])
+    let clock = StoppedClock()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.surroundings.execution = clock
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let late = (0..<200).map { _ in queue.add(Payment(productIdentifier: slow)) }
+    let id = queue.add(Payment(productIdentifier: quick))
+    while observer.log.transactionStates[id]?.last != .purchased {
+      clock.advance(seconds: 30)
+      await Task.yield()
+    }
+    #expect(Set(observer.log.errors.compactMap(\.subject)).isSubset(of: late))
+    #expect(observer.log.errors.allSatisfy { $0.code == .sellerNotResponding })
+    #expect(Set(service.asked).count == service.asked.count)
+    service.open()
+    queue.close()
+  }
+
+  @Test func `of a seller that is asked for groups, a late group blocks no other one`() async throws
+  {
+    let group = HangingGroup(HangingService(hangingOn: [slow]))
+    let clock = StoppedClock()
+    let queue = try fixture.queue {
+      $0.seller = { _ in group }
+      $0.surroundings.execution = clock
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    queue.add(Payment(productIdentifier: slow))
+    while group.service.asked.isEmpty { await Task.yield() }
+    let id = queue.add(Payment(productIdentifier: quick))
+    await observer.wait { $0.transactionStates[id] != nil }
+    #expect(group.calls == 1, "orders that come meanwhile go together")
+    clock.advance(seconds: 60)
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    group.service.open()
+    queue.close()
+  }
+
+  @Test func `a restore that is never answered blocks no purchase`() async throws {
+    let service = HangingService(hangingOn: [], hangsRestore: true)
+    let clock = StoppedClock()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.surroundings.execution = clock
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let request = queue.restoreCompletedTransactions()
+    let id = queue.add(Payment(productIdentifier: quick))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    while clock.timers == 0 { await Task.yield() }
+    clock.advance(seconds: 60)
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
+    #expect(observer.log.errors.first?.subject == request)
+    service.open()
+    await observer.wait { !$0.restoreEnds.isEmpty }
+    #expect(observer.log.restoreEnds == [nil])
+    queue.close()
+  }
+
+  @Test func `a promoted product that is never looked up blocks no later event`() async throws {
+    let service = HangingService(hangingOn: [], hangsProducts: true)
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    service.send(.promoted(Payment(productIdentifier: slow)))
+    service.send(.revoked([quick]))
+    await observer.wait { !$0.revoked.isEmpty }
+    #expect(observer.log.revoked == [quick])
+    service.open()
+    queue.close()
+  }
+}
+
+/// A seller that answers some things only after `open`.
+private final class HangingService: StoreService {
+  private let hanging: Set<ProductIdentifier>
+  private let hangsRestore: Bool
+  private let hangsProducts: Bool
+  private let state = Mutex(State())
+  private let eventStream: AsyncStream<StoreEvent>
+  private let sender: AsyncStream<StoreEvent>.Continuation
+
+  private struct State {
+    var isOpen = false
+    var asked: [String] = []
+    var waiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  init(
+    hangingOn products: Set<ProductIdentifier>, hangsRestore: Bool = false,
+    hangsProducts: Bool = false
+  ) {
+    hanging = products
+    self.hangsRestore = hangsRestore
+    self.hangsProducts = hangsProducts
+    (eventStream, sender) = AsyncStream.makeStream()
+  }
+
+  /// The transactions that it was asked for, in order.
+  var asked: [String] { state.withLock { $0.asked } }
+
+  func open() {
+    let waiters = state.withLock { state in
+      state.isOpen = true
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    waiters.forEach { $0.resume() }
+  }
+
+  func send(_ event: StoreEvent) { sender.yield(event) }
+
+  private func waitUntilOpen() async {
+    await withCheckedContinuation { continuation in
+      let isOpen = state.withLock { state in
+        if !state.isOpen { state.waiters.append(continuation) }
+        return state.isOpen
+      }
+      if isOpen { continuation.resume() }
+    }
+  }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    if hangsProducts { await waitUntilOpen() }
+    return ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func grants(account: String?) async throws -> [Grant] {
+    if hangsRestore { await waitUntilOpen() }
+    return []
+  }
+  func events() -> AsyncStream<StoreEvent> { eventStream }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    state.withLock { $0.asked.append(transaction) }
+    if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
+    return .purchased(
+      Grant(transactionIdentifier: transaction, date: 1, payment: payment), contents: [])
+  }
+}
+
+/// The same as a seller that is asked for several orders at once.
+private final class HangingGroup: GroupStoreService {
+  let service: HangingService
+  private let count = Mutex(0)
+
+  init(_ service: HangingService) { self.service = service }
+
+  /// How often it was asked.
+  var calls: Int { count.withLock { $0 } }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func grants(account: String?) async throws -> [Grant] { [] }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    try await service.purchase(payment, transaction: transaction)
+  }
+  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    count.withLock { $0 += 1 }
+    var outcomes: [PurchaseOutcome] = []
+    for order in orders {
+      do {
+        outcomes.append(
+          try await service.purchase(order.payment, transaction: order.transaction))
+      } catch {
+        outcomes.append(PurchaseOutcome(failing: order, error))
+      }
+    }
+    return outcomes
+  }
+}

@@ -1,0 +1,78 @@
+import ContentModel
+import FileIO
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ContentJournal
+
+/// Which failed commits a crash may bring back, by real SQLite.
+@Suite("Commits whose outcome is uncertain", .timeLimit(.minutes(2)))
+struct UncertainCommitTests {
+  private let folder: TemporaryFolder
+  private let journal: SQLiteJournal
+  private let path: String
+
+  init() throws {
+    #expect(FailingSync.isInstalled)
+    folder = try TemporaryFolder()
+    journal = try SQLiteJournal(
+      in: FileSystem.real.directory(at: folder.path("library"), creating: true))
+    path = folder.path("library/\(SQLiteJournal.fileName)")
+  }
+
+  private func record(_ id: String, _ sequence: Int) throws -> TransactionRecord {
+    TransactionRecord(
+      id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      state: .purchasing)
+  }
+
+  /// The transactions that another process finds if this one is killed now.
+  private func afterKill(_ name: String) throws -> [String] {
+    try FileManager.default.copyItem(atPath: folder.path("library"), toPath: folder.path(name))
+    try? FileManager.default.removeItem(
+      atPath: folder.path("\(name)/\(SQLiteJournal.fileName)-shm"))
+    return try SQLiteJournal(in: FileSystem.real.directory(at: folder.path(name)))
+      .transactions().map(\.id)
+  }
+
+  @Test func `a failed sync leaves a commit that recovery applies, until another one is written`()
+    throws
+  {
+    try journal.commit([.finish(record("finished", 1))])
+    FailingSync.set(true, at: path)
+    #expect(throws: UncertainCommit.self) { try journal.commit([.add(record("a", 2))]) }
+    #expect(try journal.transactions().isEmpty)
+    #expect(try afterKill("one") == ["a"])
+    FailingSync.set(false, at: path)
+    // A transaction that fails by itself does not overwrite the log, nor does one that writes nothing.
+    let again = JournalChange.finish(try record("finished", 1))
+    #expect(throws: UncertainCommit.self) { try journal.commit([again]) }
+    try journal.forget(ProductIdentifier("x"), ContentVersion("1.0"))
+    #expect(throws: UncertainCommit.self) { try journal.commit([again]) }
+    #expect(try afterKill("two") == ["a"])
+    try journal.commit([.add(record("b", 3))])
+    #expect(try afterKill("three") == ["b"])
+    #expect(throws: ContentError.self) { try journal.commit([again]) }
+  }
+
+  @Test func `a retry of a commit whose sync failed makes the same rows durable`() throws {
+    FailingSync.set(true, at: path)
+    let change = JournalChange.add(try record("a", 1))
+    #expect(throws: UncertainCommit.self) { try journal.commit([change]) }
+    FailingSync.set(false, at: path)
+    try journal.commit([change])
+    #expect(try journal.transactions().map(\.id) == ["a"])
+    #expect(try afterKill("one") == ["a"])
+  }
+
+  @Test func `on a full disk a failed commit is certain`() throws {
+    FailingSync.setFull(true, at: path)
+    let error = #expect(throws: ContentError.self) { try journal.commit([.add(record("a", 1))]) }
+    #expect(error?.code == .diskFull)
+    #expect(try afterKill("one").isEmpty)
+    FailingSync.setFull(false, at: path)
+    try journal.commit([.add(record("b", 1))])
+    #expect(try afterKill("two") == ["b"])
+  }
+}

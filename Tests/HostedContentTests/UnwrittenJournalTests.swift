@@ -1,0 +1,256 @@
+import ContentModel
+import Foundation
+import HostedContent
+import Locks
+import TestSupport
+import Testing
+
+/// A purchase whose outcome cannot be journaled is not reported until it is durable.
+@Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(2)))
+struct UnwrittenJournalTests {
+  private let fixture: StoreFixture
+  private let product: ProductIdentifier
+
+  init() throws {
+    fixture = try StoreFixture()
+    product = try ProductIdentifier("a")
+  }
+
+  private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }
+
+  private func purchased(_ id: String) -> PurchaseOutcome {
+    let payment = Payment(productIdentifier: product)
+    return .purchased(
+      Grant(transactionIdentifier: id, date: 1, payment: payment), contents: [])
+  }
+
+  private static let refusal = ContentError(.notEntitled, "Refused", remedy: "Ask again")
+
+  @Test(arguments: [true, false])
+  func `an answer that cannot be journaled is retried, and the transaction stays purchasing`(
+    isPurchased: Bool
+  ) async throws {
+    let disk = FullDisk()
+    let service = AnsweringService { id in
+      disk.set(true)
+      return isPurchased ? self.purchased(id) : .failed(Self.refusal)
+    }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.errors.first?.code == .diskFull)
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    // It cannot be finished before its outcome is durable.
+    queue.finishTransaction(try #require(observer.log.transactions[id]))
+    await observer.wait { $0.errors.count == 2 || $0.transactionStates[id]?.count != 1 }
+    #expect(observer.log.errors.last?.code == .cannotFinish)
+    disk.set(false)
+    await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
+    #expect(
+      observer.log.transactionStates[id] == [.purchasing, isPurchased ? .purchased : .failed])
+    #expect(service.asked == [id])
+    queue.close()
+    #expect(
+      try fixture.reader().transactions().map(\.state) == [isPurchased ? .purchased : .failed])
+  }
+
+  @Test func `after a restart the seller is asked again for a purchase that was not journaled`()
+    async throws
+  {
+    let disk = FullDisk()
+    let service = AnsweringService { id in
+      disk.set(true)
+      return self.purchased(id)
+    }
+    var queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty }
+    queue.close()
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    let again = AnsweringService { self.purchased($0) }
+    queue = try fixture.queue { $0.service = again }
+    let later = RecordingObserver()
+    queue.add(later)
+    await later.wait { $0.transactionStates[id]?.last == .purchased }
+    #expect(again.asked == [id])
+  }
+
+  @Test func `the next event that is journaled brings the held outcome with it`() async throws {
+    let disk = FullDisk()
+    let isFirst = Mutex(true)
+    let service = AnsweringService { id in
+      let isFirst = isFirst.withLock { isFirst in
+        defer { isFirst = false }
+        return isFirst
+      }
+      if isFirst { disk.set(true) }
+      return self.purchased(id)
+    }
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+      // No timer fires, so that only another event can retry the commit.
+      $0.surroundings.execution = StoppedClock()
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty }
+    disk.set(false)
+    let second = queue.add(Payment(productIdentifier: product))
+    await observer.wait { log in
+      [id, second].allSatisfy { [.purchased, .failed].contains(log.transactionStates[$0]?.last) }
+    }
+    #expect(observer.log.transactionStates[id] == [.purchasing, .purchased])
+    #expect(observer.log.transactionStates[second] == [.purchasing, .purchased])
+  }
+
+  @Test func `a grant that cannot be journaled is delivered once it can be`() async throws {
+    let disk = FullDisk()
+    let service = ScriptedService()
+    let queue = try fixture.queue {
+      $0.service = service
+      $0.fileSystem = disk.fileSystem
+    }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    disk.set(true)
+    let payment = Payment(productIdentifier: product)
+    service.send(
+      .granted(Grant(transactionIdentifier: "g", date: 1, payment: payment), contents: []))
+    await observer.wait { !$0.errors.isEmpty }
+    disk.set(false)
+    await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
+    #expect(observer.log.transaction(of: "a")?.transactionIdentifier == "g")
+  }
+
+  // MARK: A sync that fails
+
+  /// The library as a process that is killed now would leave it.
+  private func copyOfLibrary(_ name: String) throws -> URL {
+    let copy = URL(filePath: fixture.folder.path(name), directoryHint: .isDirectory)
+    try FileManager.default.copyItem(at: URL(filePath: fixture.libraryPath), to: copy)
+    // The shared memory of a process that has ended is not used again.
+    try? FileManager.default.removeItem(at: copy.appending(path: "journal.sqlite-shm"))
+    return copy
+  }
+
+  @Test func `a payment whose sync failed is not reported as failed, whatever the log has of it`()
+    async throws
+  {
+    #expect(FailingSync.isInstalled)
+    let service = AnsweringService { self.purchased($0) }
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    FailingSync.set(true, at: journalPath)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty && $0.transactionStates[id] != nil }
+    #expect(FailingSync.failures(at: journalPath) > 0)
+    // The seller is not asked for a payment that is not durable.
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    #expect(service.asked.isEmpty)
+    // The process is killed here, and another one opens what it has left.
+    let copy = try copyOfLibrary("killed")
+    let again = AnsweringService { self.purchased($0) }
+    let next = try fixture.queue {
+      $0.library = copy
+      $0.service = again
+    }
+    #expect(next.transactions.map(\.id) == [id], "recovery applies the commit")
+    let later = RecordingObserver()
+    next.add(later)
+    await later.wait { $0.transactionStates[id]?.last == .purchased }
+    next.close()
+    // Had it not been killed, it would have gone on.
+    FailingSync.set(false, at: journalPath)
+    await observer.wait { $0.transactionStates[id]?.last != .purchasing }
+    #expect(observer.log.transactionStates[id] == [.purchasing, .purchased])
+    #expect(service.asked == [id])
+  }
+
+  @Test(arguments: [true, false])
+  func `an outcome whose sync failed is not reported until it is durable`(isPurchased: Bool)
+    async throws
+  {
+    #expect(FailingSync.isInstalled)
+    let path = journalPath
+    let service = AnsweringService { id in
+      FailingSync.set(true, at: path)
+      return isPurchased ? self.purchased(id) : .failed(Self.refusal)
+    }
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.transactionStates[id] == [.purchasing])
+    let copy = try copyOfLibrary("killed")
+    let again = AnsweringService { self.purchased($0) }
+    let next = try fixture.queue {
+      $0.library = copy
+      $0.service = again
+    }
+    let later = RecordingObserver()
+    next.add(later)
+    await later.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
+    #expect(later.log.transactionStates[id]?.last == (isPurchased ? .purchased : .failed))
+    next.close()
+    FailingSync.set(false, at: path)
+    await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
+    #expect(
+      observer.log.transactionStates[id] == [.purchasing, isPurchased ? .purchased : .failed])
+  }
+
+  @Test func `a finish whose sync failed is completed, once`() async throws {
+    #expect(FailingSync.isInstalled)
+    let service = AnsweringService { self.purchased($0) }
+    let queue = try fixture.queue { $0.service = service }
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let id = queue.add(Payment(productIdentifier: product))
+    await observer.wait { $0.transactionStates[id]?.last == .purchased }
+    FailingSync.set(true, at: journalPath)
+    queue.finishTransaction(try #require(queue.transactions.first))
+    await observer.wait { !$0.errors.isEmpty }
+    #expect(observer.log.removed.isEmpty)
+    FailingSync.set(false, at: journalPath)
+    await observer.wait { !$0.removed.isEmpty }
+    #expect(observer.log.removed == [id])
+    queue.close()
+    #expect(try fixture.reader().finishedTransactions().map(\.id) == [id])
+  }
+}
+
+/// A seller that answers as a test says, and counts.
+final class AnsweringService: StoreService {
+  private let answer: @Sendable (String) async throws -> PurchaseOutcome
+  private let orders = Mutex([String]())
+
+  init(_ answer: @escaping @Sendable (String) async throws -> PurchaseOutcome) {
+    self.answer = answer
+  }
+
+  /// The transactions that it was asked for, in order.
+  var asked: [String] { orders.withLock { $0 } }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    ProductsResponse(products: [])
+  }
+  func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
+  func grants(account: String?) async throws -> [Grant] { [] }
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    orders.withLock { $0.append(transaction) }
+    return try await answer(transaction)
+  }
+}
