@@ -230,8 +230,8 @@ package final class ContentLibrary: Sendable {
   ///
   /// Installs that were announced and moved are finished, others are forgotten and their staging
   /// waits for its download. One whose record cannot be read is set aside: a repair or another install
-  /// of the same version replaces the record. Staging of downloads other than `downloads` is removed, but nothing that
-  /// has another name than a library gives there. What cannot be removed stays and only takes room, and
+  /// of the same version replaces the record. Staging of downloads other than `downloads` is removed, but
+  /// nothing that has another name than a library gives there. What cannot be removed stays, and
   /// a content whose folder cannot be looked into stays as it is: the errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     // First, because on a full disk the journal may need the space.

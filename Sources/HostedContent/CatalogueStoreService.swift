@@ -116,13 +116,13 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   }
 
   func originalGrants(account: String?) async throws -> [Grant] {
-    try await onSerial {
+    try await calls.run {
       try self.signed(self.grants.originalGrants(account: account)) { $0 }
     }
   }
 
   func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
-    try await onSerial {
+    try await calls.run {
       let latest = try self.grants.latestGrant(of: product, account: account)
       return try self.signed(latest.map { [$0] } ?? [], original: self.original).first
     }
