@@ -64,6 +64,14 @@ public struct LibraryReader: Sendable {
     try queue.get().transactions()
   }
 
+  /// Why records of the journal cannot be read; what they describe is in no other list.
+  ///
+  /// Empty for a user who may not read the journal.
+  public func unreadableRecords() throws -> [ContentError] {
+    guard case .success(let journal) = queue else { return [] }
+    return try journal.readQueue().unreadable + journal.unreadableContents()
+  }
+
   /// What is remembered of transactions that were finished.
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try queue.get().finishedTransactions()

@@ -33,13 +33,13 @@ final class Seller: Sendable {
   init(_ service: any StoreService, _ surroundings: Surroundings, timeout: Double) {
     self.service = service
     self.surroundings = surroundings
-    self.timeout = timeout
+    self.timeout = min(max(0, timeout), 1e9)
     timer = surroundings.execution.line("hostedcontent.seller", on: nil)
     state = Mutex(
       State(
         book: OrderBook(
           isOfGroups: service is any GroupStoreService,
-          timeout: .milliseconds(Int(min(max(0, timeout), 1e9) * 1000)))))
+          timeout: .milliseconds(Int(self.timeout * 1000)))))
     let (stream, continuation) = AsyncStream.makeStream(of: Job.self)
     jobs = continuation
     running = ActivityGate(surroundings.execution.signal)
@@ -88,12 +88,11 @@ final class Seller: Sendable {
   /// Takes no more and cancels what is under way, which is asked again at the next launch.
   func stop() {
     jobs.finish()
-    let task = state.withLock { state in
-      state.onAnswer = nil
-      state.onProblem = nil
+    // Released outside the lock.
+    let (task, _, _) = state.withLock { state in
+      defer { (state.task, state.onAnswer, state.onProblem) = (nil, nil, nil) }
       state.isClosed = true
-      defer { state.task = nil }
-      return state.task
+      return (state.task, state.onAnswer, state.onProblem)
     }
     task?.cancel()
   }

@@ -28,6 +28,7 @@ enum VerifyCommand {
         || arguments.operands.contains($0.content.contentIdentifier.rawValue)
     }
     var errors = missing.sorted().map(ContentError.notInstalled)
+    if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
     var damages: [ContentDamage] = []
     var verified = 0
     for entry in entries {

@@ -56,6 +56,8 @@ struct DamagedRecordTests {
   ) async throws {
     try await prepare()
     try announce(damagedBy: damage)
+    let unreadable = try fixture.reader().unreadableRecords()
+    #expect(unreadable.count == (damage.contains("content_files") ? 0 : 1))
     var queue = try fixture.queue()
     var observer = RecordingObserver()
     queue.add(observer)
@@ -111,6 +113,7 @@ struct DamagedRecordTests {
     }
     queue.close()
     try journal().write { try $0.execute(damage) }
+    #expect(try fixture.reader().unreadableRecords().count == 1)
     queue = try fixture.queue()
     observer = RecordingObserver()
     queue.add(observer)

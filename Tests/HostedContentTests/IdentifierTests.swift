@@ -3,7 +3,7 @@ import Glibc
 import HostedContent
 import Testing
 
-@Suite("Identifiers of transactions", .timeLimit(.minutes(2)))
+@Suite("Identifiers of transactions", .timeLimit(.minutes(10)))
 struct IdentifierTests {
   @Test func `they differ also when the process cannot open another file`() async {
     await #expect(processExitsWith: .success) {

@@ -6,7 +6,7 @@ import Testing
 @testable import HostedContent
 
 /// A seller that does not answer one order, or not yet.
-@Suite("Orders that are not answered", .timeLimit(.minutes(1)))
+@Suite("Orders that are not answered", .timeLimit(.minutes(10)))
 struct SlowSellerTests {
   private let fixture: StoreFixture
   private let slow: ProductIdentifier

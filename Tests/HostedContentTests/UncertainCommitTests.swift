@@ -7,7 +7,7 @@ import Testing
 @testable import ContentJournal
 
 /// Which failed commits a crash may bring back, by real SQLite.
-@Suite("Commits whose outcome is uncertain", .timeLimit(.minutes(2)))
+@Suite("Commits whose outcome is uncertain", .timeLimit(.minutes(10)))
 struct UncertainCommitTests {
   private let folder: TemporaryFolder
   private let journal: SQLiteJournal

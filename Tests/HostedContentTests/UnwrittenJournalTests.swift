@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A purchase whose outcome cannot be journaled is not reported until it is durable.
-@Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(2)))
+@Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(10)))
 struct UnwrittenJournalTests {
   private let fixture: StoreFixture
   private let product: ProductIdentifier

@@ -49,10 +49,10 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   }
 
   private func commit(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
-    var next = tables
     do {
       try world?.willWrite(name)
     } catch let uncertain as UncertainCommit {
+      var next = tables
       try change(&next)
       tail = next
       throw uncertain
@@ -60,6 +60,8 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
       // Whatever was at the log's end is still there.
       throw UncertainCommit(error)
     }
+    // Only now: another thread may have written meanwhile.
+    var next = tables
     try change(&next)
     tables = next
     tail = nil
