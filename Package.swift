@@ -149,7 +149,7 @@ let package = Package(
       name: "CrashPoints",
       dependencies: [
         "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
+        "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
@@ -219,9 +219,9 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentStore", "HostedContent", "HostedContentTool",
-        "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper", "Chooser", "Course",
-        "fault-matrix", "soak", "TestSupport", "TestTraits",
+        "Locks", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
+        "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper",
+        "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",
       ]),
   ]
 )

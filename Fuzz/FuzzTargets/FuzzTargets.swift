@@ -22,7 +22,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case web
   /// What servers say of apps: feeds, look-ups, versions, catalogues.
   case apps
-  /// JSON that a store or another process wrote: grants and products.
+  /// JSON that a store wrote: products.
   case records
 
   /// Feeds `bytes` in; a promise that is broken is returned as a sentence.

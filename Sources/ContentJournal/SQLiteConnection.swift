@@ -11,7 +11,7 @@ import Glibc
 // uses it at a time, which the owner's lock ensures.
 struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
-  private let path: String
+  private let path: DatabasePath
   private let prepared = Prepared()
 
   /// Statements that were used before and are not in use; preparing one costs more than running it.
@@ -23,14 +23,16 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   enum Access {
     /// Created when it is not there.
     case write
+    /// Written, but not created.
+    case existing
     case read
     /// For a file that nobody writes, where SQLite may make no files beside it.
     case readUnchanging
   }
 
-  init(path: String, _ access: Access) throws {
-    handle = try Self.open(path, access)
-    self.path = path
+  init(path: String, _ access: Access, of contents: DatabaseContents = .journal) throws {
+    self.path = DatabasePath(text: path, contents: contents)
+    handle = try Self.open(self.path, access)
   }
 
   deinit {
@@ -38,18 +40,19 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     sqlite3_close_v2(handle)
   }
 
-  private static func open(_ path: String, _ access: Access) throws -> OpaquePointer {
+  private static func open(_ path: DatabasePath, _ access: Access) throws -> OpaquePointer {
     var handle: OpaquePointer?
     let (name, flags) =
       switch access {
-      case .write: (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
-      case .read: (path, SQLITE_OPEN_READONLY)
+      case .write: (path.text, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+      case .existing: (path.text, SQLITE_OPEN_READWRITE)
+      case .read: (path.text, SQLITE_OPEN_READONLY)
       case .readUnchanging:
-        ("file:\(percentEncoded(path))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+        ("file:\(percentEncoded(path.text))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
       }
     let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle else {
-      throw ContentError.journal(path, code: code, extended: code, "out of memory")
+      throw ContentError.database(path, code: code, extended: code, "out of memory")
     }
     guard code == SQLITE_OK else {
       defer { sqlite3_close_v2(handle) }
@@ -78,8 +81,8 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try execute("PRAGMA journal_size_limit = 0")
   }
 
-  private static func failure(of handle: OpaquePointer, _ path: String) -> ContentError {
-    ContentError.journal(
+  private static func failure(of handle: OpaquePointer, _ path: DatabasePath) -> ContentError {
+    ContentError.database(
       path, code: sqlite3_errcode(handle), extended: sqlite3_extended_errcode(handle),
       system: sqlite3_system_errno(handle), String(cString: sqlite3_errmsg(handle)))
   }
@@ -222,38 +225,6 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       let start = sqlite3_column_blob(statement, column)
       let count = Int(sqlite3_column_bytes(statement, column))
       return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
-    }
-  }
-}
-
-extension ContentError {
-  /// `system` is the system's own number where the code says only that reading or writing failed.
-  static func journal(
-    _ path: String, code: Int32, extended: Int32, system: Int32 = 0, _ words: String
-  ) -> ContentError {
-    let cause = "SQLite \(extended): \(words)"
-    let isUnspecific = code == SQLITE_IOERR || code == SQLITE_CANTOPEN
-    if isUnspecific, [ENOSPC, EMFILE, ENFILE, EACCES].contains(system) {
-      return ContentError(errno: system, .journal, path)
-    }
-    switch code {
-    case SQLITE_FULL:
-      return ContentError(
-        .diskFull, "No space is left to write the journal \(path)",
-        remedy: "Free space on that file system and start again", subject: path, cause: cause)
-    case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-      return ContentError(
-        .notPermitted, "The journal \(path) cannot be written",
-        remedy: "Give this user the right to it", subject: path, cause: cause)
-    case SQLITE_CORRUPT, SQLITE_NOTADB:
-      return ContentError(
-        .journalFailed, "The journal \(path) is damaged",
-        remedy: "Move it away and get the products again; installed versions stay readable",
-        subject: path, cause: cause)
-    default:
-      return ContentError(
-        .journalFailed, "The journal \(path) cannot be read or written",
-        remedy: "Check the folder and start again", subject: path, cause: cause)
     }
   }
 }

@@ -113,7 +113,7 @@ package final class SQLiteJournal: Sendable {
   }
 
   /// Calls `body`; an error for want of room says how much is there.
-  private static func explainingSpace<Value>(
+  static func explainingSpace<Value>(
     in folder: Directory, _ body: () throws -> Value
   ) throws -> Value {
     do {

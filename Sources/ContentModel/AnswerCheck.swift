@@ -1,7 +1,7 @@
 /// Compares a seller's answer with its order, and contents with the product of the order.
 extension Payment {
   /// Whether a grant of this payment answers `order`: the same product, quantity and account.
-  func answers(_ order: Payment) -> Bool {
+  package func answers(_ order: Payment) -> Bool {
     productIdentifier == order.productIdentifier && quantity == order.quantity
       && applicationUsername == order.applicationUsername
   }

@@ -1,3 +1,4 @@
+import ContentJournal
 import ContentModel
 import ContentTrust
 import Dispatch
@@ -6,9 +7,9 @@ import FoundationEssentials
 import Locks
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
-final class CatalogueStoreService: GroupStoreService {
+final class CatalogueStoreService: GroupStoreService, GrantLookup {
   private let catalogue: Catalogue
-  private let grants: GrantsFile
+  private let grants: GrantsDatabase
   private let clock: EngineClock
   private let receiptKey: ReceiptSigningKey?
   // The catalogue blocks while it reads; that must not hold up a thread of the task pool.
@@ -20,17 +21,17 @@ final class CatalogueStoreService: GroupStoreService {
     self.catalogue = catalogue
     clock = configuration.clock
     receiptKey = configuration.receiptKey
-    grants = try Self.grantsFile(configuration, libraryFolder)
+    grants = try Self.grants(configuration, libraryFolder)
   }
 
-  private static func grantsFile(
+  private static func grants(
     _ configuration: PaymentQueue.Configuration, _ libraryFolder: Directory
-  ) throws -> GrantsFile {
+  ) throws -> GrantsDatabase {
     guard let url = configuration.grantsFile else {
-      return try GrantsFile("grants.json", in: libraryFolder)
+      return try GrantsDatabase(in: libraryFolder)
     }
     let parent = url.deletingLastPathComponent().path(percentEncoded: false)
-    return try GrantsFile(
+    return try GrantsDatabase(
       url.lastPathComponent,
       in: configuration.fileSystem.directory(at: parent, creating: true))
   }
@@ -63,12 +64,14 @@ final class CatalogueStoreService: GroupStoreService {
 
   /// Each by itself after they failed together: a step that fails once costs one purchase only.
   ///
-  /// Not when it was the store that failed, which would be waited for again and again.
+  /// Not if the store or the grants file failed: each purchase would wait for it again.
   private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
     -> [PurchaseOutcome]
   {
-    let group = (error as? ContentError)?.group
-    guard orders.count > 1, group == .file || group == .diskSpace else {
+    let code = (error as? ContentError)?.code
+    guard orders.count > 1, code?.group == .file || code?.group == .diskSpace,
+      code != .grantsFailed
+    else {
       return orders.map { PurchaseOutcome(failing: $0, error) }
     }
     var outcomes: [PurchaseOutcome] = []
@@ -85,53 +88,81 @@ final class CatalogueStoreService: GroupStoreService {
       !order.payment.simulatesAskToBuy && (try? product.get()) != nil
     }
     let date = clock.now().timeIntervalSince1970
-    let grants = try grants.grant(
+    var grants = try grants.add(
       sold.map { order, _ in
         Grant(transactionIdentifier: order.transaction, date: date, payment: order.payment)
-      })
-    let granted = Dictionary(grants.map { ($0.transactionIdentifier, $0) }) { first, _ in first }
+      }
+    ).makeIterator()
     return zip(orders, products).map { order, product in
       do {
         let product = try product.get()
-        guard let grant = granted[order.transaction] else { return .deferred }
-        return .purchased(
-          try signed(grant, among: owned(by: grant.account), product), contents: product.contents)
+        guard !order.payment.simulatesAskToBuy, let grant = grants.next() else { return .deferred }
+        return .purchased(try signed(grant.get(), product), contents: product.contents)
       } catch {
         return PurchaseOutcome(failing: order, error)
       }
     }
   }
 
-  /// All grants of the account, oldest first, if receipts need them.
-  private func owned(by account: String?) throws -> [Grant] {
-    try receiptKey == nil ? [] : grants.grants(account: account)
-  }
+  // MARK: Grants
 
   func grants(account: String?) async throws -> [Grant] {
     try await onSerial {
       let grants = try self.grants.grants(account: account)
-      guard self.receiptKey != nil, !grants.isEmpty else { return grants }
-      let catalogue = try self.catalogue.cached()
-      return try grants.map { grant in
-        try self.signed(
-          grant, among: grants, try? catalogue?.product(grant.payment.productIdentifier))
+      guard self.receiptKey != nil else { return grants }
+      let originals = Dictionary(grants.map { ($0.payment.productIdentifier, $0) }) { first, _ in
+        first
       }
+      return try self.signed(grants) { originals[$0.payment.productIdentifier] }
     }
   }
 
-  /// `grant` with a receipt, if there is a key; `owned` are all grants of the account, oldest first.
+  func originalGrants(account: String?) async throws -> [Grant] {
+    try await onSerial {
+      try self.signed(self.grants.originalGrants(account: account)) { $0 }
+    }
+  }
+
+  func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
+    try await onSerial {
+      let latest = try self.grants.latestGrant(of: product, account: account)
+      return try self.signed(latest.map { [$0] } ?? [], original: self.original).first
+    }
+  }
+
+  /// The grant by which the account got the product of `grant` first.
+  private func original(of grant: Grant) throws -> Grant? {
+    try grants.originalGrant(
+      of: grant.payment.productIdentifier, account: grant.payment.applicationUsername)
+  }
+
+  /// `grants` with receipts, if there is a key, by what the catalog said last.
+  private func signed(_ grants: [Grant], original: (Grant) throws -> Grant?) throws -> [Grant] {
+    guard receiptKey != nil, !grants.isEmpty else { return grants }
+    let catalogue = try catalogue.cached()
+    return try grants.map { grant in
+      let product = try? catalogue?.product(grant.payment.productIdentifier)
+      return try signed(grant, original: original(grant), product)
+    }
+  }
+
+  private func signed(_ grant: Grant, _ product: Product) throws -> Grant {
+    try receiptKey == nil ? grant : signed(grant, original: original(of: grant), product)
+  }
+
+  /// `grant` with a receipt, if there is a key.
   ///
   /// Receipts are not remembered but signed when they are asked for, so that a new key counts at once.
-  private func signed(_ grant: Grant, among owned: [Grant], _ product: Product?) throws -> Grant {
+  private func signed(_ grant: Grant, original: Grant?, _ product: Product?) throws -> Grant {
     guard let receiptKey else { return grant }
-    let first = owned.first { $0.payment.productIdentifier == grant.payment.productIdentifier }
     let receipt = Receipt(
       transactionIdentifier: grant.transactionIdentifier,
-      originalTransactionIdentifier: first?.transactionIdentifier,
+      originalTransactionIdentifier: original?.transactionIdentifier,
       productIdentifier: grant.payment.productIdentifier,
-      contentVersion: product?.contents.first?.version, accountToken: grant.account,
-      quantity: grant.payment.quantity, purchaseDate: Date(timeIntervalSince1970: grant.date),
-      originalPurchaseDate: first.map { Date(timeIntervalSince1970: $0.date) },
+      contentVersion: product?.contents.first?.version,
+      accountToken: grant.payment.applicationUsername, quantity: grant.payment.quantity,
+      purchaseDate: Date(timeIntervalSince1970: grant.date),
+      originalPurchaseDate: original.map { Date(timeIntervalSince1970: $0.date) },
       signedDate: clock.now())
     return Grant(
       transactionIdentifier: grant.transactionIdentifier, date: grant.date,
@@ -145,9 +176,4 @@ final class CatalogueStoreService: GroupStoreService {
       serial.async { continuation.resume(with: Result(catching: body)) }
     }
   }
-}
-
-extension Grant {
-  /// Whose it is; nil for the library's own account.
-  fileprivate var account: String? { payment.applicationUsername }
 }

@@ -284,8 +284,7 @@ public final class PaymentQueue: Sendable {
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
   ) async throws -> String {
     let product = update.productIdentifier
-    let grants = try await service.grants(account: applicationUsername)
-    guard let original = grants.last(where: { $0.payment.productIdentifier == product }) else {
+    guard let original = try await service.latest(of: product, account: applicationUsername) else {
       throw ContentError(
         .notEntitled, "The account was never granted \(product)", remedy: "Buy it first",
         subject: product.rawValue)
@@ -306,7 +305,7 @@ public final class PaymentQueue: Sendable {
 
   /// Whether the account was granted `product` before; nil is the library's own account.
   public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
-    try await service.grants(account: account).contains { $0.payment.productIdentifier == product }
+    try await service.latest(of: product, account: account) != nil
   }
 
   /// The version of `content` that is installed and current; nil for none.

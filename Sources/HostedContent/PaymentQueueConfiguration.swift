@@ -25,7 +25,10 @@ extension PaymentQueue {
     public var network = NetworkSettings()
     /// Who sells; nil grants every product of the store.
     public var service: (any StoreService)?
-    /// Where grants are remembered; nil for `grants.json` in the library.
+    /// The database of what the built-in seller granted; nil for `grants.sqlite` in the library.
+    ///
+    /// Several libraries and processes may share one, on a local file system. The first grant
+    /// creates it.
     public var grantsFile: URL?
     /// What the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?

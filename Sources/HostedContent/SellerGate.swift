@@ -5,7 +5,7 @@ import ContentModel
 /// Receipts: a purchase with a receipt that cannot be trusted fails; one that was not asked for is
 /// reported and dropped; a restore delivers the others and then ends with the error. Contents: the
 /// seller names them, the catalog says what they are.
-struct SellerGate: StoreService {
+struct SellerGate: GrantLookup {
   let service: any StoreService
   /// Nil if receipts are the service's own business.
   let verifier: ReceiptVerifier?
@@ -33,6 +33,13 @@ struct SellerGate: StoreService {
       report(error)
       return false
     }
+  }
+
+  func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
+    guard let latest = try await service.latest(of: product, account: account) else { return nil }
+    if refusal(of: latest) == nil { return latest }
+    // An earlier one may have a receipt that can be trusted.
+    return try await grants(account: account).last { $0.payment.productIdentifier == product }
   }
 
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {

@@ -50,14 +50,8 @@ extension StoreService {
   }
 
   private func restore(account: String?, _ found: (RestoredPurchase) -> Void) async throws {
-    let grants = try await grants(account: account)
-    // Buying an owned product again is no second purchase: the first one is the original.
-    var originals: [Grant] = []
-    var seen: Set<ProductIdentifier> = []
-    for grant in grants where seen.insert(grant.payment.productIdentifier).inserted {
-      originals.append(grant)
-    }
-    let response = try await products(seen)
+    let originals = try await originals(account: account)
+    let response = try await products(Set(originals.map(\.payment.productIdentifier)))
     let offered = Dictionary(response.products.map { ($0.productIdentifier, $0) }) { $1 }
     for original in originals {
       guard let product = offered[original.payment.productIdentifier],

@@ -29,7 +29,7 @@ package enum FilledDisk {
       case .blocks: operation == .write && path.hasSuffix("/package")
       case .announcing: operation == .createDirectory && path.hasSuffix("/products/\(World.own)")
       case .switching: operation == .rename && path.hasSuffix("/\(World.own)/1.1")
-      case .grant: operation == .write && path.hasSuffix("grants.json")
+      case .grant: operation == .journal && path.hasSuffix("grants.sqlite")
       case .targets: operation == .create && path.hasSuffix(".content.pkg.new")
       case .metadata: operation == .create && path.hasSuffix("snapshot.json.new")
       case .building: operation == .create && path.hasSuffix("-1.1.pkg.new")

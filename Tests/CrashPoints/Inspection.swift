@@ -1,3 +1,4 @@
+import ContentJournal
 import ContentLibrary
 import ContentModel
 import ContentStore
@@ -152,15 +153,9 @@ package struct Inspection {
   }
 
   private func grants() throws -> [String] {
-    struct Line: Decodable { let transactionIdentifier: String }
-    guard let text = try? String(contentsOfFile: world.grantsPath, encoding: .utf8) else {
-      return []
-    }
-    // The last line may be torn; the next grant takes its place.
-    let whole = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-    return try whole.map {
-      try JSONDecoder().decode(Line.self, from: Data($0.utf8)).transactionIdentifier
-    }
+    let folder = try FileSystem.real.directory(at: world.path)
+    return try GrantsDatabase(world.grantsName, in: folder).grants(account: nil)
+      .map(\.transactionIdentifier)
   }
 
   // MARK: The store

@@ -31,7 +31,8 @@ package struct World: Sendable {
   }
 
   package var storePath: String { "\(path)/store" }
-  package var grantsPath: String { "\(path)/grants.json" }
+  package var grantsName: String { "grants.sqlite" }
+  package var grantsPath: String { "\(path)/\(grantsName)" }
 
   package func libraryPath(_ name: String = "library") -> String { "\(path)/\(name)" }
 

@@ -14,8 +14,7 @@ struct OtherUserTests {
   private let a: ProductIdentifier
 
   private static let secrets = [
-    "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "grants.json",
-    "grants.json.lock",
+    "lock", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "grants.sqlite",
   ]
 
   init() throws {
@@ -74,7 +73,7 @@ struct OtherUserTests {
 
   @Test("A link in the place of a private file is refused, and what it names stays as it is")
   func linkedFiles() throws {
-    for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "grants.json"] {
+    for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "grants.sqlite"] {
       try? FileManager.default.removeItem(atPath: fixture.libraryPath)
       try fixture.queue().close()
       let outside = fixture.folder.path("outside")

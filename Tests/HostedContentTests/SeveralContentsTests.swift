@@ -157,7 +157,7 @@ struct SeveralContentsTests {
   @Test("A restore brings fresh downloads of every content, also to another library")
   func restore() async throws {
     let fixture = try published()
-    let grants = URL(filePath: fixture.folder.path("grants.json"))
+    let grants = URL(filePath: fixture.folder.path("grants.sqlite"))
     do {
       let queue = try fixture.queue {
         $0.library = URL(filePath: fixture.folder.path("first"))

@@ -3,6 +3,8 @@ import StoreServer
 import TestSupport
 import Testing
 
+@testable import ContentJournal
+
 /// A download of a larger package is stopped on its way, and goes on with the next run.
 @Suite("Stopped on the way")
 struct InterruptionTests {
@@ -122,9 +124,9 @@ struct InterruptionTests {
   func timeout() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
-    // Whoever holds the lock of the grants keeps the seller from answering.
-    let lock = open(tool.folder.path("lib/grants.json.lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    #expect(flock(lock, LOCK_EX) == 0)
+    // A seller that cannot lock the grants does not answer.
+    let grants = try SQLiteConnection(path: tool.folder.path("lib/grants.sqlite"), .existing)
+    try grants.execute("BEGIN IMMEDIATE")
     let words = ["get", Tool.chapter2, "--store", "store", "--library", "lib"]
     let result = try tool.run(words + ["--timeout", "1"])
     #expect(result.status == 1)
@@ -132,7 +134,7 @@ struct InterruptionTests {
     #expect(result.errors.contains("not installed: \(Tool.chapter2)"), "\(result.errors)")
     // On a busy machine the time may be over before the purchase was begun.
     #expect([nil, "purchasing"].contains(try tool.unfinished().first?["state"] as? String))
-    close(lock)
+    try grants.execute("ROLLBACK")
     let again = try tool.run(words)
     #expect(again.status == 0, "\(again.errors)")
     #expect(try tool.unfinished().isEmpty)

@@ -1,4 +1,6 @@
+import ContentJournal
 import ContentModel
+import FileIO
 import Foundation
 import TestSupport
 import Testing
@@ -54,6 +56,15 @@ extension Tool {
       result.status == status, "\(words.joined(separator: " ")): \(result.output)\(result.errors)",
       sourceLocation: location)
     return result
+  }
+
+  /// The transactions that the grants file at `path` has of `account`, oldest first.
+  func grants(_ path: String = "lib/grants.sqlite", account: String? = nil) throws -> [String] {
+    let file = URL(filePath: folder.path(path))
+    let parent = file.deletingLastPathComponent().path(percentEncoded: false)
+    return try GrantsDatabase(
+      file.lastPathComponent, in: FileSystem.real.directory(at: parent)
+    ).grants(account: account).map(\.transactionIdentifier)
   }
 
   /// Products and versions that `list` names as current.
