@@ -5,9 +5,9 @@ import Locks
 /// What accounts were granted, in one SQLite database that libraries and processes may share.
 ///
 /// Each grant has a row with its transaction identifier, which is unique, and its payment. A grant
-/// counts once it is durable; grants that are added together share one commit. Look-ups use an index
-/// and read only the rows that they return. May be used from any thread; calls block. Failures that
-/// have no more specific code are `grantsFailed`.
+/// counts once it is durable; grants that are added together share one commit. Look-ups use an
+/// index and read only the rows that they return. May be used from any thread; calls block.
+/// Failures that have no more specific code are `grantsFailed`.
 package final class GrantsDatabase: Sendable {
   /// The database's name in a library's folder.
   package static let fileName = "grants.sqlite"
