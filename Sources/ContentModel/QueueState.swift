@@ -352,9 +352,11 @@ package struct QueueState: Hashable, Sendable {
     guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
     // The content of a download whose old worker is still stopping is busy, too.
     var busy = Set(workers.values.map(\.content))
+    // A thousand may wait for one content, and are not looked at while it is busy.
+    let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
     var turns: [WaitingLine.Place] = []
     for place in records.line.places {
-      guard workers.count + turns.count < activeLimit else { break }
+      guard turns.count < limit else { break }
       if busy.insert(place.content).inserted { turns.append(place) }
     }
     for turn in turns {

@@ -65,16 +65,27 @@ struct WaitingLine: Hashable, Sendable {
   }
 
   private(set) var places: [Place] = []
+  /// How many wait for each content.
+  private var counts: [ProductIdentifier: Int] = [:]
 
   mutating func insert(_ place: Place) {
     let index = index(of: place)
     if index < places.endIndex, places[index] == place { return }
     places.insert(place, at: index)
+    counts[place.content, default: 0] += 1
   }
 
   mutating func remove(_ place: Place) {
     let index = index(of: place)
-    if index < places.endIndex, places[index] == place { places.remove(at: index) }
+    guard index < places.endIndex, places[index] == place else { return }
+    let content = places.remove(at: index).content
+    let count = (counts[content] ?? 0) - 1
+    counts[content] = count > 0 ? count : nil
+  }
+
+  /// How many contents are waited for that are not `busy`.
+  func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
+    counts.count - busy.count { counts[$0] != nil }
   }
 
   /// Where `place` is, or belongs.

@@ -16,6 +16,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   private(set) var removed: Set<String> = []
   private var states: [String: DownloadState] = [:]
   private var isInCall = false
+  private var isQueueClosed = false
   /// Whether it was there from the process's first moment until now.
   private(set) var isLasting: Bool
 
@@ -37,10 +38,14 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     states = [:]
   }
 
+  /// From now on nothing may be reported.
+  func queueIsClosed() { isQueueClosed = true }
+
   /// A call: false when the process has ended.
   private func call(_ name: String, _ body: () -> Void) {
     guard world.step("observer \(number): \(name)") else { return }
     if isInCall { world.violate("a callback within another", name) }
+    if isQueueClosed { world.violate("a callback after the queue was closed", name) }
     isInCall = true
     body()
     isInCall = false

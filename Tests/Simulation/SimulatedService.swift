@@ -69,12 +69,16 @@ final class SimulatedService: @unchecked Sendable {
 
   /// The process ends, by a crash or in order.
   private func end() {
+    let due = journaledReports
+    // What is journaled by now is reported by then; what comes later may not be, once the queue is closed.
+    if !isOver { world.scheduler.sleep(1) }
     if !isOver, let queue {
       world.trace.event("the queue is closed")
       queue.close()
+      for observer in observers { observer.queueIsClosed() }
       world.scheduler.wait { self.world.scheduler.isQuiet }
       if world.scheduler.isStuck { world.violate("a thread waits for ever", "at the queue's end") }
-      checkReports()
+      check(due)
     }
     let isKilled = isOver
     if !isKilled { world.scheduler.die() }
@@ -87,16 +91,20 @@ final class SimulatedService: @unchecked Sendable {
     if world.violation == nil { world.scheduler.revive() }
   }
 
-  /// Whoever observed all the time was told of everything that happened in this process.
-  private func checkReports() {
+  /// The transactions that were added and removed in this process.
+  private var journaledReports: (new: Set<String>, gone: Set<String>) {
     let tables = world.journal.tables
     let new = Set(tables.transactions.keys).union(tables.finished.keys).subtracting(known)
-    let gone = Set(tables.finished.keys).subtracting(finished)
+    return (new.subtracting(finished), Set(tables.finished.keys).subtracting(finished))
+  }
+
+  /// Whoever observed all the time was told of everything that happened in this process.
+  private func check(_ due: (new: Set<String>, gone: Set<String>)) {
     for observer in observers where observer.isLasting {
-      if let id = new.subtracting(finished).subtracting(observer.reported).min() {
+      if let id = due.new.subtracting(observer.reported).min() {
         world.violate("a transaction was not reported", "\(id) to observer \(observer.number)")
       }
-      if let id = gone.subtracting(observer.removed).min() {
+      if let id = due.gone.subtracting(observer.removed).min() {
         world.violate("a removal was not reported", "\(id) to observer \(observer.number)")
       }
     }
