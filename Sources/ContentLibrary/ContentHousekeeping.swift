@@ -29,8 +29,8 @@ extension ContentLibrary {
       }
       try pointCurrent(of: home, to: others.map(\.version).max())
     }
-    // Content and version may together be too long for a name.
-    let name = StagingName(removing: try doomed.status().identity.inode).rawValue
+    let inode = try doomed.status().identity.inode
+    let name = try StagingName(removing: content, version, inode: inode).rawValue
     try folder.staging.removeTree(name)
     try home.rename(version.rawValue, to: folder.staging, name)
     try home.sync()

@@ -21,6 +21,17 @@ struct ScheduleTests {
     #expect(result.output.hasPrefix("\(count) schedules"))
   }
 
+  @Test("No rule is broken on a disk without the flags of renameat2")
+  func plainRenames() async throws {
+    try await onOwnThread(givingWay: true) {
+      let simulation = try Simulation(hasRenameFlags: false)
+      for seed: UInt64 in 1...40 {
+        let violation = simulation.run(seed: seed).violation
+        #expect(violation == nil, "seed \(seed): \(violation.map { "\($0)" } ?? "")")
+      }
+    }
+  }
+
   @Test("The same seed is the same history, step by step, in another process, too")
   func replay() async throws {
     let first = try await Self.simulate("--seeds", "20", "--digests", "--json")
