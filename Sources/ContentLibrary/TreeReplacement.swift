@@ -8,14 +8,20 @@ import FoundationEssentials
 /// file that is right is never absent, and open folders stay readable. Needs no operation that some file
 /// systems lack, such as `RENAME_EXCHANGE`.
 enum TreeReplacement {
-  /// Moves everything of `new` into `old`, and removes what only `old` has.
+  /// Moves everything of `new` into `old`, and what only `old` has into `new`, which is removed later.
   ///
   /// Folders come first, so that the last step moves ContentInfo.plist: recovery takes an announced version
   /// for complete if its files are in place.
   static func replace(_ old: Directory, by new: Directory) throws {
     let entries = try new.entries()
     let names = Set(entries.map(\.bytes))
-    for entry in try old.entries() where !names.contains(entry.bytes) { try old.removeTree(entry) }
+    for entry in try old.entries() where !names.contains(entry.bytes) {
+      if entry.isText {
+        try old.rename(entry.name, to: new, entry.name)
+      } else {
+        try old.removeTree(entry)
+      }
+    }
     for entry in entries where entry.kind == .directory {
       try replaceFolder(entry.name, of: old, by: new)
     }
@@ -51,13 +57,14 @@ extension ContentLibrary {
     _ name: String, of staging: Directory, to home: Directory, as content: InstalledContent
   ) throws {
     let version = content.version.rawValue
-    if try home.status(of: version)?.kind == .directory {
+    let status = try home.status(of: version)
+    if status?.kind == .directory {
       let place = try home.directory(version)
       try TreeReplacement.replace(place, by: staging.directory(name))
       try place.setModified(content.date.timeIntervalSince1970)
       try durability.everything()
     } else {
-      try home.removeFile(version)
+      if status != nil { try home.removeFile(version) }
       try staging.renameWithoutReplacing(name, to: home, version)
       try durability.names(in: home)
     }

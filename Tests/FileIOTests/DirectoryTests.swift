@@ -130,6 +130,8 @@ struct DirectoryTests {
         refusals.withLock { _ = $0.insert(path) }
         throw SystemFailure(EINVAL)
       })
+    // Files are replaced by rename(2).
+    refusals.withLock { $0 = [folder.path(of: "a"), folder.path(of: "b")] }
     try folder.replaceFile("a", with: [1])
     try folder.replaceFile("b", with: [2])
     #expect(throws: ContentError.self) {
