@@ -166,7 +166,7 @@ let package = Package(
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("FileIOTests", ["ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests("FileIOTests", ["Locks", "ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
       "SimulationTests",
       [

@@ -3,11 +3,14 @@
 #include "CLinux.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/tcp.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -15,10 +18,6 @@
 
 int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to) {
   return renameat2(from_folder, from, to_folder, to, RENAME_NOREPLACE);
-}
-
-int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const char *to) {
-  return renameat2(from_folder, from, to_folder, to, RENAME_EXCHANGE);
 }
 
 int hc_sync_file_system(int descriptor) { return syncfs(descriptor); }
@@ -58,3 +57,11 @@ void hc_stand_back(void) {
   struct sched_param none = {0};
   sched_setscheduler(0, SCHED_BATCH, &none);
 }
+
+long hc_process_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return -1;
+  return limit.rlim_cur > LONG_MAX ? -1 : (long)limit.rlim_cur;
+}
+
+void hc_limit_arenas(int count) { mallopt(M_ARENA_MAX, count); }

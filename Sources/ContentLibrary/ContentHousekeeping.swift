@@ -28,7 +28,8 @@ extension ContentLibrary {
       guard try doomed.tryLock(alone: true) else {
         throw ContentError.inUse(content, version)
       }
-      var tree = RemovedTree(try doomed.status())
+      var tree = try RemovedTree(
+        doomed.status(), of: StagingName.subject(of: content, version))
       do {
         try move(content, version, in: home, to: tree)
       } catch let error as ContentError where error.code == .diskFull {

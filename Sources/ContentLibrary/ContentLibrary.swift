@@ -15,7 +15,7 @@ package final class ContentLibrary: Sendable {
   ///
   /// Otherwise `current` could be pointed to a version that another thread is removing.
   let turns: ContentTurns
-  private let durability: LibrarySync
+  let durability: LibrarySync
   let ledger: SpaceLedger
   let trust = StagingTrust()
 
@@ -89,17 +89,10 @@ package final class ContentLibrary: Sendable {
     // For users who may not read the journal.
     try staging.directory(name).setModified(content.date.timeIntervalSince1970)
     try sync(name, ofDownload: id, in: staging)
-    // One that is repaired stays in the journal as it is until the mended one is in its place.
+    // The record of a version that is repaired does not change before its files do.
     let isRepair = try isInstalled(content.contentIdentifier, content.version)
     if !isRepair { try journal.announce(content, files: files, signers: signers) }
-    let version = content.version.rawValue
-    if try home.status(of: version) == nil {
-      try staging.renameWithoutReplacing(name, to: home, version)
-    } else {
-      // A folder that the journal does not know, or one that is repaired: swapped, never absent.
-      try staging.exchange(name, with: home, version)
-    }
-    try durability.names(in: home)
+    try move(name, of: staging, to: home, as: content)
     if isRepair { try journal.replace(content, files: files, signers: signers) }
     try turns.withTurn(of: content.contentIdentifier) {
       if try switching || Self.current(in: home) == nil {
@@ -166,10 +159,14 @@ package final class ContentLibrary: Sendable {
 
   /// The version that `current` names in a content's folder and that is there; nil for none.
   static func current(in home: Directory) throws -> ContentVersion? {
-    guard let target = try home.link(currentName), let version = try? ContentVersion(target),
-      try home.status(of: target)?.kind == .directory
-    else { return nil }
-    return version
+    var target = try home.link(currentName)
+    while let name = target, let version = try? ContentVersion(name) {
+      if try home.status(of: name)?.kind == .directory { return version }
+      // A removal turns `current` to another version before it takes this one away.
+      target = try home.link(currentName)
+      if target == name { break }
+    }
+    return nil
   }
 
   /// Whether this version is installed and confirmed, and its folder is there.

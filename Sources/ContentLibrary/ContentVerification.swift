@@ -16,6 +16,13 @@ package struct ContentDamage: Hashable, Codable, Sendable {
     /// `current` names no version that is there; said of the newest one.
     case dangling
   }
+
+  init(_ content: InstalledContent, _ path: String, _ problem: Problem) {
+    contentIdentifier = content.contentIdentifier
+    version = content.version
+    self.path = path
+    self.problem = problem
+  }
 }
 
 extension ContentLibrary {
@@ -31,35 +38,66 @@ extension ContentLibrary {
   /// Compares every byte of an installed version with what was installed; changes nothing.
   ///
   /// `pace` holds the reading back; nil reads as fast as it can. `isStopped` is called before each file, and
-  /// what it throws ends the work.
+  /// what it throws ends the work. Throws `notInstalled` if the version is removed meanwhile.
   package func verify(
-    _ content: InstalledContent, files: [InstalledFile], pace: ReadPace? = nil,
-    isStopped: () throws -> Void = {}
+    _ content: InstalledContent, pace: ReadPace? = nil, isStopped: () throws -> Void = {}
   ) throws -> [ContentDamage] {
-    func damage(_ path: String, _ problem: ContentDamage.Problem) -> ContentDamage {
-      ContentDamage(
-        contentIdentifier: content.contentIdentifier, version: content.version, path: path,
-        problem: problem)
+    guard let tree = try tree(of: content) else { return [ContentDamage(content, "", .missing)] }
+    let result = Result { try differences(of: tree, from: content, pace, isStopped) }
+    if case .success([]) = result { return [] }
+    // A removal takes files away only after it has moved the folder. So a folder that is still in its place
+    // is really damaged.
+    let (name, version) = (content.contentIdentifier, content.version)
+    let lease = Result { try self.lease(name, version) }
+    defer { withExtendedLifetime(lease) {} }
+    let place = try folder.products.directory(name.rawValue).status(of: version.rawValue)
+    guard try place?.identity.inode == tree.status().identity.inode, try isInstalled(name, version)
+    else { throw ContentError.notInstalled(name, version) }
+    var found = try result.get()
+    if found.first?.problem == .dangling {
+      // The removal of the last version takes `current` away first, while it has the version locked.
+      _ = try lease.get()
+      if try !lacksCurrent(content) { found.removeFirst() }
     }
-    let tree: Directory
-    do {
-      tree = try folder.products.directory(content.contentIdentifier.rawValue)
-        .directory(content.version.rawValue)
-    } catch let error as ContentError where error.code == .fileMissing {
-      return [damage("", .missing)]
+    return found
+  }
+
+  /// The folder of an installed version; nil if it is missing, and not because the version is removed.
+  private func tree(of content: InstalledContent) throws -> Directory? {
+    let (name, version) = (content.contentIdentifier, content.version)
+    while true {
+      do {
+        return try folder.products.directory(name.rawValue).directory(version.rawValue)
+      } catch let error as ContentError where error.code == .fileMissing {}
+      // A removed folder is in staging until the journal has forgotten the version.
+      let prefix = try StagingName.removalPrefix(of: StagingName.subject(of: name, version))
+      guard try !folder.staging.entries().contains(where: { $0.name.hasPrefix(prefix) }),
+        try journal.installed(name).contains(where: { $0.version.rawValue == version.rawValue })
+      else { throw ContentError.notInstalled(name, version) }
+      // It may have been installed again.
+      if try !hasFolder(content) { return nil }
     }
+  }
+
+  private func differences(
+    of tree: Directory, from content: InstalledContent, _ pace: ReadPace?,
+    _ isStopped: () throws -> Void
+  ) throws -> [ContentDamage] {
+    let files = try journal.files(of: content.contentIdentifier, content.version)
     let walker = TreeWalker(tree)
     var found: [ContentDamage] = []
-    if try lacksCurrent(content) { found.append(damage(Self.currentName, .dangling)) }
+    if try lacksCurrent(content) {
+      found.append(ContentDamage(content, Self.currentName, .dangling))
+    }
     for file in files {
       try isStopped()
       if let problem = try problem(of: file.entry, walker, pace) {
-        found.append(damage(file.entry.path, problem))
+        found.append(ContentDamage(content, file.entry.path, problem))
       }
     }
     let known = Self.withParents(files.map(\.entry.path))
     for path in try Self.paths(in: tree) where !known.contains(path) {
-      found.append(damage(String(decoding: path, as: UTF8.self), .unexpected))
+      found.append(ContentDamage(content, String(decoding: path, as: UTF8.self), .unexpected))
     }
     return found
   }

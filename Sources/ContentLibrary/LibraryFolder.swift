@@ -46,9 +46,30 @@ package struct LibraryFolder: Sendable {
 
   private static func markAsCache(_ folder: Directory) throws {
     guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
+    try checkLinks(in: folder)
     // First, because the tag says that both are there.
     folder.setAttribute("user.xdg.robots.backup", to: "false")
     try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
+  }
+}
+
+extension LibraryFolder {
+  /// Throws `fileSystemUnsupported` where `current` cannot be made; once, before anything is downloaded.
+  private static func checkLinks(in folder: Directory) throws {
+    // The next file takes this name.
+    let name = ".CACHEDIR.TAG.new"
+    do {
+      try folder.removeFile(name)
+      try folder.createLink(name, to: "CACHEDIR.TAG")
+    } catch let error as ContentError
+      where [.notPermitted, .fileSystemUnsupported].contains(error.code)
+    {
+      throw ContentError(
+        .fileSystemUnsupported,
+        "Cannot keep a library in \(folder.path): the file system has no symbolic links",
+        remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
+        subject: folder.path, cause: error.cause)
+    }
   }
 }
 

@@ -10,8 +10,10 @@ package struct RemovedTree: Sendable {
   /// Why the journal could not be told, if that failed.
   var journalError: ContentError?
 
-  /// The place for a folder with this status.
-  init(_ status: FileStatus) { name = StagingName(removing: status.identity.inode).rawValue }
+  /// The place for a folder of `subject` (see `StagingName`) with this status.
+  init(_ status: FileStatus, of subject: String) throws {
+    name = try StagingName(removing: subject, inode: status.identity.inode).rawValue
+  }
 }
 
 /// Versions that a collection has moved out of their places.
@@ -27,7 +29,7 @@ extension ContentLibrary {
   /// is nothing.
   package func setAsideStaging(for id: String) throws -> RemovedTree? {
     let name = try StagingName(id).rawValue
-    let tree = try folder.staging.status(of: name).map(RemovedTree.init)
+    let tree = try folder.staging.status(of: name).map { try RemovedTree($0, of: id) }
     if let tree { try folder.staging.rename(name, to: folder.staging, tree.name) }
     trust.forget(id)
     return tree

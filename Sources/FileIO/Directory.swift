@@ -186,25 +186,20 @@ package final class Directory: Sendable {
     throws
   {
     try checkName(name)
-    try fileSystem.perform(.rename, folder.path(of: newName)) {
-      let result = calls.renameWithoutReplacing(
-        descriptor, name, folder.descriptor, newName)
-      guard result != 0, errno == EINVAL else { return result }
-      // A file system without the flag, such as NFS: looked at first, which does where one process
-      // works, as the library's lock ensures.
+    let path = folder.path(of: newName)
+    let answer = try fileSystem.attempt(.rename, path) {
+      calls.renameWithoutReplacing(descriptor, name, folder.descriptor, newName)
+    }
+    guard case .failure(let failure) = answer else { return }
+    guard failure.number == EINVAL else { throw ContentError(errno: failure.number, .rename, path) }
+    // NFS, ZFS before 2.2 and some FUSE file systems do not have the flag. To look first is enough where one
+    // process works, as the library's lock ensures; and no rename replaces a folder that is not empty.
+    try fileSystem.perform(.rename, path) { () -> Int32 in
       guard calls.faccessat(folder.descriptor, newName) != 0 else {
         errno = EEXIST
         return -1
       }
       return calls.renameat(descriptor, name, folder.descriptor, newName)
-    }
-  }
-
-  /// Swaps `name` and the existing `newName` in `folder`, atomically.
-  package func exchange(_ name: String, with folder: Directory, _ newName: String) throws {
-    try checkName(name)
-    try fileSystem.perform(.rename, folder.path(of: newName)) {
-      calls.renameExchanging(descriptor, name, folder.descriptor, newName)
     }
   }
 
@@ -285,6 +280,11 @@ package final class Directory: Sendable {
       calls.touch(descriptor)
       return 0
     }
+  }
+
+  /// Sets the permission bits of this folder.
+  package func setPermissions(_ permissions: UInt32) throws {
+    try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
   }
 
   /// Sets the time of the folder's last change, in seconds since 1970.

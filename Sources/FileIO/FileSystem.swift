@@ -185,6 +185,16 @@ extension ContentError {
       self.init(
         .tooManyFiles, message, remedy: "Raise the limit of open files and start again",
         subject: path, cause: cause)
+    case EOPNOTSUPP, ENOSYS:
+      self.init(
+        .fileSystemUnsupported, "\(message): the file system does not support this",
+        remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
+        subject: path, cause: cause)
+    case EXDEV:
+      self.init(
+        .fileSystemUnsupported, message,
+        remedy: "Keep the whole folder on one file system; in a container, on a volume",
+        subject: path, cause: cause)
     case EFBIG:
       self.init(
         .fileFailed, message,

@@ -92,12 +92,6 @@ final class Kernel: SystemCalls {
     hc_rename_without_replacing(folder, name, newFolder, newName)
   }
 
-  func renameExchanging(
-    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
-  ) -> Int32 {
-    hc_rename_exchanging(folder, name, newFolder, newName)
-  }
-
   func unlinkat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32) -> Int32 {
     Glibc.unlinkat(folder, name, flags)
   }

@@ -33,10 +33,6 @@ package protocol SystemCalls: AnyObject, Sendable {
   func renameWithoutReplacing(
     _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
   ) -> Int32
-  /// `renameat2` with `RENAME_EXCHANGE`.
-  func renameExchanging(
-    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
-  ) -> Int32
   func unlinkat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32) -> Int32
 
   // Bytes.

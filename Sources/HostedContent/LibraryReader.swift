@@ -1,7 +1,7 @@
 import ContentJournal
 package import ContentLibrary
 public import ContentModel
-import FileIO
+package import FileIO
 public import FoundationEssentials
 
 /// A library as it is, read without a lock, also while a queue works on it.
@@ -15,10 +15,13 @@ public struct LibraryReader: Sendable {
   private let queue: Result<SQLiteJournal, ContentError>
 
   /// Opens the library; throws `fileMissing` when there is none, and journal errors.
-  public init(_ location: URL) throws {
+  public init(_ location: URL) throws { try self.init(location, fileSystem: .real) }
+
+  /// As above; `fileSystem` lets a test act between two steps.
+  package init(_ location: URL, fileSystem: FileSystem) throws {
     let path = try location.libraryPath()
     do {
-      let folder = try LibraryFolder(reading: path)
+      let folder = try LibraryFolder(reading: path, fileSystem: fileSystem)
       do {
         let journal = try SQLiteJournal(in: folder.root, readOnly: true)
         queue = .success(journal)
@@ -79,7 +82,8 @@ public struct LibraryReader: Sendable {
 
   /// Compares every byte of an installed version with what was installed; empty when all is well.
   ///
-  /// `bytesPerSecond` holds the reading back; nil reads as fast as it can.
+  /// `bytesPerSecond` holds the reading back; nil reads as fast as it can. Throws `notInstalled` if the version
+  /// is removed meanwhile.
   package func verify(_ content: InstalledContent, bytesPerSecond: Int64? = nil) throws
     -> [ContentDamage]
   {
@@ -88,8 +92,7 @@ public struct LibraryReader: Sendable {
 
   /// As above, with a pace whose clock a test may hold.
   package func verify(_ content: InstalledContent, pace: ReadPace?) throws -> [ContentDamage] {
-    let files = try library.journal.files(of: content.contentIdentifier, content.version)
-    return try library.verify(content, files: files, pace: pace)
+    try library.verify(content, pace: pace)
   }
 }
 

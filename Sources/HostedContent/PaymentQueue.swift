@@ -30,10 +30,14 @@ public final class PaymentQueue: Sendable {
 
   /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
   ///
-  /// Throws `libraryLocked` while another queue uses it, `libraryNewer` when newer software wrote
-  /// it, `libraryFolderTaken` when the folder has files of somebody else where a library has its own,
-  /// `journalFailed`, `notPermitted`, `diskFull` and other file errors. The store is not asked.
+  /// Throws `tooFewThreads` if the system does not allow as many threads as the queue needs, `libraryLocked`
+  /// while another queue uses the library, `libraryNewer` when newer software wrote it,
+  /// `libraryFolderTaken` when the folder has files of somebody else where a library has its own,
+  /// `fileSystemUnsupported` where no symbolic link can be made, `journalFailed`, `notPermitted`,
+  /// `diskFull` and other file errors. The store is not asked.
   public init(_ configuration: Configuration) throws {
+    try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
+    if configuration.limitsMemoryArenas { MemoryArenas.limit() }
     self.configuration = configuration
     let folder = try LibraryFolder(
       creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)

@@ -45,6 +45,12 @@ extension PaymentQueue {
     public var sellerTimeout = 60.0
     /// A serial queue on which observers are called; nil for one of the queue's own.
     public var deliveryQueue: DispatchQueue?
+    /// Whether the first queue limits the heaps that glibc keeps for the threads of this process.
+    ///
+    /// By default glibc keeps up to eight heaps for each processor, and each keeps what is free in it. The limit
+    /// is `mallopt(M_ARENA_MAX)`, concerns the whole process and stays. It is not set if the environment has
+    /// `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
+    public var limitsMemoryArenas = true
 
     package var clock = EngineClock.system
     /// Puts a seller in front of the one that would sell otherwise.
@@ -57,6 +63,10 @@ extension PaymentQueue {
       self.library = library
       self.store = store
     }
+
+    /// Threads that a queue needs beside those that the process has: its own, and two for each download, which
+    /// fetches in one and writes in the other.
+    var requiredThreads: Int { 8 + 2 * min(32, max(1, maximumActiveDownloads)) }
 
     /// `service`, with its answers checked as far as anything here says how.
     func checkingAnswers(

@@ -21,8 +21,8 @@ public struct RepairReport: Hashable, Codable, Sendable {
 extension PaymentQueue {
   /// Verifies an installed version and mends what is damaged, fetching only the members for that.
   ///
-  /// A whole new tree takes the old one's place in one step: it shares the files that are right, and
-  /// no file is written in place, since versions may share it and readers may have it open. Throws
+  /// Each damaged file is replaced in one step. No file is written in place, since versions may share it and
+  /// readers may have it open, and leases on the version hold. Throws
   /// `productUnknown` when the store has this version no longer, `notInstalled`, and what a download
   /// throws; what is installed then stays as it was.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
@@ -38,8 +38,11 @@ extension PaymentQueue {
   /// An empty one stands for the whole of it: nobody can read what its files were. They are recorded anew
   /// when it is mended.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
-    guard let files = try library.recordedFiles(of: content) else { return [""] }
-    return try library.verify(content, files: files, isStopped: repairs.check).map(\.path)
+    do {
+      return try library.verify(content, isStopped: repairs.check).map(\.path)
+    } catch let error as ContentError where error.code == .journalFailed {
+      return [""]
+    }
   }
 
   /// The offer that `content` was installed from, as the signed catalogue has it today.

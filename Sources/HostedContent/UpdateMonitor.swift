@@ -34,8 +34,11 @@ public final class UpdateMonitor: Sendable {
 
   private struct State {
     var schedule: Task<Void, Never>?
-    /// The look that was asked for last; the next one begins after it.
-    var last: Task<Check, any Error>?
+    /// Whether a check is in progress.
+    var isChecking = false
+    /// Checks that wait for it, in their order.
+    var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
+    var lastNumber = 0
   }
 
   /// Creates a monitor of a queue, which it keeps.
@@ -105,38 +108,91 @@ public final class UpdateMonitor: Sendable {
 
   /// Looks once and does what the policy says; returns when that is done.
   ///
-  /// Throws when the catalogue is not to be had. One look at a time: a second one waits.
+  /// Throws when the catalogue is not to be had. One check at a time: a second one waits, and throws
+  /// `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
-    let task = state.withLock { state in
-      let previous = state.last
-      let task = Task {
-        _ = try? await previous?.value
-        try Task.checkCancellation()
-        return try await look()
+    try await waitForTurn()
+    defer { endTurn() }
+    return try await look()
+  }
+
+  private func waitForTurn() async throws {
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let result: Result<Void, any Error>? = state.withLock { state in
+          if Task.isCancelled { return .failure(CancellationError()) }
+          guard state.isChecking else {
+            state.isChecking = true
+            return .success(())
+          }
+          state.waiting.append((number, continuation))
+          return nil
+        }
+        if let result { continuation.resume(with: result) }
       }
-      state.last = task
-      return task
-    }
-    return try await withTaskCancellationHandler {
-      try await task.value
     } onCancel: {
-      task.cancel()
+      let cancelled = state.withLock { state in
+        state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+      }
+      cancelled?.continuation.resume(throwing: CancellationError())
     }
+  }
+
+  private func endTurn() {
+    let next = state.withLock { state in
+      state.isChecking = !state.waiting.isEmpty
+      return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
+    }
+    next?.continuation.resume()
   }
 
   private func look() async throws -> Check {
     let comparison = try await queue.compareWithCatalogue()
     var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
     guard policy != .notifyOnly else { return check }
-    for update in comparison.updates {
+    for (update, result) in zip(comparison.updates, await install(comparison.updates)) {
       do {
-        _ = try await queue.deliver(update, switching: policy == .automatic)
+        try result.get()
         check.installed.append(update)
       } catch let error as ContentError {
         check.failures.append((update, error))
       }
     }
     return check
+  }
+
+  /// Installs updates, and returns the result of each.
+  private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {
+    let (queue, switching) = (queue, policy == .automatic)
+    // While one update is journaled, another one's download must be there to begin.
+    let limit = 2 * queue.configuration.maximumActiveDownloads + 2
+    return await withTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
+      var results = [Result<Void, any Error>](
+        repeating: .failure(CancellationError()), count: updates.count)
+      var inProgress = 0
+      for (number, update) in updates.enumerated() {
+        if inProgress == limit, let (ended, result) = await group.next() {
+          results[ended] = result
+          inProgress -= 1
+        }
+        if Task.isCancelled { break }
+        inProgress += 1
+        group.addTask {
+          do {
+            _ = try await queue.deliver(update, switching: switching)
+            return (number, .success(()))
+          } catch {
+            return (number, .failure(error))
+          }
+        }
+      }
+      for await (ended, result) in group { results[ended] = result }
+      return results
+    }
   }
 }

@@ -1,17 +1,32 @@
 import ContentModel
+import Dispatch
+import FileIO
 import Glibc
 
 /// The program: finds the command, runs it, and turns its end into an exit status.
 @main
 enum Main {
-  static func main() async {
+  /// Threads of Swift's pool and of libdispatch that each command needs.
+  private static let requiredThreads = 4
+
+  // Not asynchronous: a task would wait for ever for a thread that the system does not give.
+  static func main() {
     occupyStandardStreams()
     // A reader that goes away (head, a closed terminal) must not kill what is under way.
     signal(SIGPIPE, SIG_IGN)
-    let status = await run(Array(CommandLine.arguments.dropFirst()))
-    // Without exit handlers: OpenSSL's free what the thread of an HTTP session, which may be closing
-    // its connections just then, frees too. Everything was written already.
-    _exit(status.rawValue)
+    do {
+      try ThreadLimits.require(requiredThreads, for: "hostedcontent")
+    } catch {
+      Console().report(ContentError(error, while: "starting"))
+      _exit(ExitStatus.failed.rawValue)
+    }
+    Task {
+      let status = await run(Array(CommandLine.arguments.dropFirst()))
+      // Without exit handlers: OpenSSL's free what the thread of an HTTP session, which may be closing
+      // its connections just then, frees too. Everything was written already.
+      _exit(status.rawValue)
+    }
+    dispatchMain()
   }
 
   /// Puts something in the place of standard streams that are closed.

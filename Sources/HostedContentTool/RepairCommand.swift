@@ -35,6 +35,10 @@ enum RepairCommand {
             "\(name) \(content.version): \(report.damagedPaths.count) mended, "
               + "\(Console.bytes(report.bytesFetched)) fetched")
         }
+      } catch let error as ContentError
+        where error.code == .notInstalled && arguments.operands.isEmpty
+      {
+        // Removed since it was listed.
       } catch {
         // What cannot be mended is named; the others are mended all the same.
         errors.append(ContentError(error, while: "repairing \(name)").about(name))

@@ -35,6 +35,10 @@ enum VerifyCommand {
       do {
         damages += try library.verify(entry.content, bytesPerSecond: rate)
         verified += 1
+      } catch let error as ContentError
+        where error.code == .notInstalled && arguments.operands.isEmpty
+      {
+        // A queue has removed it since it was listed.
       } catch {
         // What cannot be read is named; the others are verified all the same.
         let name = entry.content.contentIdentifier

@@ -75,8 +75,15 @@ package final class StoreServer: Sendable {
 
   deinit { stop() }
 
+  /// One that accepts connections, one that closes idle ones, and some of connections.
+  private static let requiredThreads = 6
+
   /// Listens and answers until `stop`; nothing when it does already.
+  ///
+  /// Throws `tooFewThreads` if the system does not allow as many threads as the server needs.
   package func start() throws {
+    try ThreadLimits.require(Self.requiredThreads, for: "A store server")
+    MemoryArenas.limit()
     try state.withLock { state in
       guard state.running == nil else { return }
       let port = try state.port ?? HeldPort(configuration.address, configuration.port)

@@ -1,4 +1,5 @@
 import ContentModel
+import Digests
 import FileIO
 import Foundation
 import HostedContent
@@ -71,7 +72,8 @@ package enum FullLibrary {
     let library = try FileSystem.real.directory(at: world.libraryPath())
     let home = try library.directory("products").directory(World.own)
     let inode = try home.directory("1.1").status().identity.inode
-    try home.rename("1.1", to: library.directory("staging"), "removed-\(inode)")
+    let digest = try Digest(of: Array("\(World.own)/1.1".utf8))
+    try home.rename("1.1", to: library.directory("staging"), "removed-\(digest)-\(inode)")
     try library.removeFile("journal.reserve")
     try library.removeFile("journal.sqlite-shm")
     filler.fill()

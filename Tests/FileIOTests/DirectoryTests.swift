@@ -1,6 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
+import Locks
 import TestSupport
 import Testing
 
@@ -115,19 +116,33 @@ struct DirectoryTests {
     }
   }
 
-  @Test("Renaming without replacing refuses an existing name; exchanging swaps")
-  func renames() throws {
+  @Test(
+    "Renaming without replacing refuses an existing name, also where the system has no flag for it",
+    arguments: [true, false])
+  func renames(hasFlag: Bool) throws {
     let temporary = try TemporaryFolder()
-    let folder = try temporary.opened()
+    let refusals = Mutex<Set<String>>([])
+    let folder = try temporary.opened(
+      FileSystem { operation, path in
+        guard operation == .rename, !hasFlag else { return }
+        // The first call has the flag, the second is rename(2).
+        guard refusals.withLock({ $0.remove(path) }) == nil else { return }
+        refusals.withLock { _ = $0.insert(path) }
+        throw SystemFailure(EINVAL)
+      })
+    // Files are replaced by rename(2).
+    refusals.withLock { $0 = [folder.path(of: "a"), folder.path(of: "b")] }
     try folder.replaceFile("a", with: [1])
     try folder.replaceFile("b", with: [2])
     #expect(throws: ContentError.self) {
       try folder.renameWithoutReplacing("a", to: folder, "b")
     }
-    try folder.exchange("a", with: folder, "b")
-    #expect(try folder.contents(of: "a", limit: 1) == [2])
-    try folder.rename("a", to: folder, "b")
-    #expect(try folder.status(of: "a") == nil)
+    try folder.renameWithoutReplacing("a", to: folder, "c")
+    #expect(try folder.contents(of: "c", limit: 1) == [1])
+    refusals.withLock { $0 = [folder.path(of: "b")] }
+    try folder.rename("c", to: folder, "b")
+    #expect(try folder.status(of: "c") == nil)
+    #expect(try folder.contents(of: "b", limit: 1) == [1])
     #expect(Set(try folder.entries().map(\.name)) == ["b"])
   }
 

@@ -67,7 +67,9 @@ struct InterruptedInstallTests {
     let content = try #require(try fixture.reader().contents().first?.content)
     try FileManager.default.removeItem(
       atPath: "\(fixture.libraryPath)/products/a/1.0/Contents/text.txt")
-    queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.rename, "products/a/1.0") }
+    queue = try fixture.queue {
+      $0.fileSystem = Self.failingOnce(.rename, "products/a/1.0/Contents/text.txt")
+    }
     await #expect(throws: ContentError.self) { try await queue.repair(content) }
     queue.close()
     queue = try fixture.queue()
@@ -89,7 +91,7 @@ struct InterruptedInstallTests {
       }
     }
     try fixture.queue().close()
-    // A folder in the version's place that the journal does not know ends in staging.
+    // What is in the version's place and does not belong to it ends in staging.
     let stranger = "\(fixture.libraryPath)/products/a/1.0/stranger"
     try FileManager.default.createDirectory(
       atPath: stranger, withIntermediateDirectories: true)

@@ -72,10 +72,12 @@ struct LibraryOwnershipTests {
   func stagingNames() throws {
     try fixture.queue().close()
     let id = "5d1a1a9c-6c5f-4d4b-9a51-3d5d1cb1d7a8"
-    let own = [id, "\(id)-1", "\(id)-12", "removed-4711"]
+    let digest = String(repeating: "0a", count: 32)
+    let own = [id, "\(id)-1", "\(id)-12", "removed-\(digest)-4711"]
     let others = [
       "mydata", "mydata-1", id.uppercased(), "\(id)-", "\(id)-0", "\(id)-01", "\(id)-1x",
-      "\(id) 1", "removed-", "removed-x", "removed-1 (copy)", "removed-007", "lost+found",
+      "\(id) 1", "removed-", "removed-4711", "removed-\(digest)", "removed-\(digest)-1 (copy)",
+      "removed-\(digest)-007", "removed-\(digest.uppercased())-1", "lost+found",
     ]
     for name in own + others { try write("a file", to: "staging/\(name)/file") }
     let queue = try fixture.queue()

@@ -215,7 +215,7 @@ extension SimulatedDisk: SystemCalls {
   }
 
   private enum RenameRule {
-    case replacing, notReplacing, exchanging
+    case replacing, notReplacing
   }
 
   package func renameat(
@@ -227,13 +227,8 @@ extension SimulatedDisk: SystemCalls {
   package func renameWithoutReplacing(
     _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
   ) -> Int32 {
-    rename(folder, name, newFolder, newName, .notReplacing)
-  }
-
-  package func renameExchanging(
-    _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
-  ) -> Int32 {
-    rename(folder, name, newFolder, newName, .exchanging)
+    // As NFS and ZFS before 2.2 do.
+    hasRenameFlags ? rename(folder, name, newFolder, newName, .notReplacing) : fail(EINVAL)
   }
 
   private func rename(
@@ -247,9 +242,8 @@ extension SimulatedDisk: SystemCalls {
     guard let node = parent.names[name], target.links > 0 else { return fail(ENOENT) }
     let old = target.names[newName]
     if rule == .notReplacing, old != nil { return fail(EEXIST) }
-    if rule == .exchanging, old == nil { return fail(ENOENT) }
     if node.holds(target) { return fail(EINVAL) }
-    if let old, old.holds(parent) { return fail(rule == .exchanging ? EINVAL : ENOTEMPTY) }
+    if let old, old.holds(parent) { return fail(ENOTEMPTY) }
     if let old, old === node { return 0 }
     if rule == .replacing, let old {
       guard node.kind == .directory || old.kind != .directory else { return fail(EISDIR) }
@@ -257,7 +251,7 @@ extension SimulatedDisk: SystemCalls {
       guard old.names.isEmpty else { return fail(ENOTEMPTY) }
     }
     change([
-      NameChange.Place(folder: parent, name: name, node: rule == .exchanging ? old : nil),
+      NameChange.Place(folder: parent, name: name, node: nil),
       NameChange.Place(folder: target, name: newName, node: node),
     ])
     director?.didChange(.rename, path)

@@ -55,6 +55,7 @@ private struct DiskImage {
     disk = SimulatedDisk(capacity: old.capacity, time: { old.now })
     disk.isOrdered = old.isOrdered
     disk.ignoresSyncs = old.ignoresSyncs
+    disk.hasRenameFlags = old.hasRenameFlags
     self.choices = choices
     for (change, survives) in zip(old.pendingNames, survives) where survives {
       for place in change.places {

@@ -18,6 +18,8 @@ package final class SimulatedDisk: @unchecked Sendable {
   var pendingNames: [NameChange] = []
   /// Whether the names of all folders become durable in the order of the changes, as in ext4.
   package var isOrdered = false
+  /// Whether `renameat2` knows its flags; the call fails with EINVAL otherwise.
+  package var hasRenameFlags = true
   /// Syncs that a lying disk does not carry out, for tests of what notices that.
   package var ignoresSyncs: Set<DiskCall> = []
 

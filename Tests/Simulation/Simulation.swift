@@ -3,6 +3,7 @@ package final class Simulation {
   private let scheduler: Scheduler
   private let store: SimulatedStore
   private let ignoredSyncs: Set<DiskCall>
+  private let hasRenameFlags: Bool
 
   /// How a schedule ended.
   package struct Outcome {
@@ -13,8 +14,11 @@ package final class Simulation {
   }
 
   /// `ignoredSyncs` are calls that a disk only pretends to carry out, for tests of the rules.
-  package init(ignoringSyncs ignoredSyncs: Set<DiskCall> = []) throws {
+  package init(
+    ignoringSyncs ignoredSyncs: Set<DiskCall> = [], hasRenameFlags: Bool = true
+  ) throws {
     self.ignoredSyncs = ignoredSyncs
+    self.hasRenameFlags = hasRenameFlags
     store = try SimulatedStore.standard.get()
     scheduler = Scheduler(Choices(seed: 0))
   }
@@ -32,6 +36,7 @@ package final class Simulation {
   private func run(_ choices: Choices, _ trace: Trace) -> Outcome {
     let world = World(scheduler, choices, store, trace)
     world.disk.ignoresSyncs = ignoredSyncs
+    world.disk.hasRenameFlags = hasRenameFlags
     SimulatedService(world).run()
     var totals = world.totals
     totals.schedules = 1

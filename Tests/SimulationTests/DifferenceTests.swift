@@ -71,7 +71,6 @@ struct DifferenceTests {
       case 6: try from.hardLink(name, to: to, other)
       case 7: try from.rename(name, to: to, other)
       case 8: try from.renameWithoutReplacing(name, to: to, other)
-      case 9: try from.exchange(name, with: to, other)
       case 10: try from.removeFile(name)
       case 11: try from.removeTree(name)
       case 12: return "\(try from.contents(of: name, limit: 1 << 20))"

@@ -296,8 +296,10 @@ struct InstallSessionTests {
     let shop = try Shop(2)
     let library = URL(filePath: shop.folder.path("lib"))
     try PaymentQueue(.init(library: library, store: shop.location())).close()
+    let removed = "removed-\(String(repeating: "0", count: 64))-1"
     try FileManager.default.createDirectory(
-      atPath: shop.folder.path("lib/staging/removed-1/stubborn"), withIntermediateDirectories: true)
+      atPath: shop.folder.path("lib/staging/\(removed)/stubborn"), withIntermediateDirectories: true
+    )
     let disk = FileSystem { operation, path in
       guard operation == .remove, path.hasSuffix("/stubborn") else { return }
       throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)

@@ -11,9 +11,6 @@
 // renameat2(2) with RENAME_NOREPLACE: fails with EEXIST instead of replacing.
 int hc_rename_without_replacing(int from_folder, const char *from, int to_folder, const char *to);
 
-// renameat2(2) with RENAME_EXCHANGE: both names exist before and after, at every instant.
-int hc_rename_exchanging(int from_folder, const char *from, int to_folder, const char *to);
-
 // syncfs(2): writes everything of the file system that holds the descriptor.
 int hc_sync_file_system(int descriptor);
 
@@ -43,3 +40,9 @@ long hc_utime_omit(void);
 // sched_setscheduler(2) with SCHED_BATCH: from now on this thread does not push aside others when it is woken.
 // Where a system forbids it, it stays as it is.
 void hc_stand_back(void);
+
+// getrlimit(2) of RLIMIT_NPROC, which Swift does not import: the soft limit, or -1 for none.
+long hc_process_limit(void);
+
+// mallopt(3) with M_ARENA_MAX: no more heaps than that; malloc.h is not part of Swift's Glibc.
+void hc_limit_arenas(int count);

@@ -11,7 +11,7 @@ final class WorkerThreads {
 
   private var threads: [WorkThread] = []
 
-  /// Starts `count` threads, each with its number; throws `inconsistent` when none can be started.
+  /// Starts `count` threads, each with its number; throws `tooFewThreads` when none can be started.
   ///
   /// Fewer are enough: `body` must do its work whatever their count is.
   init(count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
@@ -21,7 +21,8 @@ final class WorkerThreads {
       } catch {
         guard threads.isEmpty else { return }
         throw ContentError(
-          .inconsistent, "No thread can be started", remedy: "Raise the limit of processes",
+          .tooFewThreads, "Cannot start a thread",
+          remedy: "Raise the limit of processes, or end other processes",
           cause: String(cString: strerror(error.number)))
       }
     }

@@ -1,0 +1,113 @@
+import ContentModel
+import Foundation
+import HostedContent
+import Locks
+import TestSupport
+import Testing
+
+/// Several updates, and several looks for them, at once.
+@Suite("Updates at once", .timeLimit(.minutes(1)))
+struct ConcurrentUpdateTests {
+  @Test("Updates go on while one waits, and are reported in their order")
+  func severalAtOnce() async throws {
+    let fixture = try StoreFixture()
+    let names = ["a", "b", "c", "d", "e"]
+    let gate = Gate()
+    let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "held.txt") }
+    for name in names {
+      try fixture.publish(name, "1.0")
+      _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier(name)))
+    }
+    var files = StoreFixture.files("a", "2.0")
+    files["Contents/held.txt"] = Array("Held".utf8)
+    try fixture.publish("a", "2.0", files: files)
+    for name in names.dropFirst() { try fixture.publish(name, "2.0") }
+    // One that fails affects no other.
+    try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/c/2.0")
+
+    let observer = RecordingObserver()
+    queue.add(observer)
+    let task = Task { try await UpdateMonitor(queue, policy: .automatic).check() }
+    await gate.waitUntilReached()
+    await observer.wait { log in
+      ["b", "d", "e"].allSatisfy { name in
+        log.downloads.values.contains {
+          $0.contentIdentifier.rawValue == name && $0.state == .finished
+        }
+      }
+    }
+    gate.open()
+    let check = try await task.value
+    #expect(check.installed.map(\.contentIdentifier.rawValue) == ["a", "b", "d", "e"])
+    #expect(check.failures.map(\.update.contentIdentifier.rawValue) == ["c"])
+    #expect(check.failures.map(\.error.code) == [.storeMissing])
+    queue.close()
+    try fixture.expectInstalled("a", "2.0", files: files)
+  }
+
+  /// A seller whose catalog does not come before a test says so.
+  private final class StalledService: StoreService {
+    private typealias Waiting = [CheckedContinuation<Void, Never>]
+    private let state = Mutex((looks: 0, waiting: Waiting(), isOpen: false))
+    private let (reached, reach) = AsyncStream.makeStream(of: Void.self)
+
+    var looks: Int { state.withLock { $0.looks } }
+
+    func waitUntilAsked() async { for await _ in reached { return } }
+
+    func open() {
+      let waiting = state.withLock { state in
+        state.isOpen = true
+        return state.waiting
+      }
+      waiting.forEach { $0.resume() }
+    }
+
+    func allProducts() async throws -> ProductsResponse {
+      await withCheckedContinuation { continuation in
+        let isOpen = state.withLock { state in
+          state.looks += 1
+          if !state.isOpen { state.waiting.append(continuation) }
+          return state.isOpen
+        }
+        reach.yield()
+        if isOpen { continuation.resume() }
+      }
+      return ProductsResponse(products: [])
+    }
+
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+      ProductsResponse(products: [])
+    }
+
+    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+      throw CancellationError()
+    }
+
+    func grants(account: String?) async throws -> [Grant] { [] }
+  }
+
+  @Test("A look that is cancelled while another one is under way ends at once, and does not look")
+  func cancelled() async throws {
+    let fixture = try StoreFixture()
+    let service = StalledService()
+    let queue = try fixture.queue { $0.service = service }
+    let monitor = UpdateMonitor(queue, policy: .notifyOnly)
+    let first = Task { try await monitor.check() }
+    await service.waitUntilAsked()
+    let (second, third) = (Task { try await monitor.check() }, Task { try await monitor.check() })
+    for _ in 0..<2 {
+      let early = Task { try await monitor.check() }
+      early.cancel()
+      await #expect(throws: CancellationError.self) { try await early.value }
+    }
+    second.cancel()
+    await #expect(throws: CancellationError.self) { try await second.value }
+    #expect(service.looks == 1)
+    service.open()
+    _ = try await first.value
+    _ = try await third.value
+    #expect(service.looks == 2)
+    queue.close()
+  }
+}

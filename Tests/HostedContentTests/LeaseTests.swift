@@ -1,0 +1,102 @@
+import ContentModel
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// A lease while the leased version is repaired or installed again.
+@Suite("Leases and repairs", .timeLimit(.minutes(10)))
+struct LeaseTests {
+  private let fixture: StoreFixture
+  private let a: ProductIdentifier
+  private let version: ContentVersion
+
+  init() async throws {
+    fixture = try StoreFixture()
+    a = try ProductIdentifier("a")
+    version = try ContentVersion("1.0")
+    try fixture.publish("a", "1.0")
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    queue.close()
+  }
+
+  private var path: String { "\(fixture.libraryPath)/products/a/1.0" }
+
+  private func damage(_ file: String) throws {
+    try FileManager.default.removeItem(atPath: "\(path)/\(file)")
+    try Data("Damaged".utf8).write(to: URL(filePath: "\(path)/\(file)"))
+  }
+
+  private func expectInUse(_ queue: PaymentQueue) throws {
+    let error = #expect(throws: ContentError.self) { try queue.remove(a, version) }
+    #expect(error?.code == .contentInUse)
+    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).leased.count == 1)
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A leased version is not removed after it was repaired, and its open folders stay readable")
+  func repair() async throws {
+    let queue = try fixture.queue()
+    let content = try #require(try fixture.reader().contents().first?.content)
+    do {
+      let lease = try fixture.reader().lease(a)
+      let folder = try FileSystem.real.directory(at: lease.url.path()).directory("Contents")
+      for file in ["Contents/text.txt", "Contents/deep/er/data.bin"] {
+        try damage(file)
+        #expect(try await queue.repair(content).damagedPaths == [file])
+      }
+      let names = try folder.entries().map(\.name)
+      #expect(Set(names) == ["text.txt", "same.txt", "deep"])
+      let text = try folder.contents(of: "text.txt", limit: 100)
+      #expect(text == StoreFixture.files("a", "1.0")["Contents/text.txt"])
+      try expectInUse(queue)
+    }
+    try queue.remove(a, version)
+    #expect(try fixture.staged().isEmpty)
+  }
+
+  @Test("No file of a version is missing at any step of its repair")
+  func steps() async throws {
+    let content = try #require(try fixture.reader().contents().first?.content)
+    try damage("Contents/text.txt")
+    try FileManager.default.removeItem(atPath: "\(path)/Contents/same.txt")
+    try FileManager.default.createDirectory(
+      atPath: "\(path)/Contents/same.txt/stray", withIntermediateDirectories: true)
+    let path = path
+    let queue = try fixture.queue {
+      $0.fileSystem = FileSystem { _, _ in
+        for file in ["ContentInfo.plist", "Contents/text.txt", "Contents/deep/er/data.bin"] {
+          #expect(FileManager.default.fileExists(atPath: "\(path)/\(file)"), "\(file)")
+        }
+      }
+    }
+    #expect(try await queue.repair(content).damagedPaths.count == 3)
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+
+  @Test("A lease on a folder that the journal does not know holds after the version is installed")
+  func unknownFolder() async throws {
+    for name in ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"] {
+      try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/\(name)")
+    }
+    try Data([1]).write(to: URL(filePath: "\(path)/Contents/stray"))
+    let queue = try fixture.queue()
+    let lease = try queue.lease(a, version)
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    try expectInUse(queue)
+    withExtendedLifetime(lease) {}
+  }
+
+  @Test("A file in the place of a version does not keep it from being installed")
+  func fileInPlace() async throws {
+    try FileManager.default.removeItem(atPath: path)
+    try Data([1]).write(to: URL(filePath: path))
+    let queue = try fixture.queue()
+    _ = try await queue.deliver(Payment(productIdentifier: a))
+    queue.close()
+    try fixture.expectInstalled("a", "1.0")
+  }
+}
