@@ -48,6 +48,11 @@ package final class GrantsDatabase: Sendable {
 
   private var path: String { folder.path(of: name) }
 
+  /// Closes the connection, which the next call opens again.
+  ///
+  /// The last one to close the database writes its log into it.
+  package func close() { opened.withLock { $0 = nil } }
+
   // MARK: Adding
 
   /// Adds `grants` in one commit and returns what each transaction was granted, in the same order.

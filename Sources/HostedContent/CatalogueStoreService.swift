@@ -168,5 +168,8 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
   }
 
   /// Sells nothing any more, and waits until the store and the grants are not looked at.
-  func close() { calls.close() }
+  func close() {
+    calls.close()
+    grants.close()
+  }
 }

@@ -2,10 +2,7 @@ import FileIO
 import Locks
 
 /// Blocking work beside the caller's, on a thread of its own; its result is waited for.
-final class SideWork<Value: Sendable>: @unchecked Sendable {
-  // Unchecked, because what `body` and `onFailure` hold is used by the one thread that works until
-  // `result()` has waited for its end.
-
+struct SideWork<Value: Sendable> {
   private let thread: WorkThread
   private let outcome: Outcome
 
@@ -15,7 +12,7 @@ final class SideWork<Value: Sendable>: @unchecked Sendable {
 
   /// What the thread is given, released before its end.
   private final class Body: @unchecked Sendable {
-    // Unchecked, as `SideWork`.
+    // Unchecked, because only the thread that works uses what these hold until `result()` has waited for it.
     let body: () throws -> Value
     let onFailure: (any Error) -> Void
 

@@ -128,7 +128,7 @@ struct InterruptedInstallTests {
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root))
     #expect(try library.recover(keeping: []).isEmpty)
-    #expect(try library.collect(CollectionPolicy()) == CollectionReport())
+    #expect(try library.delete(library.takeOut(CollectionPolicy())) == CollectionReport())
     #expect(try library.list().isEmpty)
     #expect(FileManager.default.fileExists(atPath: path))
   }

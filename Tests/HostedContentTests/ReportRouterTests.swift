@@ -18,7 +18,7 @@ struct ReportRouterTests {
   }
 
   private struct NoJournal: QueueJournal {
-    func transactions() -> [TransactionRecord] { [] }
+    func readQueue() -> JournaledQueue { JournaledQueue() }
     func receipt(of transaction: String) -> String? { nil }
     func commit(_ changes: [JournalChange]) {}
   }

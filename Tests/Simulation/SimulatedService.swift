@@ -70,8 +70,10 @@ final class SimulatedService: @unchecked Sendable {
   /// The process ends, by a crash or in order.
   private func end() {
     let due = journaledReports
-    // What is journaled by now is reported by then; what comes later may not be, once the queue is closed.
-    if !isOver { world.scheduler.sleep(1) }
+    // What is journaled by now must be reported; what comes later may not be, once the queue is closed.
+    let deadline = world.scheduler.now + 600 * 1_000_000_000
+    world.scheduler.wake(at: deadline)
+    world.scheduler.wait { self.areReported(due) || self.world.scheduler.now >= deadline }
     if !isOver, let queue {
       world.trace.event("the queue is closed")
       queue.close()
@@ -96,6 +98,13 @@ final class SimulatedService: @unchecked Sendable {
     let tables = world.journal.tables
     let new = Set(tables.transactions.keys).union(tables.finished.keys).subtracting(known)
     return (new.subtracting(finished), Set(tables.finished.keys).subtracting(finished))
+  }
+
+  private func areReported(_ due: (new: Set<String>, gone: Set<String>)) -> Bool {
+    observers.allSatisfy { observer in
+      !observer.isLasting
+        || due.new.isSubset(of: observer.reported) && due.gone.isSubset(of: observer.removed)
+    }
   }
 
   /// Whoever observed all the time was told of everything that happened in this process.
