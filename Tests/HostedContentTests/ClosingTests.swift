@@ -202,16 +202,18 @@ struct ClosingTests {
 
   // MARK: Work
 
+  @Sendable private static func writesGrants(_ operation: FileOperation, _ path: String) -> Bool {
+    operation == .journal && path.hasSuffix("grants.sqlite")
+  }
+
   @Test("Closing waits for the seller's look at the store, and nothing changes the library later")
   func seller() async throws {
     let gate = Gate()
     let log = Log()
     let queue = try queue { configuration in
-      let closed = gate.fileSystem(closedAt: "grants.json")
-      configuration.fileSystem = FileSystem { operation, path in
-        try closed.check(operation, path)
-        if operation == .write, path.hasSuffix("grants.json") { log.add("granted") }
-      }
+      configuration.fileSystem = FileSystem(
+        willPerform: gate.fileSystem(Self.writesGrants).willPerform,
+        didCommit: { path in if path.hasSuffix("grants.sqlite") { log.add("granted") } })
     }
     queue.add(RecordingObserver())
     queue.add(try payment())
@@ -268,7 +270,7 @@ struct ClosingTests {
   @Test("A purchase that is under way when the queue is closed is asked again by the next queue")
   func purchaseUnderWay() async throws {
     let gate = Gate()
-    let queue = try queue { $0.fileSystem = gate.fileSystem(closedAt: "grants.json") }
+    let queue = try queue { $0.fileSystem = gate.fileSystem(Self.writesGrants) }
     let observer = RecordingObserver()
     queue.add(observer)
     let id = queue.add(try payment())

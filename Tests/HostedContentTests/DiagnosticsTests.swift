@@ -45,13 +45,12 @@ struct DiagnosticsTests {
     queue.start(transaction.downloads)
     await gate.waitUntilReached()
     queue.pause(transaction.downloads)
-    let reports = queue.reports
-    gate.open()
-    for await report in reports {
+    for await report in queue.reports {
       if case .downloads(let updates) = report, updates.contains(where: { $0.state == .paused }) {
         break
       }
     }
+    gate.open()
     _ = try await queue.install(transaction)
     try await queue.finish(transaction)
     let statistics = queue.statistics
