@@ -27,6 +27,15 @@ struct QueueRecords: Hashable, Sendable {
     return Place(record: record, position: position)
   }
 
+  /// The downloads in line that are finished once `download` is, since their work would do nothing; from the
+  /// end of the line, where removing them is cheap.
+  func waiting(like download: DownloadRecord) -> [Place] {
+    line.places(of: download.offer.contentIdentifier).reversed().compactMap { place in
+      let other = Place(record: place.record, position: place.position)
+      return other.download.installsSame(as: download) ? other : nil
+    }
+  }
+
   /// The first transaction that delivers what `grant` records: its own, or a restored one.
   func holder(of grant: Grant) -> TransactionRecord? {
     let number = grant.transactionIdentifier
@@ -94,4 +103,13 @@ extension TransactionRecord {
 
   /// The purchase that it delivers; nil before it is granted.
   fileprivate var purchase: Grant? { isOfHistory ? original : grant }
+}
+
+extension DownloadRecord {
+  /// Whether it installs the same version of the same content in the same way.
+  fileprivate func installsSame(as other: DownloadRecord) -> Bool {
+    offer.problem == nil && offer.version.rawValue == other.offer.version.rawValue
+      && offer.productIdentifier == other.offer.productIdentifier
+      && (keepsCurrent == true) == (other.keepsCurrent == true)
+  }
 }

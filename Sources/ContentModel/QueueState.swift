@@ -322,6 +322,10 @@ package struct QueueState: Hashable, Sendable {
     case (.active, .installed), (.paused, .installed):
       // Paused too late to matter: the content is there, and says so.
       set(.finished, transaction, position, &draft)
+      for other in records.waiting(like: place.download) {
+        set(.finished, other.record.id, other.position, &draft)
+        draft.effects.append(.discardStaging(download: other.download.id))
+      }
     case (.active, .failed(let error)):
       set(.failed, transaction, position, &draft)
       records.change(transaction, position) { $0.error = error }

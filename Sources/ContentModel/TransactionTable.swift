@@ -83,6 +83,11 @@ struct WaitingLine: Hashable, Sendable {
     counts[content] = count > 0 ? count : nil
   }
 
+  /// The places of a content, in order.
+  func places(of content: ProductIdentifier) -> [Place] {
+    counts[content] == nil ? [] : places.filter { $0.content == content }
+  }
+
   /// How many contents are waited for that are not `busy`.
   func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
     counts.count - busy.count { counts[$0] != nil }

@@ -164,6 +164,25 @@ struct QueueStateTests {
     #expect(states() == [.active, .active])
   }
 
+  @Test("What is installed finishes the waiting downloads of the same version with one decision")
+  func sameVersion() throws {
+    var transactions = try (1...5).map {
+      try Sample.transaction(.purchased, id: "t\($0)", sequence: $0, download: .waiting)
+    }
+    // An update that keeps the current version, and another version.
+    transactions[2].downloads[0].keepsCurrent = true
+    transactions[3].downloads[0].offer = try Sample.offer(version: "9.0")
+    var queue = QueueState(transactions: transactions, activeLimit: 1)
+    _ = queue.apply(.launched)
+    // The last one was not started.
+    _ = queue.apply(.startRequested(downloads: (1...4).map { "t\($0)-1" }))
+    let decision = queue.apply(.workEnded(download: "t1-1", .installed))
+    let states = queue.transactions.compactMap { $0.downloads.first?.state }
+    #expect(states == [.finished, .finished, .active, .waiting, .waiting])
+    #expect(decision.effects.contains(.discardStaging(download: "t2-1")))
+    #expect(decision.changes.count == 3)
+  }
+
   @Test("At a launch everything unfinished is reported, and what was active goes on")
   func launch() throws {
     var queue = QueueState(transactions: [

@@ -169,11 +169,11 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
 
   /// What may be reported after a state, by the table of Documentation/StateMachine.md.
   private static let next: [DownloadState: Set<DownloadState>] = [
-    .waiting: [.active, .paused, .cancelled],
+    .waiting: [.active, .paused, .cancelled, .finished],
     .active: [.finished, .failed, .paused, .cancelled, .waiting],
     .paused: [.waiting, .active, .finished, .cancelled],
-    .failed: [.waiting, .active, .cancelled],
-    .cancelled: [.waiting, .active],
+    .failed: [.waiting, .active, .cancelled, .finished],
+    .cancelled: [.waiting, .active, .finished],
     .finished: [],
   ]
 
