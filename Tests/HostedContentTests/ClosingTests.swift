@@ -8,7 +8,7 @@ import Testing
 @testable import HostedContent
 
 /// What runs, and who is called, once a queue is closed.
-@Suite("Closing a queue", .timeLimit(.minutes(5)))
+@Suite("Closing a queue", .timeLimit(.minutes(10)))
 struct ClosingTests {
   private let fixture: StoreFixture
   private let delivery = DispatchQueue(label: "closing.delivery")

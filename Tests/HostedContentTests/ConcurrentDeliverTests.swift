@@ -6,7 +6,7 @@ import Testing
 @testable import HostedContent
 
 /// Many tasks that wait for one transaction each.
-@Suite("Concurrent calls of deliver", .timeLimit(.minutes(2)))
+@Suite("Concurrent calls of deliver", .timeLimit(.minutes(10)))
 struct ConcurrentDeliverTests {
   @Test("Many at once of what is installed each return the folder")
   func installedAlready() async throws {

@@ -9,7 +9,7 @@ import Testing
 @testable import ContentJournal
 
 /// A record of the journal that cannot be read costs what it describes, and nothing else.
-@Suite("Damaged records of the journal", .timeLimit(.minutes(5)))
+@Suite("Damaged records of the journal", .timeLimit(.minutes(10)))
 struct DamagedRecordTests {
   private let fixture: StoreFixture
   private let a: ProductIdentifier

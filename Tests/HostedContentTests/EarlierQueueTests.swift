@@ -4,7 +4,7 @@ import HostedContent
 import Testing
 
 /// Handles that an earlier queue of the same library gave out.
-@Suite("Transactions of an earlier queue", .timeLimit(.minutes(5)))
+@Suite("Transactions of an earlier queue", .timeLimit(.minutes(10)))
 struct EarlierQueueTests {
   private let fixture: StoreFixture
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What other calls do while a library is being opened, which runs code of the user.
-@Suite("While the library is opened", .timeLimit(.minutes(5)))
+@Suite("While the library is opened", .timeLimit(.minutes(10)))
 struct OpeningTests {
   /// The store's own seller, with something to do when the queue asks for its events.
   private struct HookedService: StoreService {

@@ -4,7 +4,7 @@ import StoreKit
 import Testing
 
 /// A payment is Sendable, so any thread may use it at any time.
-@Suite("A payment that several threads use", .timeLimit(.minutes(5)))
+@Suite("A payment that several threads use", .timeLimit(.minutes(10)))
 struct SharedPaymentTests {
   @Test("Threads that read a payment while another changes it see whole values")
   func sharing() {
