@@ -11,6 +11,7 @@ struct QueueBenchmark {
     case "open": try Idle.open(words[1], count)
     case "publish": try ManyDownloads.publish(words[1], count)
     case "downloads": try await ManyDownloads.run(words[1], count)
+    case "delivers": try await Delivers.run(words[1], count)
     case "updates": try await Updates.run(words[1], count)
     case "churn": try await Updates.churn(words[1], rounds: count)
     case "queued": try await Queued.run(words[1], count)
@@ -26,6 +27,6 @@ struct QueueBenchmark {
   private static let usage = ContentError(
     .usage, "queue-benchmark was called wrongly",
     remedy:
-      "Use: queue-benchmark fill|open|publish|downloads|queued|updates|churn|[traced-]purchases|"
-      + "[traced-]contents FOLDER COUNT")
+      "Use: queue-benchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
+      + "[traced-]purchases|[traced-]contents FOLDER COUNT")
 }

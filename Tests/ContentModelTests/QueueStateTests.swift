@@ -241,7 +241,9 @@ struct QueueStateTests {
     #expect(decision.effects == [.reportTransactions(["r"]), .reportDownloads(["r-1"])])
   }
 
-  @Test("Any sequence of events keeps the machine's promises", arguments: 0..<200)
+  @Test(
+    "Any sequence of events keeps the machine's promises",
+    arguments: 0..<UInt64(SlowTests.areOn ? 200 : 40))
   func randomSequences(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     var queue = QueueState(activeLimit: 2)

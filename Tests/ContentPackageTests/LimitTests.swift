@@ -36,7 +36,8 @@ struct LimitTests {
   }
 
   @Test(
-    "A bomb is stopped by its expansion ratio", arguments: [["-z"], ["-J"], ["--zstd"], ["-j"]])
+    "A bomb is stopped by its expansion ratio",
+    arguments: SlowTests.cases([["-z"], ["-J"], ["--zstd"], ["-j"]], quick: 1))
   func bomb(options: [String]) throws {
     let folder = try TemporaryFolder()
     try write(chapter, to: folder.directory)

@@ -10,7 +10,9 @@ struct MemoryTests {
   /// Beyond the package's own length.
   private static let allowance = 64_000_000
 
-  @Test("It takes at most 64 MB more than its own size", arguments: Glutton.allCases)
+  @Test(
+    "It takes at most 64 MB more than its own size",
+    arguments: SlowTests.cases(Glutton.allCases, quick: 1))
   func refused(_ glutton: Glutton) async throws {
     let folder = try TemporaryFolder()
     let bytes = glutton.bytes
@@ -69,8 +71,10 @@ struct MemoryTests {
   /// An index without files of members of one byte.
   private static func index(members count: Int) -> [UInt8] {
     let member = number(1) + number(0) + [UInt8](repeating: 0, count: 32)
-    return Array("HCIX".utf8) + [2] + number(count) + number(0) + number(1) + number(0)
-      + number(count) + Array(repeatElement(member, count: count).joined())
+    var bytes = Array("HCIX".utf8) + [2] + number(count) + number(0) + number(1) + number(0)
+    bytes += number(count)
+    for _ in 0..<count { bytes += member }
+    return bytes
   }
 
   /// LEB128.
@@ -125,12 +129,13 @@ struct WindowTests {
 
   @Test(
     "One that takes as much as the usual levels do is read",
-    arguments: [
-      ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
-      ["--zstd", "--options", "zstd:compression-level=19"],
-      ["--format", "xar", "--options", "xar:compression=xz,compression-level=6"],
-      ["--format", "xar", "--options", "xar:compression=lzma,compression-level=6"],
-    ])
+    arguments: SlowTests.cases(
+      [
+        ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
+        ["--zstd", "--options", "zstd:compression-level=19"],
+        ["--format", "xar", "--options", "xar:compression=xz,compression-level=6"],
+        ["--format", "xar", "--options", "xar:compression=lzma,compression-level=6"],
+      ], quick: 1))
   func usual(options: [String]) throws {
     let folder = try chapterFolder()
     // Several blocks, some of which do not compress.

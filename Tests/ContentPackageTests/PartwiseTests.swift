@@ -180,7 +180,7 @@ struct PartwiseTests {
       #expect(try tree(staging.directory.directory("content")) == one.expected, "step \(number)")
       #expect(files.map(\.entry) == one.promise.entries, "step \(number)")
       #expect(one.source.refused == 0, "step \(number)")
-      number += SlowTests.stride(quick: 13)
+      number += SlowTests.stride(quick: 41)
     }
     #expect(number > 60, "\(number)")
   }

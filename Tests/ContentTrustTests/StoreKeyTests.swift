@@ -130,7 +130,7 @@ import Testing
 
   // MARK: Types and thresholds
 
-  @Test(arguments: StoreKeyType.allCases)
+  @Test(arguments: SlowTests.cases(StoreKeyType.allCases, quick: 2))
   func `keys of each type sign a store that clients trust`(_ type: StoreKeyType) throws {
     let store = try StoreFolder.create(
       at: storePath, plan: StoreKeyPlan(type: type), now: now)

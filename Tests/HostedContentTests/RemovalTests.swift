@@ -82,7 +82,7 @@ struct RemovalTests {
 
   @Test(
     "A removal that fails at any step leaves everything as it was, or goes through",
-    arguments: [EIO, ENOSPC, EMFILE], [1, 2])
+    arguments: SlowTests.cases([EIO, ENOSPC, EMFILE], quick: 1), [1, 2])
   func failingSteps(number: Int32, count: Int) async throws {
     try await install(count)
     let newest = try ContentVersion("1.\(count - 1)")

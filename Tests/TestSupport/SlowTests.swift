@@ -6,4 +6,9 @@ package enum SlowTests {
 
   /// How far the places are apart that a test tries: each with the switch, every `quick`th without.
   package static func stride(quick: Int) -> Int { areOn ? 1 : quick }
+
+  /// The cases that a test tries: all with the switch, the first `quick` ones without.
+  package static func cases<Case>(_ all: [Case], quick: Int) -> [Case] {
+    areOn ? all : Array(all.prefix(quick))
+  }
 }
