@@ -82,16 +82,18 @@ package final class LibraryLock: Sendable {
     // Another user who could open it could also lock it.
     let file = try folder.privateFile("lock")
     guard try file.tryLock() else {
-      let holder = String(decoding: try file.contents(limit: 4096), as: UTF8.self)
+      let holder = try file.contents(limit: 4096)
       throw ContentError(
         .libraryLocked,
-        "The library \(folder.path) is in use by process \(holder.split(separator: "\n").first ?? "?")",
+        "The library \(folder.path) is in use by process \(Self.holder(holder))",
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
     self.file = Mutex(file)
     // From here on `deinit` releases it, also when this throws.
     try self.file.withLock { file in
-      let holder = Array("\(getpid()) (\(Self.processName))\n".utf8)
+      let number = String(getpid())
+      let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
+      let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
       do {
         // In the block that the file has: once it is empty, a full disk would not have it any more.
         try holder.withUnsafeBytes { try file?.write($0, at: 0) }
@@ -104,13 +106,25 @@ package final class LibraryLock: Sendable {
 
   deinit { release() }
 
-  /// Whether a file that begins with `text` is an engine's lock: its number and name, or nothing.
+  /// The columns of the process's number, which is right-aligned in them.
+  ///
+  /// A power failure may leave any mixture of an old text, a new one and zeros. Since all have their parts
+  /// in the same places, the mixture can be recognized.
+  private static let numberWidth = 10
+
+  /// Whether `text` is what an engine writes into its lock, or what a power failure has left of it.
   static func isHolder(_ text: [UInt8]) -> Bool {
-    // A power failure may have left only the beginning, or zeros.
-    if text.allSatisfy({ $0 == 0 }) { return true }
-    let name = text.drop { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-    let mark = Array(" (".utf8)
-    return name.count < text.count && (name.starts(with: mark) || mark.starts(with: name))
+    let isNumber = text.prefix(numberWidth).allSatisfy {
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, UInt8(ascii: " ")].contains($0)
+    }
+    let mark = zip(text.dropFirst(numberWidth), " (".utf8)
+    return isNumber && mark.allSatisfy { $0 == $1 || $0 == 0 }
+  }
+
+  /// The process in the text of a lock.
+  private static func holder(_ text: [UInt8]) -> String {
+    let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? "?"
+    return String(line.drop { $0 == " " })
   }
 
   /// Lets another engine in.

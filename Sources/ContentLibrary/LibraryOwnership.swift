@@ -15,13 +15,14 @@ extension LibraryFolder {
       guard let status = try root.status(of: name), status.kind != .directory else { continue }
       throw taken(root, name, "which is not a folder")
     }
+    guard try !isLibrary(root) else { return }
     if let lock = try root.status(of: "lock") {
       let isOwn =
         try lock.kind == .file && lock.size <= 4096
         && LibraryLock.isHolder(root.contents(of: "lock", limit: 4096))
       guard isOwn else { throw taken(root, "lock", "which is not the lock of a library") }
     }
-    guard try !isLibrary(root), let name = try unknownEntry(in: root) else { return }
+    guard let name = try unknownEntry(in: root) else { return }
     // Another process may have created the library since the first look.
     guard try !isLibrary(root) else { return }
     throw taken(root, name, "which does not belong to a library")

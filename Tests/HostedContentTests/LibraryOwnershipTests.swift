@@ -48,6 +48,30 @@ struct LibraryOwnershipTests {
     #expect(try files() == before)
   }
 
+  @Test("A lock file that a power failure mixed with an earlier one, or with zeros, is recognized")
+  func tornLock() throws {
+    let old = "         7 (reader)\n"
+    let new = "   1234567 (hostedcontent)\n"
+    let zeros = String(repeating: "\0", count: 30)
+    for cut in 0...old.count {
+      let parts = [new.prefix(cut) + old.dropFirst(cut), zeros.prefix(cut) + new.dropFirst(cut)]
+      for text in parts + [new.prefix(cut), new.prefix(cut) + zeros.dropFirst(cut)] {
+        try write(String(text), to: "lock")
+        try fixture.queue().close()
+        try FileManager.default.removeItem(atPath: fixture.libraryPath)
+      }
+    }
+  }
+
+  @Test(
+    "Another program's lock file is refused", arguments: ["12345\n", "        12 host\n"])
+  func otherLock(text: String) throws {
+    try write(text, to: "lock")
+    let error = #expect(throws: ContentError.self) { try fixture.queue() }
+    #expect(error?.code == .libraryFolderTaken)
+    #expect(try self.text("lock") == text)
+  }
+
   @Test(
     "A link or a file in the place of a library's folder is refused, and nothing behind it changes",
     arguments: ["staging", "products"], [true, false])
