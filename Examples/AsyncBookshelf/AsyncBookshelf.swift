@@ -26,9 +26,14 @@ enum AsyncBookshelf {
     defer { progress.cancel() }
 
     // What an earlier run bought and did not finish.
-    for transaction in queue.transactions where transaction.transactionState == .purchased {
-      _ = try await queue.install(transaction)
-      try await queue.finish(transaction)
+    for transaction in queue.transactions {
+      switch transaction.transactionState {
+      case .purchased, .restored:
+        _ = try await queue.install(transaction)
+        try await queue.finish(transaction)
+      case .failed: try await queue.finish(transaction)
+      case .purchasing, .deferred: break
+      }
     }
     let response = try await queue.products(products)
     for text in response.invalidProductIdentifiers { print("\(text): not offered") }

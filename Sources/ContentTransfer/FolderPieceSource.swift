@@ -7,8 +7,12 @@ package struct FolderPieceSource: PieceSource {
   private static let attempts = 5
 
   private let store: Directory
+  private let rate: FolderRate
 
-  package init(store: Directory) { self.store = store }
+  package init(store: Directory, rate: FolderRate = FolderRate(TransferLimits())) {
+    self.store = store
+    self.rate = rate
+  }
 
   package func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
@@ -26,7 +30,7 @@ package struct FolderPieceSource: PieceSource {
     slabs.beginFetch()
     defer { slabs.endFetch() }
     for piece in pieces {
-      try ticket.checkCancelled()
+      try rate.wait(for: piece.length, ticket)
       let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }
       let target = UnsafeMutableRawBufferPointer(rebasing: loan.slab.memory[..<piece.length])
       try Self.read(piece, of: file, from: bytes, into: target)

@@ -253,10 +253,11 @@ public final class PaymentQueue: Sendable {
 
   /// How much is transferred at once, and how fast.
   ///
-  /// A change counts from now on, also for what is under way. A store in a folder has no such limits.
+  /// A change takes effect at once, also for transfers in progress. Of a store in a folder, only the
+  /// bytes per second are limited.
   public var transferLimits: TransferLimits {
-    get { store.session?.limits ?? configuration.network.limits }
-    set { store.session?.limits = newValue }
+    get { store.limits }
+    set { store.limits = newValue }
   }
 
   // MARK: Products and updates

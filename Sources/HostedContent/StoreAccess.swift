@@ -8,7 +8,7 @@ import FileIO
 /// Nothing that comes this way is trusted. May be used from any thread; its calls block.
 final class StoreAccess: Sendable {
   private enum Way: Sendable {
-    case folder(path: String)
+    case folder(path: String, FolderRate)
     case web(HTTPSession, mirrors: [WebURL])
   }
 
@@ -30,7 +30,7 @@ final class StoreAccess: Sendable {
     switch store.place {
     case .folder(let path):
       guard mirrors.isEmpty else { throw ContentError.noMirror(of: store) }
-      way = .folder(path: path)
+      way = .folder(path: path, FolderRate(network.limits))
     case .web(let url):
       let others = try mirrors.map { mirror in
         guard case .web(let url) = mirror.place else { throw ContentError.noMirror(of: store) }
@@ -46,15 +46,26 @@ final class StoreAccess: Sendable {
     if case .web(let session, _) = way { session.close() }
   }
 
-  /// The session with the store's web servers; nil for a folder.
-  var session: HTTPSession? {
-    if case .web(let session, _) = way { session } else { nil }
+  /// How much is transferred at once, and how fast.
+  var limits: TransferLimits {
+    get {
+      switch way {
+      case .folder(_, let rate): rate.limits
+      case .web(let session, _): session.limits
+      }
+    }
+    set {
+      switch way {
+      case .folder(_, let rate): rate.limits = newValue
+      case .web(let session, _): session.limits = newValue
+      }
+    }
   }
 
   /// Where pieces come from; throws `storeMissing` when the store's folder is not there.
   func pieceSource() throws -> any PieceSource {
     switch way {
-    case .folder(let path): FolderPieceSource(store: try folder(path))
+    case .folder(let path, let rate): FolderPieceSource(store: try folder(path), rate: rate)
     case .web(let session, let mirrors): try HTTPPieceSource(session, mirrors: mirrors)
     }
   }
@@ -84,7 +95,7 @@ final class StoreAccess: Sendable {
 extension StoreAccess: MetadataFetcher {
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     switch way {
-    case .folder(let root): try FolderFetcher(folder(root)).fetch(path, limit: limit)
+    case .folder(let root, _): try FolderFetcher(folder(root)).fetch(path, limit: limit)
     case .web(let session, let mirrors):
       try session.contents(of: path, at: mirrors, limit: Int(clamping: limit))
     }

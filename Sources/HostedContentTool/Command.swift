@@ -34,6 +34,8 @@ struct Command: Sendable {
     static let store = Option(
       "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
     static let library = Option("--library", "FOLDER", "the library's folder")
+    static let limitRate = Option(
+      "--limit-rate", "BYTES", "the maximum number of bytes per second, such as 500k or 20M")
     static let root = Option(
       "--root", "FILE",
       "the store's trusted root; default: the library's, or a local store's own")

@@ -24,7 +24,7 @@ enum NetworkArguments {
   /// What commands take beside that which download.
   static let transferOptions: [Command.Option] = [
     .init("--mirror", "URL", "another web server with the same files; may be repeated"),
-    .init("--limit-rate", "BYTES", "bytes a second in all, such as 500K or 20M"),
+    .limitRate,
     .init("--connections", "N", "requests at once to one host; default 8"),
   ]
 }
@@ -79,7 +79,7 @@ extension Arguments {
       network.limits.connectionsPerHost = connections
       network.limits.connections = max(network.limits.connections, connections)
     }
-    network.limits.bytesPerSecond = try text("--limit-rate").map(bytesPerSecond)
+    network.limits.bytesPerSecond = try bytesPerSecond()
     return network
   }
 
@@ -95,14 +95,17 @@ extension Arguments {
     }
   }
 
-  /// A number of bytes, with K, M or G for thousands, millions and milliards of them.
-  private func bytesPerSecond(_ text: String) throws -> Int64 {
-    let factors: [Character: Int64] = ["K": 1000, "M": 1_000_000, "G": 1_000_000_000]
-    let factor = text.last.flatMap { factors[$0] }
-    let digits = factor == nil ? text[...] : text.dropLast()
-    guard let number = Int64(digits), (1...1_000_000_000).contains(number) else {
-      throw wrongValue("--limit-rate", "takes a number of bytes such as 500K, not “\(text)”")
+  /// The value of `--limit-rate`; nil without the option.
+  func bytesPerSecond() throws -> Int64? {
+    try text("--limit-rate").map { text in
+      let factors: [String: Int64] = ["K": 1000, "M": 1_000_000, "G": 1_000_000_000]
+      let factor = factors[text.suffix(1).uppercased()]
+      let digits = factor == nil ? text[...] : text.dropLast()
+      guard let number = Int64(digits), (1...1_000_000_000).contains(number) else {
+        throw wrongValue(
+          "--limit-rate", "takes a number of bytes such as 500k or 20M, not “\(text)”")
+      }
+      return number * (factor ?? 1)
     }
-    return number * (factor ?? 1)
   }
 }

@@ -111,17 +111,19 @@ final class ProgressLines: Sendable {
     let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
     let name = "\(download.contentIdentifier) \(download.contentVersion)"
     if last?.state != download.state {
-      return download.state == .waiting ? nil : "\(name): \(download.state)\(detour(download))"
+      return download.state == .waiting ? nil : "\(name): \(download.state)\(fetched(download))"
     }
     guard download.state == .active, last?.tenths != tenths else { return nil }
     return "\(name): \(amount(download))"
   }
 
-  /// Why all of the package was fetched, once that is known.
-  private static func detour(_ download: Download) -> String {
-    guard download.state == .finished, let reason = download.statistics.wholePackages.keys.first
-    else { return "" }
-    return " (all of the package was fetched: \(reason))"
+  /// How much of the package was fetched, once it is installed, and why if that is all of it.
+  private static func fetched(_ download: Download) -> String {
+    guard download.state == .finished else { return "" }
+    let amount = Console.bytes(download.statistics.bytesFetched)
+    let reason = download.statistics.wholePackages.keys.first
+    return ", \(amount) of \(Console.bytes(download.expectedContentLength)) fetched"
+      + (reason.map { " (the whole package: \($0))" } ?? "")
   }
 
   /// How far a download is, in words.

@@ -7,9 +7,7 @@ enum VerifyCommand {
   static let command = Command(
     name: "verify", summary: "Compares every installed byte with what was installed.",
     operands: "[ID…]", operandCount: 0...Int.max,
-    options: [
-      .library, .json, .init("--limit-rate", "BYTES", "read at most so many bytes a second"),
-    ],
+    options: [.library, .json, .limitRate],
     example: "hostedcontent verify --library lib", run: run)
 
   private struct Report: Encodable {
@@ -19,7 +17,7 @@ enum VerifyCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let library = try arguments.libraryReader()
-    let rate = try arguments.number("--limit-rate", least: 1).map(Int64.init)
+    let rate = try arguments.bytesPerSecond()
     let contents = try library.contents()
     let missing = Set(arguments.operands).subtracting(
       contents.map(\.content.contentIdentifier.rawValue))

@@ -9,27 +9,41 @@ import StoreServer
 
 // MARK: README
 
-private func readme(
-  libraryURL: URL, observer: any PaymentTransactionObserver, use: (URL?) -> Void
-) throws {
+final class Shelf: PaymentTransactionObserver {
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    for transaction in transactions {
+      switch transaction.transactionState {
+      case .purchased, .restored:
+        queue.start(transaction.downloads)
+        finishIfComplete(transaction, queue)               // a product without content has no downloads
+      case .failed:
+        print(transaction.error?.description ?? "Failed")
+        queue.finishTransaction(transaction)
+      case .purchasing, .deferred: break
+      }
+    }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    for transaction in Set(downloads.map(\.transaction)) { finishIfComplete(transaction, queue) }
+  }
+
+  /// Finishes a transaction when all of its contents are installed, each in its `contentURL`.
+  private func finishIfComplete(_ transaction: PaymentTransaction, _ queue: PaymentQueue) {
+    if transaction.downloads.allSatisfy({ $0.state == .finished }) {
+      queue.finishTransaction(transaction)
+    }
+  }
+}
+
+private func readme(libraryURL: URL) throws {
 let queue = try PaymentQueue(
   PaymentQueue.Configuration(library: libraryURL, store: try StoreLocation("/srv/store")))
-queue.add(observer)                                   // first: what is unfinished is delivered now
+let shelf = Shelf()                                        // the queue does not retain it
+queue.add(shelf)                                           // first: it reports what is unfinished
 queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.book.chapter1")))
-
-// In the observer, on the queue's delivery queue:
-func paymentQueue(_ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
-  for transaction in transactions where transaction.transactionState == .purchased {
-    queue.start(transaction.downloads)
-  }
-}
-
-func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-  for download in downloads where download.state == .finished {
-    use(download.contentURL)                          // ContentInfo.plist and Contents, whole
-    queue.finishTransaction(download.transaction)
-  }
-}
 }
 
 private func readmeAsync(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
@@ -64,27 +78,6 @@ struct OpenShop: StoreService {
 }
 
 // MARK: Start in five minutes
-
-final class Shelf: PaymentTransactionObserver {
-  func paymentQueue(
-    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
-  ) {
-    for transaction in transactions {
-      switch transaction.transactionState {
-      case .purchased, .restored: queue.start(transaction.downloads)
-      case .failed: queue.finishTransaction(transaction)
-      case .purchasing, .deferred: break
-      }
-    }
-  }
-
-  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
-    for transaction in Set(downloads.map(\.transaction))
-    where transaction.downloads.allSatisfy({ $0.state == .finished }) {
-      queue.finishTransaction(transaction)
-    }
-  }
-}
 
 private func start() async throws {
 let queue = try PaymentQueue(

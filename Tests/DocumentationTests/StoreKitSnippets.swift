@@ -1,5 +1,6 @@
 // swift-format-ignore-file
 // The code of StoreKit's articles as it stands there, so that it is compiled.
+import Foundation
 import HostedContentTesting
 import StoreKit
 
@@ -10,17 +11,49 @@ try SKPaymentQueue.configure(
     trustedRoot: URL(filePath: "/etc/app/1.root.json")))
 }
 
-private func copying(
-  _ queue: SKPaymentQueue, _ downloads: [SKDownload], to documents: URL
-) throws {
-for download in downloads where download.state == .finished {
-  if let folder = download.contentURL {
-    try FileManager.default.copyItem(
-      at: folder.appendingPathComponent("Contents"),
-      to: documents.appendingPathComponent(download.contentIdentifier))
+final class Copier: NSObject, SKPaymentTransactionObserver {
+  let documents: URL
+
+  init(documents: URL) { self.documents = documents }
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+  ) {
+    for transaction in transactions {
+      switch transaction.transactionState {
+      case .purchased, .restored:
+        queue.start(transaction.downloads)
+        finishIfComplete(transaction, queue)          // a product without content has no downloads
+      case .failed: queue.finishTransaction(transaction)
+      case .purchasing, .deferred: break
+      @unknown default: break
+      }
+    }
   }
-  queue.finishTransaction(download.transaction)
-}
+
+  func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+    for transaction in Set(downloads.map { $0.transaction }) { finishIfComplete(transaction, queue) }
+  }
+
+  /// Copies all contents of a transaction once all are installed, and finishes it then.
+  private func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
+    guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
+    do {
+      for download in transaction.downloads { try copy(download) }
+      queue.finishTransaction(transaction)
+    } catch {
+      print(error.localizedDescription)               // still open, so the next launch reports it again
+    }
+  }
+
+  private func copy(_ download: SKDownload) throws {
+    guard let folder = download.contentURL else { return }
+    let target = documents.appendingPathComponent(download.contentIdentifier)
+    if FileManager.default.fileExists(atPath: target.path) {
+      try FileManager.default.removeItem(at: target)
+    }
+    try FileManager.default.copyItem(at: folder.appendingPathComponent("Contents"), to: target)
+  }
 }
 
 private func testing(_ session: StoreSession) throws {

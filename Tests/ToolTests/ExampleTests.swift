@@ -29,6 +29,19 @@ struct ExampleTests {
     #expect((queue["transactions"] as? [Any])?.isEmpty == true)
   }
 
+  @Test(
+    "Each installs every content of a product, and finishes one without content",
+    arguments: ["Bookshelf", "AsyncBookshelf"])
+  func contents(name: String) throws {
+    let tool = try Tool.withCourse()
+    let result = try tool.run(
+      ["store", "lib", Tool.chapter1, Tool.course, Tool.club], program: Tool.program(name))
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(
+      Set(try tool.current().keys) == [Tool.chapter1, Tool.course, "\(Tool.course).audio"])
+    #expect(try tool.unfinished().isEmpty)
+  }
+
   @Test("Each is under a hundred lines", arguments: ["Bookshelf", "AsyncBookshelf"])
   func length(name: String) throws {
     let file = URL(filePath: Tool.samples).deletingLastPathComponent()

@@ -5,17 +5,18 @@ import Testing
 /// Programs that were written for Apple's StoreKit, as processes over the sample packages.
 @Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(10)))
 struct StoreKitExampleTests {
-  private static let course = "com.example.course"
-
   private func run(_ name: String, in tool: Tool, library: String = "lib", _ words: String...)
     throws -> Tool.Result
   {
     try tool.run(
-      words, program: Tool.program(name),
-      environment: [
-        "HOSTEDCONTENT_STORE": tool.folder.path("store"),
-        "HOSTEDCONTENT_LIBRARY": tool.folder.path(library),
-      ])
+      words, program: Tool.program(name), environment: environment(tool, library: library))
+  }
+
+  private func environment(_ tool: Tool, library: String = "lib") -> [String: String] {
+    [
+      "HOSTEDCONTENT_STORE": tool.folder.path("store"),
+      "HOSTEDCONTENT_LIBRARY": tool.folder.path(library),
+    ]
   }
 
   private func unfinished(_ tool: Tool, _ library: String = "lib") throws -> Int? {
@@ -68,17 +69,33 @@ struct StoreKitExampleTests {
 
   @Test("A transaction with several downloads is finished when the last one has ended")
   func severalDownloads() throws {
-    let tool = try Tool()
-    try tool.succeed("store", "init", "store")
-    try tool.succeed(
-      "store", "publish", "store", Tool.sample("course-1.0.pkg"),
-      Tool.sample("course-audio-1.0.pkg"))
-    let result = try run("Course", in: tool, Self.course)
+    let tool = try Tool.withCourse()
+    let result = try run("Course", in: tool, Tool.course)
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(result.output.contains("2 downloads") && result.output.contains("100 %"))
     #expect(try tool.current().count == 2)
     #expect(try unfinished(tool) == 0)
+    #expect(try run("Course", in: tool, Tool.club).output.contains("0 downloads"))
+    #expect(try unfinished(tool) == 0)
     let unknown = try run("Course", in: tool, "com.example.unknown")
     #expect(unknown.status == 1 && unknown.output.contains("Not for sale"))
+  }
+
+  @Test("Each content of a product is copied, or restored, before its transaction is finished")
+  func contents() throws {
+    let tool = try Tool.withCourse()
+    let products = [Tool.chapter1, Tool.course, Tool.club]
+    let kept = try tool.run(
+      ["documents"] + products, program: Tool.program("Keeper"), environment: environment(tool))
+    #expect(kept.status == 0, "\(kept.output)\(kept.errors)")
+    let contents = [Tool.chapter1, Tool.course, "\(Tool.course).audio"]
+    for content in contents { #expect(tool.exists("documents/\(content)/1.0")) }
+    #expect(try unfinished(tool) == 0)
+    for content in contents { try tool.succeed("remove", content, "--library", "lib") }
+    let restored = try tool.run(
+      products, program: Tool.program("Chooser"), environment: environment(tool))
+    #expect(restored.status == 0, "\(restored.output)\(restored.errors)")
+    #expect(Set(try tool.current().keys) == Set(contents))
+    #expect(try unfinished(tool) == 0)
   }
 }

@@ -30,6 +30,22 @@ extension Tool {
     return tool
   }
 
+  /// A product with two contents.
+  static let course = "com.example.course"
+  /// A product without content.
+  static let club = "com.example.club"
+
+  /// A tool in a folder with a store of a chapter, a course and a club.
+  static func withCourse() throws -> Tool {
+    let tool = try Tool()
+    try tool.succeed("store", "init", "store")
+    try tool.succeed(
+      "store", "publish", "store", sample("chapter1-1.0.pkg"), sample("course-1.0.pkg"),
+      sample("course-audio-1.0.pkg"))
+    try tool.succeed("store", "add", "store", club, "--title", "Club")
+    return tool
+  }
+
   /// Runs the tool, which must succeed.
   @discardableResult
   func succeed(_ words: String..., location: SourceLocation = #_sourceLocation) throws -> Result {

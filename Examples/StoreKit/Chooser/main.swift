@@ -27,7 +27,9 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
     for transaction in transactions {
       switch transaction.transactionState {
       case .restored: restored.append(transaction)
-      case .purchased: queue.start(transaction.downloads)
+      case .purchased:
+        queue.start(transaction.downloads)
+        finishIfComplete(transaction, queue)
       case .failed: queue.finishTransaction(transaction)
       case .purchasing, .deferred: break
       @unknown default: break
@@ -61,11 +63,8 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
   }
 
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
-    for download in downloads where download.state == .finished {
-      print(
-        "\(download.contentIdentifier) \(download.contentVersion): \(download.contentURL?.path ?? "")"
-      )
-      queue.finishTransaction(download.transaction)
+    for transaction in Set(downloads.map { $0.transaction }) {
+      finishIfComplete(transaction, queue)
     }
     if let failed = downloads.first(where: { $0.state == .failed }) {
       delegate?.restoreControllerDidFinish(self, error: failed.error)
@@ -76,6 +75,17 @@ final class RestoreController: NSObject, SKPaymentTransactionObserver {
     _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
   ) {
     finishIfDone(queue)
+  }
+
+  /// Finishes a transaction when all of its contents are installed.
+  private func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
+    guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
+    for download in transaction.downloads {
+      print(
+        "\(download.contentIdentifier) \(download.contentVersion): \(download.contentURL?.path ?? "")"
+      )
+    }
+    queue.finishTransaction(transaction)
   }
 
   private func finishIfDone(_ queue: SKPaymentQueue) {

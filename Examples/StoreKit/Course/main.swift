@@ -25,13 +25,14 @@ final class CourseLoader: NSObject, SKPaymentTransactionObserver {
   ) {
     for transaction in transactions {
       switch transaction.transactionState {
-      case .purchased:
+      case .purchased, .restored:
         print("\(transaction.downloads.count) downloads")
         queue.start(transaction.downloads)
+        finishIfComplete(transaction, queue)
       case .failed:
         queue.finishTransaction(transaction)
         completion?(.failure(transaction.error ?? SKError(.unknown)))
-      case .purchasing, .restored, .deferred:
+      case .purchasing, .deferred:
         break
       @unknown default:
         break
@@ -52,11 +53,15 @@ final class CourseLoader: NSObject, SKPaymentTransactionObserver {
       let total = all.reduce(Int64(0)) { $0 + $1.expectedContentLength }
       let loaded = all.reduce(0.0) { $0 + Double($1.progress) * Double($1.expectedContentLength) }
       print("\(Int(loaded / Double(max(total, 1)) * 100)) %")
-      if all.allSatisfy({ $0.state == .finished }) {
-        folders = all.compactMap { $0.contentURL }
-        queue.finishTransaction(transaction)
-      }
+      finishIfComplete(transaction, queue)
     }
+  }
+
+  /// Finishes a transaction when all of its contents are installed.
+  private func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
+    guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
+    folders = transaction.downloads.compactMap { $0.contentURL }
+    queue.finishTransaction(transaction)
   }
 
   func paymentQueue(

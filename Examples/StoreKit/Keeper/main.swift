@@ -55,11 +55,8 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
     for transaction in transactions {
       switch transaction.transactionState {
       case .purchased, .restored:
-        if transaction.downloads.isEmpty {
-          queue.finishTransaction(transaction)
-        } else {
-          queue.start(transaction.downloads)
-        }
+        queue.start(transaction.downloads)
+        finishIfComplete(transaction, queue)
       case .failed:
         if let error = transaction.error as? SKError, error.code != .paymentCancelled {
           print("\(transaction.payment.productIdentifier): \(error.localizedDescription)")
@@ -78,23 +75,18 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
       switch download.state {
       case .active:
         print("\(download.contentIdentifier): \(Int(download.progress * 100)) %")
-      case .finished:
-        do {
-          try keep(download)
-          queue.finishTransaction(download.transaction)
-        } catch {
-          print("\(download.contentIdentifier): \(error.localizedDescription)")
-          exit(1)
-        }
       case .failed:
         // Not finished: it goes on at the next launch.
         print("\(download.contentIdentifier): \(download.error?.localizedDescription ?? "failed")")
         done(download.transaction.payment.productIdentifier)
-      case .waiting, .paused, .cancelled:
+      case .waiting, .paused, .cancelled, .finished:
         break
       @unknown default:
         break
       }
+    }
+    for transaction in Set(downloads.map { $0.transaction }) {
+      finishIfComplete(transaction, queue)
     }
   }
 
@@ -106,7 +98,19 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
 
   // MARK: Content
 
-  /// Copies Contents to DOCUMENTS/<product>/<version>, before the transaction is finished.
+  /// Copies all contents of a transaction once all are installed, and finishes it then.
+  func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
+    guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
+    do {
+      for download in transaction.downloads { try keep(download) }
+      queue.finishTransaction(transaction)
+    } catch {
+      print("\(transaction.payment.productIdentifier): \(error.localizedDescription)")
+      exit(1)
+    }
+  }
+
+  /// Copies Contents to DOCUMENTS/<product>/<version>, before its transaction is finished.
   func keep(_ download: SKDownload) throws {
     guard let contentURL = download.contentURL else { return }
     let manager = FileManager.default

@@ -1,0 +1,143 @@
+import ContentStore
+import Foundation
+import HostedContent
+import HostedContentTesting
+import StoreKit
+import Testing
+
+/// The observers of README and the guides, with products that have no content, one and two.
+@Suite("The observers that the documentation shows", .timeLimit(.minutes(10)))
+struct ShelfTests {
+  private static let products = ["com.example.club", "com.example.book", "com.example.course"]
+
+  private static func session() throws -> StoreSession {
+    let session = try StoreSession()
+    try session.offer(products[0])
+    try session.publish(products[1])
+    try session.publish(products[2])
+    try session.publish(products[2], content: "com.example.course.audio")
+    return session
+  }
+
+  private static func contents(of queue: PaymentQueue) throws -> [String] {
+    try ["com.example.book", "com.example.course", "com.example.course.audio"].filter {
+      try queue.installedVersion(of: ProductIdentifier($0)) != nil
+    }
+  }
+
+  @Test("README's installs every content of a product and then finishes its transaction")
+  func readme() async throws {
+    let session = try Self.session()
+    let queue = try session.launch()
+    let shelf = Shelf()
+    let events = Events()
+    queue.add(shelf)
+    queue.add(events)
+    for product in Self.products {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+    }
+    await events.removals.wait(for: 3)
+    #expect(try Self.contents(of: queue).count == 3)
+    #expect(queue.transactions.isEmpty)
+  }
+
+  @Test("README's finishes what cannot be bought, and continues what failed at the next launch")
+  func failures() async throws {
+    let session = try Self.session()
+    try session.fail(
+      Self.products[0], with: ContentError(.notEntitled, "Not today", remedy: "Wait"))
+    try session.setFaults("*.pkg status 404")
+    let queue = try session.launch()
+    let shelf = Shelf()
+    let events = Events()
+    queue.add(shelf)
+    queue.add(events)
+    for product in Self.products.prefix(2) {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+    }
+    await events.removals.wait(for: 1)
+    await events.failures.wait(for: 1)
+    #expect(queue.transactions.map(\.payment.productIdentifier.rawValue) == [Self.products[1]])
+    try session.setFaults("")
+    let next = try session.relaunch()
+    let later = Events()
+    next.add(shelf)
+    next.add(later)
+    await later.removals.wait(for: 1)
+    #expect(try Self.contents(of: next) == [Self.products[1]])
+  }
+
+  @Test("The guide's for StoreKit copies every content of a product and then finishes")
+  func storeKit() async throws {
+    let session = try Self.session()
+    var configuration = try session.configuration()
+    configuration.deliveryQueue = DispatchQueue(label: "shelf")
+    let queue = try SKPaymentQueue(configuration: SKHostConfiguration(queue: configuration))
+    let documents = session.folder.appending(path: "documents")
+    try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
+    let copier = Copier(documents: documents)
+    let events = SKEvents()
+    queue.add(copier)
+    queue.add(events)
+    for product in Self.products {
+      let payment = SKMutablePayment()
+      payment.productIdentifier = product
+      queue.add(payment)
+    }
+    await events.removals.wait(for: 3)
+    let copied = try FileManager.default.contentsOfDirectory(atPath: documents.path)
+    #expect(
+      copied.sorted() == ["com.example.book", "com.example.course", "com.example.course.audio"])
+    #expect(queue.transactions.isEmpty)
+    queue.close()
+  }
+}
+
+/// Counts, and resumes a test that waits for a count.
+private final class Counter: Sendable {
+  private let counts: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() { (counts, continuation) = AsyncStream.makeStream() }
+
+  func add(_ count: Int) { for _ in 0..<count { continuation.yield() } }
+
+  func wait(for count: Int) async {
+    var left = count
+    for await _ in counts {
+      left -= 1
+      if left == 0 { return }
+    }
+  }
+}
+
+/// Counts what happens to transactions and downloads.
+private final class Events: PaymentTransactionObserver {
+  let removals = Counter()
+  let failures = Counter()
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {}
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) { removals.add(transactions.count) }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    failures.add(downloads.count { $0.state == .failed })
+  }
+}
+
+/// Counts the transactions of StoreKit that were removed.
+private final class SKEvents: NSObject, SKPaymentTransactionObserver {
+  let removals = Counter()
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+  ) {}
+
+  func paymentQueue(
+    _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
+  ) { removals.add(transactions.count) }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The commands of README and of the articles, as a reader would type them.
+@Suite("Commands in the documentation", .timeLimit(.minutes(10)))
+struct ReadmeTests {
+  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
+
+  /// The blocks of commands of a page.
+  private static func blocks(_ page: String) throws -> [String] {
+    let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
+    // Every second part is the inside of a block, after the name of its language.
+    let parts = text.components(separatedBy: "```").enumerated()
+    return parts.filter { $0.offset % 2 == 1 }.map(\.element)
+      .filter { $0.hasPrefix("\n") || $0.hasPrefix("sh\n") }
+      .map { String($0.drop { $0 != "\n" }) }.filter { $0.contains("\nhostedcontent ") }
+  }
+
+  /// Runs commands as a shell script in which `hostedcontent` is the tool.
+  private func run(_ script: String, in tool: Tool) throws -> Tool.Result {
+    let bin = tool.folder.path("bin")
+    try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: "\(bin)/hostedcontent", withDestinationPath: Tool.path)
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return try tool.run(
+      ["-e", "-c", script], program: "/bin/bash", environment: ["PATH": "\(bin):\(path)"])
+  }
+
+  @Test("README's commands publish, install, update, restore and remove what they name")
+  func readme() throws {
+    let tool = try Tool()
+    let script = try #require(try Self.blocks("README.md").first)
+    let result = try run(script, in: tool)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(result.output.contains("com.example.chapter1 1.0: installed\nOnce upon a time\n"))
+    #expect(result.output.contains("com.example.chapter1 1.1: installed"))
+    #expect(try tool.current("library") == ["com.example.chapter1": "1.1"])
+    #expect(try tool.current("second") == ["com.example.chapter1": "1.1"])
+    #expect(!tool.exists("library/products/com.example.chapter1/1.0"))
+  }
+}
