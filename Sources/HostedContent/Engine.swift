@@ -23,6 +23,8 @@ final class Engine: @unchecked Sendable {
 
   /// Events that wait to be handled, in their order.
   private let inbox = Mutex(EngineInbox())
+  /// What was taken out of the inbox and is handled next; in groups, since each group is one commit.
+  private var taken: ArraySlice<Wish> = []
   private var state: QueueState
   private var boards: [String: WorkBoard] = [:]
   private var progress: ProgressReports
@@ -126,11 +128,12 @@ final class Engine: @unchecked Sendable {
   // MARK: Deciding
 
   private func handleWaiting() {
-    let (wishes, isMore) = inbox.withLock { inbox in
-      let group = Array(inbox.wishes.prefix(Self.groupLimit))
-      inbox.wishes.removeFirst(group.count)
-      inbox.isExpected = !inbox.wishes.isEmpty
-      return (group, inbox.isExpected)
+    if taken.isEmpty { taken = inbox.withLock { $0.take() } }
+    let wishes = Array(taken.prefix(Self.groupLimit))
+    taken = wishes.count == taken.count ? [] : taken.dropFirst(wishes.count)
+    let isMore = inbox.withLock { inbox in
+      inbox.isExpected = !taken.isEmpty || !inbox.wishes.isEmpty
+      return inbox.isExpected
     }
     if !isClosed { handle(wishes.filter { !held.decides($0.event) }) }
     if isMore { serial.enqueue { self.handleWaiting() } }

@@ -5,6 +5,12 @@ struct EngineInbox {
   var wishes: [Wish] = []
   /// Whether the serial queue will look into it.
   var isExpected = false
+
+  /// Takes everything out.
+  mutating func take() -> ArraySlice<Wish> {
+    defer { wishes = [] }
+    return wishes[...]
+  }
 }
 
 /// An event that waits to be handled.
