@@ -11,16 +11,24 @@ extension StoreFolder {
   func writing<Value>(_ now: Date, _ body: (StoreMetadata, MetadataWriter) throws -> Value) throws
     -> Value
   {
+    try whileLocked(now) { record, writer in
+      let metadata = try StoreMetadata(
+        reading: writer.folder, record, restored: isRestored, keys: writer.keys)
+      if metadata.record != record { try writer.state.save(metadata.record) }
+      return try body(metadata, writer)
+    }
+  }
+
+  /// Does `body` with the publication record, while no other publisher writes the store.
+  func whileLocked<Value>(
+    _ now: Date, _ body: (PublicationRecord?, MetadataWriter) throws -> Value
+  ) throws -> Value {
     try checkKeysAreOutside()
     let keys = try keys()
     let state = try state(keys)
-    return try state.whileLocked {
-      let record = try state.record()
+    return try state.whileLocked(folder) {
       let writer = MetadataWriter(folder: try metadataFolder, keys: keys, state: state, now: now)
-      let metadata = try StoreMetadata(
-        reading: writer.folder, record, restored: isRestored, keys: keys)
-      if metadata.record != record { try state.save(metadata.record) }
-      return try body(metadata, writer)
+      return try body(state.record(), writer)
     }
   }
 

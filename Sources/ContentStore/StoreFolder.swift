@@ -23,7 +23,7 @@ public final class StoreFolder: Sendable {
   private static let targetsName = "targets"
   private static let timestampName = "timestamp.json"
 
-  private init(
+  init(
     at path: String, _ options: StoreKeyOptions, creating: Bool, restored: Bool = false,
     _ fileSystem: FileSystem
   ) throws {
@@ -57,7 +57,7 @@ public final class StoreFolder: Sendable {
     try store.checkKeysAreOutside()
     let keys = try store.keys(creating: true)
     let state = try store.state(keys)
-    try state.whileLocked {
+    try state.whileLocked(store.folder) {
       try store.checkVacancy()
       guard try state.record() == nil else { throw store.keysTaken(keys) }
       let metadata = try store.folder.createDirectory(metadataName)
@@ -114,10 +114,7 @@ public final class StoreFolder: Sendable {
         at: path, keys, creating: false, restored: restored, fileSystem)
       if try store.isStore { return store }
     } catch let error as ContentError where error.code == .fileMissing {}
-    throw ContentError(
-      .storeMissing, "\(path) is no store",
-      remedy: "Check the path, or make a store with hostedcontent store init \(path)",
-      subject: path)
+    throw ContentError.storeMissing(path)
   }
 
   // MARK: Reading

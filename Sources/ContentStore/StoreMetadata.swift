@@ -6,17 +6,17 @@ import FoundationEssentials
 /// A store's current metadata, and the step to the next one.
 struct StoreMetadata {
   /// The newest root.
-  private(set) var root: RootRole
+  var root: RootRole
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
   /// What the keys have signed, this metadata included.
-  private(set) var record: PublicationRecord
+  var record: PublicationRecord
   /// Whether all of it must be signed again: a rotation was interrupted, or older metadata was
   /// restored.
-  private(set) var needsSigning = false
+  var needsSigning = false
   /// The versions that are in the store.
-  private var versions: [RoleName: SignedVersion]
+  var versions: [RoleName: SignedVersion]
 
   private static let day: TimeInterval = 86_400
   private static let rootLifetime = 3650 * day
@@ -31,13 +31,8 @@ struct StoreMetadata {
   init(
     reading folder: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
   ) throws {
-    var chain = try RootChain(in: folder, from: record?.firstRoot)
+    let chain = try Self.chain(in: folder, record, keys)
     let root = [RoleName.root: try chain.document.signedVersion]
-    if let record, record.conflict(with: root) != nil {
-      // No number can be left out between roots, so nothing can be signed above the recorded one.
-      throw ContentError.storeRolledBack(folder, .root, root, record)
-    }
-    if record == nil, let keys { chain = try Self.confirmed(chain, keys, folder) }
     var found: StoreMetadata
     do {
       found = try StoreMetadata(reading: folder, chain, trusting: chain.newest)
@@ -54,9 +49,9 @@ struct StoreMetadata {
       found.needsSigning = true
     }
     if let record {
-      if let role = record.conflict(with: found.versions) {
+      if let (role, conflicting) = try record.conflict(with: found.versions, in: folder) {
         guard restored else {
-          throw ContentError.storeRolledBack(folder, role, found.versions, record)
+          throw ContentError.storeRolledBack(folder, role, conflicting, record)
         }
         // The recorded numbers stay, so that what is signed next has higher ones.
         found.record = record.signing(root)
@@ -66,6 +61,20 @@ struct StoreMetadata {
       }
     }
     self = found
+  }
+
+  /// The roots in `folder` that count, which start where `record` says.
+  static func chain(in folder: Directory, _ record: PublicationRecord?, _ keys: StoreKeys?) throws
+    -> RootChain
+  {
+    let chain = try RootChain(in: folder, from: record?.firstRoot)
+    let root = [RoleName.root: try chain.document.signedVersion]
+    if let record, record.conflict(with: root) != nil {
+      // No number can be left out between roots, so nothing can be signed above the recorded one.
+      throw ContentError.storeRolledBack(folder, .root, root[.root], record)
+    }
+    guard record == nil, let keys else { return chain }
+    return try confirmed(chain, keys, folder)
   }
 
   /// The roots of a store without a record, if the keys that are here have signed for them.
@@ -79,7 +88,7 @@ struct StoreMetadata {
     guard rootKeys.isEmpty else {
       if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
       throw ContentError.foreignMetadata(
-        folder.path(of: chain.document.name),
+        .root, folder.path(of: chain.document.name),
         ContentError(.signatureInvalid, "The store's root keys did not sign it", remedy: ""))
     }
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
@@ -97,7 +106,13 @@ struct StoreMetadata {
     var documents = [chain.document]
     func read(_ role: RoleName, _ version: Int64?, _ verify: ([UInt8]) throws -> Int64?) throws {
       var found: Int64?
-      let bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+      let bytes: [UInt8]
+      do {
+        bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+      } catch let error as ContentError where error.code == .fileMissing {
+        throw ContentError.metadataLost(
+          folder.path(of: MetadataDocument.name(role, version ?? 0)), error)
+      }
       documents.append(MetadataDocument(role: role, version: found ?? 0, bytes: bytes))
     }
     // An expired store must be readable, or nobody could refresh it.
@@ -120,12 +135,22 @@ struct StoreMetadata {
       throw ContentError(
         .inconsistent, "The store's metadata was read without a result", remedy: "Report it")
     }
-    root = chain.root
+    let versions = try documents.versions
+    self.init(
+      root: chain.root, timestamp: timestamp, snapshot: snapshot, targets: targets,
+      versions: versions, record: PublicationRecord(firstRoot: chain.first, signed: versions))
+  }
+
+  init(
+    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole,
+    versions: [RoleName: SignedVersion], record: PublicationRecord
+  ) {
+    self.root = root
     self.timestamp = timestamp
     self.snapshot = snapshot
     self.targets = targets
-    versions = try documents.versions
-    record = PublicationRecord(firstRoot: chain.first, signed: versions)
+    self.versions = versions
+    self.record = record
   }
 
   // MARK: Creating
@@ -299,10 +324,9 @@ struct StoreMetadata {
 extension ContentError {
   /// The file of `role` is older than what `record` says, or another one of the same number.
   fileprivate static func storeRolledBack(
-    _ folder: Directory, _ role: RoleName, _ found: [RoleName: SignedVersion],
-    _ record: PublicationRecord
+    _ folder: Directory, _ role: RoleName, _ found: SignedVersion?, _ record: PublicationRecord
   ) -> ContentError {
-    let version = found[role]?.version ?? 0
+    let version = found?.version ?? 0
     let signed = record.signed[role]?.version ?? 0
     let path = folder.path(of: MetadataDocument.name(role, version))
     return ContentError(
@@ -310,11 +334,21 @@ extension ContentError {
       version < signed
         ? "\(path) is the newest \(role.rawValue) metadata with version \(version), but version "
           + "\(signed) was signed already"
-        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed last",
+        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed "
+          + "last: another machine may have signed the same number",
       remedy: role == .root
         ? "Put version \(signed) of the root back from a mirror or a copy; clients need every root"
-        : "Put the newest metadata back from a mirror or a copy. If these files were restored on "
-          + "purpose, confirm that: they are then signed again with higher version numbers",
+        : "Put the newest metadata back from a mirror or a copy, and publish again what it lacks. If "
+          + "these files are here on purpose, confirm that: they are then signed again with higher "
+          + "version numbers",
       subject: path)
+  }
+
+  /// A file that the rest of the metadata needs is not in the store's folder.
+  fileprivate static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
+    ContentError(
+      .storeDamaged, "The store's metadata file \(path) not found",
+      remedy: "Put the file back from a copy, or repair the store with hostedcontent store repair",
+      subject: path, cause: reason.cause)
   }
 }

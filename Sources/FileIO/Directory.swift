@@ -65,6 +65,9 @@ package final class Directory: Sendable {
     }
   }
 
+  /// Opens this folder again: a lock on one of the two keeps others out of the other one.
+  package func reopened() throws -> Directory { try directory(at: ".", path) }
+
   /// Opens the folder at `components` below this one, one by one.
   package func directory(at components: some Sequence<some StringProtocol>) throws -> Directory {
     try components.reduce(self) { try $0.directory(String($1)) }

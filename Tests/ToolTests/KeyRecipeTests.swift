@@ -97,6 +97,16 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
+  @Test("Damaged metadata is repaired, and clients follow")
+  func damaged() throws {
+    try prepare()
+    try FileManager.default.removeItem(
+      atPath: tool.folder.path("store/metadata/2.targets.json"))
+    try tool.fail("store", "list", "store", saying: ["2.targets.json", "store repair"])
+    try follow("The store's metadata is damaged")
+    #expect(try believes("store"))
+  }
+
   @Test("A thief with all three online keys is shut out, and who was deceived comes back")
   func stolen() throws {
     try prepare()
