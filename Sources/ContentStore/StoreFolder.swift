@@ -280,10 +280,12 @@ public final class StoreFolder: Sendable {
 
   /// Gives roles new keys, in one step of the root, and signs everything with them.
   ///
-  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost. Whoever
-  /// trusts an earlier root follows. New timestamp or snapshot keys also make clients forget versions
-  /// that a thief has signed. The old keys' files are removed at the end. Interrupted, the
-  /// catalogue is as before, or the next `refresh` or publication brings it to its end.
+  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost. Clients
+  /// that trust an earlier root follow, and can read the store at each moment: targets, snapshot and
+  /// timestamp are signed by old and new keys until the next change. New timestamp or snapshot keys
+  /// also make clients forget versions that a thief has signed. The old keys' files are removed at
+  /// the end. If old keys are lost, clients cannot refresh for a moment between root and timestamp; if
+  /// the rotation is interrupted there, until the next `refresh` or publication.
   public func rotate(
     _ roles: [StoreRole], plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
   ) throws {
@@ -292,7 +294,6 @@ public final class StoreFolder: Sendable {
         _ = try writer.keys.signer(role.name, of: metadata.root)
       }
       let next = try metadata.rotate(roles, plan, with: writer)
-      if next.needsSigning { try next.publish(next.targets.targets, with: writer) }
       for role in roles { try writer.keys.remove(role.name, of: metadata.root, notIn: next.root) }
     }
   }

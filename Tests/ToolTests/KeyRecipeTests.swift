@@ -107,6 +107,19 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
+  @Test("An uploaded rotation is believed after each step of the upload")
+  func uploadedRotation() throws {
+    try prepare()
+    try follow("Uploading")
+    #expect(try believes("served"))
+    try follow("A key of targets, snapshot or timestamp is lost")
+    let recipe = try #require(Self.recipes["Uploading"])
+    for line in recipe.split(separator: "\n") {
+      #expect(try tool.run(["-euc", String(line)], program: "/bin/bash").status == 0)
+      #expect(try believes("served"), "\(line)")
+    }
+  }
+
   @Test("A thief with all three online keys is shut out, and who was deceived comes back")
   func stolen() throws {
     try prepare()
