@@ -25,8 +25,7 @@ struct MetadataDocument {
 
   /// Writes the file durably.
   func write(to folder: Directory) throws {
-    // An interrupted publication's numbers are not used again, so a name without one is cleaned up.
-    try folder.replaceFile(name, with: bytes, temporary: ".\(role.fileName).new")
+    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
   }
 }
 

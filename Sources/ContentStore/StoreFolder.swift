@@ -20,7 +20,7 @@ public final class StoreFolder: Sendable {
   let isRestored: Bool
 
   static let metadataName = "metadata"
-  private static let targetsName = "targets"
+  static let targetsName = "targets"
   private static let timestampName = "timestamp.json"
 
   init(
@@ -31,7 +31,10 @@ public final class StoreFolder: Sendable {
     isRestored = restored
     place = try FolderPlace(path)
     self.options = options
+    let isNew = creating && !FolderPlace.exists(path)
     folder = try fileSystem.directory(at: path, creating: creating)
+    if isNew { try folder.makeReadable(unlessShared: false) }
+    try checkNoLinks()
   }
 
   // MARK: Creating and opening
@@ -60,8 +63,8 @@ public final class StoreFolder: Sendable {
     try state.whileLocked(store.folder) {
       try store.checkVacancy()
       guard try state.record() == nil else { throw store.keysTaken(keys) }
-      let metadata = try store.folder.createDirectory(metadataName)
-      try store.folder.createDirectory(targetsName)
+      let metadata = try store.folder.createServedDirectory(metadataName)
+      try store.folder.createServedDirectory(targetsName)
       try store.folder.sync()
       try fileSystem.directory(at: store.place.parent).sync()
       try StoreMetadata.create(
@@ -173,7 +176,7 @@ public final class StoreFolder: Sendable {
         try Self.checkHosting(record)
         return record
       }
-      let writer = TargetWriter(try folder.directory(Self.targetsName))
+      let writer = TargetWriter(try targetsFolder())
       let new = packages.filter { !$0.isPublished }
       try requireSpace(new.reduce(0) { $0 + $1.length })
       for package in new { try writer.write(package, into: &files) }
@@ -208,7 +211,7 @@ public final class StoreFolder: Sendable {
       }
       let record = try record(of: product, details, listing, targets)
       if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(record) }
-      try TargetWriter(folder.directory(Self.targetsName)).write(record, into: &files)
+      try TargetWriter(targetsFolder()).write(record, into: &files)
     }
   }
 

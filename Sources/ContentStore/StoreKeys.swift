@@ -34,6 +34,7 @@ struct StoreKeys {
       rootFolder =
         try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
     }
+    for folder in [folder, rootFolder].compactMap({ $0 }) { try folder.protect() }
     if creating { try folder.sync() }
   }
 
@@ -90,6 +91,7 @@ struct StoreKeys {
     var refusal: ContentError?
     for folder in folders(of: role) {
       for name in try Self.fileNames(of: role, in: folder) {
+        try folder.protect(name)
         do {
           let key = try read(name, role, in: folder)
           let isKnown = found.contains { $0.key.publicKey == key.publicKey }
@@ -193,6 +195,9 @@ struct StoreKeys {
 struct FolderPlace {
   let parent: String
   let name: String
+
+  /// Whether something is at `path`.
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// Throws `usage` for a path without a name at its end.
   init(_ path: String) throws {

@@ -15,6 +15,8 @@ struct StoreState {
   /// Locks the record, which copies of a store can share, and the store itself, since publishers with
   /// different records can share a store.
   func whileLocked<Value>(_ store: Directory, _ body: () throws -> Value) throws -> Value {
+    try folder.protect()
+    try folder.protect(Self.recordName)
     let lock = try lockFile()
     guard try lock.tryLock() else { throw Self.locked(store) }
     defer { lock.unlock() }

@@ -10,9 +10,13 @@ import FileIO
 /// crash leaves behind is what the next attempt writes again.
 struct TargetWriter {
   private let folder: Directory
+  private let served: ServedFolder
 
   /// Writes below `folder`, the store's `targets`.
-  init(_ folder: Directory) { self.folder = folder }
+  init(_ folder: Directory) {
+    self.folder = folder
+    served = ServedFolder(folder)
+  }
 
   /// Writes the archive and its index, and promises both in `files`.
   func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
@@ -24,7 +28,7 @@ struct TargetWriter {
     let index = try indexBytes(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)
-    try folder.replaceFile("\(digest.hex).content.index", with: index)
+    try served.replaceFile("\(digest.hex).content.index", in: folder) { try $0.write(index) }
     files[StoreTargetName.package(product, content, version)] = package.target
     files[StoreTargetName.index(product, content, version)] = TargetFile(
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
@@ -39,8 +43,9 @@ struct TargetWriter {
       length: Int64(text.count), digest: digest,
       custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
     guard files[name] != file else { return }
-    try made(record.productIdentifier.rawValue, in: folder)
-      .replaceFile("\(digest.hex).product.json", with: text)
+    try served.replaceFile(
+      "\(digest.hex).product.json", in: made(record.productIdentifier.rawValue, in: folder)
+    ) { try $0.write(text) }
     files[name] = file
   }
 
@@ -50,7 +55,7 @@ struct TargetWriter {
 
   /// The folder `name`, there for good.
   private func made(_ name: String, in parent: Directory) throws -> Directory {
-    let made = try parent.createDirectory(name)
+    let made = try parent.createServedDirectory(name)
     // Also when it was there: a crash may have come between its creation and this.
     try parent.sync()
     return made
@@ -72,22 +77,18 @@ struct TargetWriter {
   private func copy(
     _ source: FileByteSource, of package: IncomingPackage, to folder: Directory
   ) throws {
-    let temporary = ".content.pkg.new"
-    try folder.removeFile(temporary)
-    let file = try folder.createFile(temporary)
-    var stream = DigestStream()
-    try source.forEachBlock {
-      try stream.update($0)
-      try file.write($0)
+    try served.replaceFile("\(package.digest.hex).content.pkg", in: folder) { file in
+      var stream = DigestStream()
+      try source.forEachBlock {
+        try stream.update($0)
+        try file.write($0)
+      }
+      guard try stream.finish() == package.digest else {
+        throw ContentError(
+          .fileFailed, "\(package.path) changed while it was published",
+          remedy: "Let no other program write the package, and start again",
+          subject: package.path)
+      }
     }
-    guard try stream.finish() == package.digest else {
-      try folder.removeFile(temporary)
-      throw ContentError(
-        .fileFailed, "\(package.path) changed while it was published",
-        remedy: "Let no other program write the package, and start again", subject: package.path)
-    }
-    try file.sync()
-    try folder.rename(temporary, to: folder, "\(package.digest.hex).content.pkg")
-    try folder.sync()
   }
 }

@@ -251,11 +251,9 @@ package final class Directory: Sendable {
 
   /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
   ///
-  /// A crash can leave `temporary`, which the next call with the same one removes; nil is `.<name>.new`.
-  package func replaceFile(
-    _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644, temporary: String? = nil
-  ) throws {
-    let temporary = temporary ?? ".\(name).new"
+  /// A crash can leave `.<name>.new`, which the next call with the same name removes.
+  package func replaceFile(_ name: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
+    let temporary = ".\(name).new"
     try removeFile(temporary)
     let file = try createFile(temporary, mode: mode)
     try file.write(bytes)
