@@ -140,9 +140,23 @@ public final class StoreFolder: Sendable {
     let targets = targets(of: metadata)
     return try StoreListing(targets).products.sorted { $0.key < $1.key }.map { product, entry in
       if let error = entry.error { throw error }
+      let record = try Self.record(of: product, in: targets)
       return StoredProduct(
-        record: try targets.fetchRecord(of: product), versions: entry.offers.map(StoredVersion.init)
-      )
+        record: record ?? ProductDetails().record(of: product, over: nil),
+        isRecordLost: record == nil, versions: entry.offers.map(StoredVersion.init))
+    }
+  }
+
+  /// What the store says of `product`; nil if the file was lost or damaged.
+  private static func record(of product: ProductIdentifier, in targets: TrustedTargets) throws
+    -> ProductRecord?
+  {
+    do {
+      return try targets.fetchRecord(of: product)
+    } catch let error as ContentError
+      where [.storeMissing, .digestMismatch, .storeDamaged].contains(error.code)
+    {
+      return nil
     }
   }
 
@@ -159,7 +173,8 @@ public final class StoreFolder: Sendable {
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
   /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. Returns the versions that are new.
+  /// cannot fit. Returns the versions whose files were written: those that are new, and published
+  /// ones whose files were lost or damaged. A product whose record was lost gets a new one.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -177,11 +192,11 @@ public final class StoreFolder: Sendable {
         return record
       }
       let writer = TargetWriter(try targetsFolder())
-      let new = packages.filter { !$0.isPublished }
-      try requireSpace(new.reduce(0) { $0 + $1.length })
-      for package in new { try writer.write(package, into: &files) }
+      let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
+      try requireSpace(absent.reduce(0) { $0 + $1.length })
+      for package in absent { try writer.write(package, into: &files) }
       for record in records { try writer.write(record, into: &files) }
-      return new.map(StoredVersion.init)
+      return absent.map(StoredVersion.init)
     }
   }
 
@@ -221,7 +236,8 @@ public final class StoreFolder: Sendable {
     _ targets: TrustedTargets
   ) throws -> ProductRecord {
     let known = listing.products[product]?.hasRecord == true
-    return details.record(of: product, over: try known ? targets.fetchRecord(of: product) : nil)
+    return details.record(
+      of: product, over: try known ? Self.record(of: product, in: targets) : nil)
   }
 
   private static func checkHosting(_ record: ProductRecord) throws {

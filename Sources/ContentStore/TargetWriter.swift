@@ -18,6 +18,30 @@ struct TargetWriter {
     served = ServedFolder(folder)
   }
 
+  // MARK: What is there
+
+  /// Whether the archive and the index that `files` promises are there, byte for byte.
+  func has(_ package: IncomingPackage, in files: [String: TargetFile]) throws -> Bool {
+    let custom = package.custom
+    let name = StoreTargetName.package(
+      custom.productIdentifier, custom.contentIdentifier, custom.version)
+    return try has(name, files[name]) && has(custom.index, files[custom.index])
+  }
+
+  private func has(_ name: String, _ promise: TargetFile?) throws -> Bool {
+    guard let promise, let digest = promise.digest else { return false }
+    var components = TrustedTargets.paths(of: name, promise, consistent: true)[0].pathComponents()
+    let last = components.removeLast()
+    do {
+      let source = try FileByteSource(folder.directory(at: components).file(last))
+      return try source.length == promise.length && source.digest() == digest
+    } catch let error as ContentError where error.code == .fileMissing {
+      return false
+    }
+  }
+
+  // MARK: Writing
+
   /// Writes the archive and its index, and promises both in `files`.
   func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
     let (product, version) = (package.custom.productIdentifier, package.custom.version)
@@ -34,7 +58,7 @@ struct TargetWriter {
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
   }
 
-  /// Writes the product's record, unless `files` promises the same one, and promises it.
+  /// Writes the product's record and promises it, unless `files` does and the file is there.
   func write(_ record: ProductRecord, into files: inout [String: TargetFile]) throws {
     let name = StoreTargetName.record(record.productIdentifier)
     let text = try record.json
@@ -42,7 +66,7 @@ struct TargetWriter {
     let file = TargetFile(
       length: Int64(text.count), digest: digest,
       custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
-    guard files[name] != file else { return }
+    guard try files[name] != file || !has(name, file) else { return }
     try served.replaceFile(
       "\(digest.hex).product.json", in: made(record.productIdentifier.rawValue, in: folder)
     ) { try $0.write(text) }
