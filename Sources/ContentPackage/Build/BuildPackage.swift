@@ -16,6 +16,7 @@ package func buildPackage(
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
   version: ContentVersion?, workers: Int? = nil
 ) throws -> PackageExamination {
+  try checkReplaceable(outputName, in: output)
   var content = try ContentFolder(folder)
   let findings = content.brokenRules(.standard)
   if let first = findings.first {
@@ -47,6 +48,15 @@ package func buildPackage(
     try? output.removeFile(newName)
     throw error
   }
+}
+
+/// Refuses to replace anything but a regular file: a rename would take the place of a device or a link.
+private func checkReplaceable(_ name: String, in folder: Directory) throws {
+  guard let kind = try folder.status(of: name)?.kind, kind != .file else { return }
+  let path = folder.path(of: name)
+  throw ContentError(
+    .usage, "\(path) is not a regular file, so the package cannot replace it",
+    remedy: "Give a new name, or the name of a regular file", subject: path)
 }
 
 /// Writes the payload behind the room for the archive's beginning, and then the beginning; the archive,
