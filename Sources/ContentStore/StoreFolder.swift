@@ -54,7 +54,10 @@ public final class StoreFolder: Sendable {
     at path: String, keys options: StoreKeyOptions = StoreKeyOptions(),
     plan: StoreKeyPlan = StoreKeyPlan(), now: Date, fileSystem: FileSystem
   ) throws -> StoreFolder {
-    for role in StoreRole.allCases { _ = try plan.numbers(of: role) }
+    for role in StoreRole.allCases {
+      let count = try plan.numbers(of: role).count
+      if role == .root { try options.check(newRootKeys: count) }
+    }
     let store = try StoreFolder(at: path, options, creating: true, fileSystem)
     try store.checkVacancy()
     try store.checkKeysAreOutside()
@@ -311,6 +314,10 @@ public final class StoreFolder: Sendable {
     try writing(now) { metadata, writer in
       for role in StoreRole.allCases where role != .root && !roles.contains(role) {
         _ = try writer.keys.signer(role.name, of: metadata.root)
+      }
+      if roles.contains(.root) {
+        let known = metadata.root.roles[.root]
+        try options.check(newRootKeys: plan.numbers(of: .root, known: known).count)
       }
       let next = try metadata.rotate(roles, plan, with: writer)
       for role in roles { try writer.keys.remove(role.name, of: metadata.root, notIn: next.root) }

@@ -104,7 +104,7 @@ import Testing
 
   @Test func `encrypted keys need their passphrase, and nobody is asked for it`() throws {
     let secret = StoreKeyOptions(
-      passphrase: Array("online".utf8), rootPassphrase: Array("offline".utf8))
+      passphrase: Array("online".utf8), rootPassphrases: [Array("offline".utf8)])
     let store = try StoreFolder.create(at: storePath, keys: secret, now: now)
     let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
     let text = String(

@@ -97,6 +97,17 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
+  @Test("Root keys of custodians sign with the passphrases of two of them")
+  func custodians() throws {
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("safe"), withIntermediateDirectories: true)
+    for name in ["ada", "bob", "eve"] {
+      try Data("\(name)'s secret\n".utf8).write(to: URL(filePath: tool.folder.path("safe/\(name)")))
+    }
+    try follow("Root keys of several custodians")
+    #expect(tool.exists("shared/metadata/2.root.json"))
+  }
+
   @Test("Damaged metadata is repaired, and clients follow")
   func damaged() throws {
     try prepare()
