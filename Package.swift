@@ -220,8 +220,9 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
-        "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf", "AsyncBookshelf", "Keeper",
+        "Locks", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
+        "HostedContent", "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf",
+        "AsyncBookshelf", "Keeper",
         "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",
       ]),
   ]

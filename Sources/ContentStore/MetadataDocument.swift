@@ -25,8 +25,7 @@ struct MetadataDocument {
 
   /// Writes the file durably.
   func write(to folder: Directory) throws {
-    // An interrupted publication's numbers are not used again, so a name without one is cleaned up.
-    try folder.replaceFile(name, with: bytes, temporary: ".\(role.fileName).new")
+    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
   }
 }
 
@@ -46,19 +45,23 @@ extension Directory {
     do {
       try verify(bytes)
     } catch let error as ContentError where error.group == .trust {
-      throw ContentError.foreignMetadata(path(of: name), error)
+      throw ContentError.foreignMetadata(role, path(of: name), error)
     }
     return bytes
   }
 }
 
 extension ContentError {
-  /// A file in the store's folder that the store's own keys did not sign so.
-  static func foreignMetadata(_ path: String, _ reason: ContentError) -> ContentError {
-    ContentError(
+  /// A file of `role` in the store's folder that the store's own keys did not sign so.
+  static func foreignMetadata(_ role: RoleName, _ path: String, _ reason: ContentError)
+    -> ContentError
+  {
+    // Roots cannot be repaired: clients need each one as it was.
+    let repair = role == .root ? "" : ". Or repair the store with hostedcontent store repair"
+    return ContentError(
       reason.code, "Cannot use \(path): \(reason.message)",
       remedy: "Find out who wrote this file. Put the store's own file back from a copy, or remove "
-        + "the file if the store did not have it",
+        + "the file if the store did not have it\(repair)",
       subject: path, cause: reason.cause)
   }
 }

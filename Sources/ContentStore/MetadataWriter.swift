@@ -15,10 +15,12 @@ struct MetadataWriter {
     Date(timeIntervalSince1970: (now.timeIntervalSince1970 + interval).rounded(.down))
   }
 
-  /// Signs `role` with the keys that `root` names; `keyUnusable` without them.
-  func sign<Signed: Role>(_ role: Signed, of root: RootRole) throws -> MetadataDocument {
-    let bytes = try keys.signer(Signed.type, of: root).sign(role)
-    return MetadataDocument(role: Signed.type, version: role.version, bytes: bytes)
+  /// Signs `role` with the keys that each of `roots` names; `keyUnusable` without them.
+  func sign<Signed: Role>(_ role: Signed, of roots: [RootRole]) throws -> MetadataDocument {
+    let signers = try roots.map { try keys.signer(Signed.type, of: $0) }
+    let signer = signers.dropFirst().reduce(signers[0]) { $0.adding($1) }
+    return MetadataDocument(
+      role: Signed.type, version: role.version, bytes: try signer.sign(role))
   }
 
   /// Writes `documents` in their order, and returns the record that is saved with them.

@@ -14,7 +14,7 @@ struct IncomingPackage {
   /// The files inside.
   let entries: [IndexedFile]
   let custom: ContentCustom
-  /// Whether the store has these very bytes already.
+  /// Whether the catalog promises these very bytes already.
   fileprivate(set) var isPublished = false
 
   /// The archive as targets metadata promises it.

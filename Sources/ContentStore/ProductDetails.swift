@@ -97,6 +97,9 @@ public struct ProductDetails: Hashable, Sendable {
 public struct StoredProduct: Hashable, Codable, Sendable {
   /// Texts, type and price.
   public let record: ProductRecord
+  /// Whether the record's file was lost or damaged: then `record` says nothing but the identifier, and
+  /// the next publication of the product starts a new one.
+  public let isRecordLost: Bool
   /// Every version of its contents: its own first, then by content identifier, the newest of each
   /// first; empty for a product without content.
   public let versions: [StoredVersion]

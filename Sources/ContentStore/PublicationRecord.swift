@@ -1,6 +1,7 @@
 import ContentModel
 import ContentTrust
 import Digests
+import FileIO
 
 /// What a store's keys have signed last, kept where only the publisher can write.
 ///
@@ -33,6 +34,27 @@ struct PublicationRecord: Hashable {
       guard let signed = signed[role], let found = found[role] else { return false }
       return found != signed && found.version <= signed.version
     }
+  }
+
+  /// The first role that conflicts with this record, and the version in `folder` that does.
+  ///
+  /// Besides `found`, which is what the store has now, the files of the recorded numbers are asked: two
+  /// machines that publish to copies can sign one number twice, and one copy then replaces the other.
+  func conflict(with found: [RoleName: SignedVersion], in folder: Directory) throws -> (
+    RoleName, SignedVersion?
+  )? {
+    if let role = conflict(with: found) { return (role, found[role]) }
+    for role in [RoleName.targets, .snapshot] {
+      guard let signed = signed[role], signed != found[role] else { continue }
+      let name = MetadataDocument.name(role, signed.version)
+      // A file that was removed since then proves nothing.
+      guard try folder.status(of: name) != nil else { continue }
+      let digest = try Digest(of: folder.contents(of: name, limit: role.limit))
+      if digest != signed.digest {
+        return (role, SignedVersion(version: signed.version, digest: digest))
+      }
+    }
+    return nil
   }
 
   /// Whether `found` is what was signed last, but for the root.

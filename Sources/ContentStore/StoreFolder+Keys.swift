@@ -7,20 +7,46 @@ import FoundationEssentials
 extension StoreFolder {
   var metadataFolder: Directory { get throws { try folder.directory(Self.metadataName) } }
 
+  /// Refuses symbolic links in the place of the folders: neither publishers nor local clients follow
+  /// them, so that a link cannot lead what is written elsewhere.
+  func checkNoLinks() throws {
+    for name in [Self.metadataName, Self.targetsName]
+    where try folder.status(of: name)?.kind == .link {
+      let path = folder.path(of: name)
+      throw ContentError(
+        .fileSystemUnsupported, "\(path) is a symbolic link, which a store does not follow",
+        remedy: "Put the folder itself there. If it is on another disk, mount it there, such as "
+          + "with mount --bind", subject: path)
+    }
+  }
+
+  /// Opens `targets`; a copy by git lacks it while it is empty, so it is created.
+  func targetsFolder() throws -> Directory { try folder.createServedDirectory(Self.targetsName) }
+
   /// Does `body` with the verified metadata, while no other publisher writes the store.
   func writing<Value>(_ now: Date, _ body: (StoreMetadata, MetadataWriter) throws -> Value) throws
     -> Value
   {
+    try whileLocked(now) { record, writer in
+      let metadata = try StoreMetadata(
+        reading: writer.folder, record, restored: isRestored, keys: writer.keys)
+      if metadata.record != record { try writer.state.save(metadata.record) }
+      return try body(metadata, writer)
+    }
+  }
+
+  /// Does `body` with the publication record, while no other publisher writes the store.
+  func whileLocked<Value>(
+    _ now: Date, _ body: (PublicationRecord?, MetadataWriter) throws -> Value
+  ) throws -> Value {
     try checkKeysAreOutside()
     let keys = try keys()
     let state = try state(keys)
-    return try state.whileLocked {
-      let record = try state.record()
-      let writer = MetadataWriter(folder: try metadataFolder, keys: keys, state: state, now: now)
-      let metadata = try StoreMetadata(
-        reading: writer.folder, record, restored: isRestored, keys: keys)
-      if metadata.record != record { try state.save(metadata.record) }
-      return try body(metadata, writer)
+    return try state.whileLocked(folder) {
+      let metadata = try folder.createServedDirectory(Self.metadataName)
+      for folder in [metadata, try targetsFolder()] { try ServedFolder(folder).removeLeftover() }
+      let writer = MetadataWriter(folder: metadata, keys: keys, state: state, now: now)
+      return try body(state.record(), writer)
     }
   }
 

@@ -20,10 +20,10 @@ public final class StoreFolder: Sendable {
   let isRestored: Bool
 
   static let metadataName = "metadata"
-  private static let targetsName = "targets"
+  static let targetsName = "targets"
   private static let timestampName = "timestamp.json"
 
-  private init(
+  init(
     at path: String, _ options: StoreKeyOptions, creating: Bool, restored: Bool = false,
     _ fileSystem: FileSystem
   ) throws {
@@ -31,7 +31,10 @@ public final class StoreFolder: Sendable {
     isRestored = restored
     place = try FolderPlace(path)
     self.options = options
+    let isNew = creating && !FolderPlace.exists(path)
     folder = try fileSystem.directory(at: path, creating: creating)
+    if isNew { try folder.makeReadable(unlessShared: false) }
+    try checkNoLinks()
   }
 
   // MARK: Creating and opening
@@ -51,17 +54,20 @@ public final class StoreFolder: Sendable {
     at path: String, keys options: StoreKeyOptions = StoreKeyOptions(),
     plan: StoreKeyPlan = StoreKeyPlan(), now: Date, fileSystem: FileSystem
   ) throws -> StoreFolder {
-    for role in StoreRole.allCases { _ = try plan.numbers(of: role) }
+    for role in StoreRole.allCases {
+      let count = try plan.numbers(of: role).count
+      if role == .root { try options.check(newRootKeys: count) }
+    }
     let store = try StoreFolder(at: path, options, creating: true, fileSystem)
     try store.checkVacancy()
     try store.checkKeysAreOutside()
     let keys = try store.keys(creating: true)
     let state = try store.state(keys)
-    try state.whileLocked {
+    try state.whileLocked(store.folder) {
       try store.checkVacancy()
       guard try state.record() == nil else { throw store.keysTaken(keys) }
-      let metadata = try store.folder.createDirectory(metadataName)
-      try store.folder.createDirectory(targetsName)
+      let metadata = try store.folder.createServedDirectory(metadataName)
+      try store.folder.createServedDirectory(targetsName)
       try store.folder.sync()
       try fileSystem.directory(at: store.place.parent).sync()
       try StoreMetadata.create(
@@ -114,10 +120,7 @@ public final class StoreFolder: Sendable {
         at: path, keys, creating: false, restored: restored, fileSystem)
       if try store.isStore { return store }
     } catch let error as ContentError where error.code == .fileMissing {}
-    throw ContentError(
-      .storeMissing, "\(path) is no store",
-      remedy: "Check the path, or make a store with hostedcontent store init \(path)",
-      subject: path)
+    throw ContentError.storeMissing(path)
   }
 
   // MARK: Reading
@@ -140,9 +143,23 @@ public final class StoreFolder: Sendable {
     let targets = targets(of: metadata)
     return try StoreListing(targets).products.sorted { $0.key < $1.key }.map { product, entry in
       if let error = entry.error { throw error }
+      let record = try Self.record(of: product, in: targets)
       return StoredProduct(
-        record: try targets.fetchRecord(of: product), versions: entry.offers.map(StoredVersion.init)
-      )
+        record: record ?? ProductDetails().record(of: product, over: nil),
+        isRecordLost: record == nil, versions: entry.offers.map(StoredVersion.init))
+    }
+  }
+
+  /// What the store says of `product`; nil if the file was lost or damaged.
+  private static func record(of product: ProductIdentifier, in targets: TrustedTargets) throws
+    -> ProductRecord?
+  {
+    do {
+      return try targets.fetchRecord(of: product)
+    } catch let error as ContentError
+      where [.storeMissing, .digestMismatch, .storeDamaged].contains(error.code)
+    {
+      return nil
     }
   }
 
@@ -159,7 +176,8 @@ public final class StoreFolder: Sendable {
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
   /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. Returns the versions that are new.
+  /// cannot fit. Returns the versions whose files were written: those that are new, and published
+  /// ones whose files were lost or damaged. A product whose record was lost gets a new one.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -176,12 +194,12 @@ public final class StoreFolder: Sendable {
         try Self.checkHosting(record)
         return record
       }
-      let writer = TargetWriter(try folder.directory(Self.targetsName))
-      let new = packages.filter { !$0.isPublished }
-      try requireSpace(new.reduce(0) { $0 + $1.length })
-      for package in new { try writer.write(package, into: &files) }
+      let writer = TargetWriter(try targetsFolder())
+      let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
+      try requireSpace(absent.reduce(0) { $0 + $1.length })
+      for package in absent { try writer.write(package, into: &files) }
       for record in records { try writer.write(record, into: &files) }
-      return new.map(StoredVersion.init)
+      return absent.map(StoredVersion.init)
     }
   }
 
@@ -211,7 +229,7 @@ public final class StoreFolder: Sendable {
       }
       let record = try record(of: product, details, listing, targets)
       if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(record) }
-      try TargetWriter(folder.directory(Self.targetsName)).write(record, into: &files)
+      try TargetWriter(targetsFolder()).write(record, into: &files)
     }
   }
 
@@ -221,7 +239,8 @@ public final class StoreFolder: Sendable {
     _ targets: TrustedTargets
   ) throws -> ProductRecord {
     let known = listing.products[product]?.hasRecord == true
-    return details.record(of: product, over: try known ? targets.fetchRecord(of: product) : nil)
+    return details.record(
+      of: product, over: try known ? Self.record(of: product, in: targets) : nil)
   }
 
   private static func checkHosting(_ record: ProductRecord) throws {
@@ -283,10 +302,12 @@ public final class StoreFolder: Sendable {
 
   /// Gives roles new keys, in one step of the root, and signs everything with them.
   ///
-  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost. Whoever
-  /// trusts an earlier root follows. New timestamp or snapshot keys also make clients forget versions
-  /// that a thief has signed. The old keys' files are removed at the end. Interrupted, the
-  /// catalogue is as before, or the next `refresh` or publication brings it to its end.
+  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost. Clients
+  /// that trust an earlier root follow, and can read the store at each moment: targets, snapshot and
+  /// timestamp are signed by old and new keys until the next change. New timestamp or snapshot keys
+  /// also make clients forget versions that a thief has signed. The old keys' files are removed at
+  /// the end. If old keys are lost, clients cannot refresh for a moment between root and timestamp; if
+  /// the rotation is interrupted there, until the next `refresh` or publication.
   public func rotate(
     _ roles: [StoreRole], plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
   ) throws {
@@ -294,8 +315,11 @@ public final class StoreFolder: Sendable {
       for role in StoreRole.allCases where role != .root && !roles.contains(role) {
         _ = try writer.keys.signer(role.name, of: metadata.root)
       }
+      if roles.contains(.root) {
+        let known = metadata.root.roles[.root]
+        try options.check(newRootKeys: plan.numbers(of: .root, known: known).count)
+      }
       let next = try metadata.rotate(roles, plan, with: writer)
-      if next.needsSigning { try next.publish(next.targets.targets, with: writer) }
       for role in roles { try writer.keys.remove(role.name, of: metadata.root, notIn: next.root) }
     }
   }

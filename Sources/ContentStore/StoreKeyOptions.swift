@@ -53,29 +53,40 @@ public struct StoreKeyOptions: Hashable, Sendable {
   public var stateFolder: String?
   /// What encrypts the keys, at most 1023 bytes without a zero among them; nil for nothing.
   public var passphrase: [UInt8]?
-  /// What encrypts the root keys; nil for the same as `passphrase`.
-  public var rootPassphrase: [UInt8]?
+  /// What encrypts the root keys: one passphrase for all, or one for each; none for `passphrase`.
+  ///
+  /// New root keys are encrypted with these in their order. To sign, the passphrases of the custodians
+  /// who are present are enough, in any order.
+  public var rootPassphrases: [[UInt8]]
 
   /// Creates options: folders beside the store, keys that are not encrypted.
   public init(
     folder: String? = nil, rootFolder: String? = nil, stateFolder: String? = nil,
-    passphrase: [UInt8]? = nil, rootPassphrase: [UInt8]? = nil
+    passphrase: [UInt8]? = nil, rootPassphrases: [[UInt8]] = []
   ) {
     self.folder = folder
     self.rootFolder = rootFolder
     self.stateFolder = stateFolder
     self.passphrase = passphrase
-    self.rootPassphrase = rootPassphrase
+    self.rootPassphrases = rootPassphrases
   }
 
   /// Throws `usage` for a passphrase that libcrypto cannot take whole.
   func check() throws {
-    for passphrase in [passphrase, rootPassphrase].compactMap({ $0 })
+    for passphrase in [passphrase].compactMap({ $0 }) + rootPassphrases
     where !(1...1023).contains(passphrase.count) || passphrase.contains(0) {
       throw ContentError(
         .usage, "A passphrase is empty, longer than 1023 bytes, or has a zero byte",
         remedy: "Use another one")
     }
+  }
+
+  /// Throws `usage` unless `count` new root keys can be encrypted with the passphrases.
+  func check(newRootKeys count: Int) throws {
+    guard ![0, 1, count].contains(rootPassphrases.count) else { return }
+    throw ContentError(
+      .usage, "\(rootPassphrases.count) passphrases do not fit \(count) new root keys",
+      remedy: "Give one passphrase for all root keys, or one for each")
   }
 }
 

@@ -13,7 +13,8 @@ struct StoreKeys {
   private let rootFolder: Directory?
   private let rootPath: String
   private let passphrase: [UInt8]?
-  private let rootPassphrase: [UInt8]?
+  /// One for all root keys, or one for each.
+  private let rootPassphrases: [[UInt8]?]
 
   /// The root keys' folder, unless it is said where it is.
   static let rootName = "root"
@@ -24,7 +25,8 @@ struct StoreKeys {
   init(_ folder: Directory, _ options: StoreKeyOptions, creating: Bool) throws {
     self.folder = folder
     passphrase = options.passphrase
-    rootPassphrase = options.rootPassphrase ?? options.passphrase
+    rootPassphrases =
+      options.rootPassphrases.isEmpty ? [options.passphrase] : options.rootPassphrases
     rootPath = options.rootFolder ?? folder.path(of: Self.rootName)
     if let path = options.rootFolder {
       rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
@@ -34,6 +36,7 @@ struct StoreKeys {
       rootFolder =
         try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
     }
+    for folder in [folder, rootFolder].compactMap({ $0 }) { try folder.protect() }
     if creating { try folder.sync() }
   }
 
@@ -90,6 +93,7 @@ struct StoreKeys {
     var refusal: ContentError?
     for folder in folders(of: role) {
       for name in try Self.fileNames(of: role, in: folder) {
+        try folder.protect(name)
         do {
           let key = try read(name, role, in: folder)
           let isKnown = found.contains { $0.key.publicKey == key.publicKey }
@@ -102,7 +106,7 @@ struct StoreKeys {
       }
     }
     guard Int64(found.count) < demanded else { return found }
-    throw missing(role, found.count, demanded, root, refusal)
+    throw try missing(role, found.count, demanded, root, refusal)
   }
 
   /// Whether reading failed for a reason that has nothing to do with the key.
@@ -116,28 +120,43 @@ struct StoreKeys {
   }
 
   private static func fileNames(of role: RoleName, in folder: Directory) throws -> [String] {
-    try folder.entries().map(\.name).filter {
-      $0.hasSuffix(suffix)
-        && ($0 == "\(role.rawValue)\(suffix)" || $0.hasPrefix("\(role.rawValue)-"))
+    try folder.entries().map(\.name).filter { isFileName($0, of: role) }.sorted()
+  }
+
+  private static func isFileName(_ name: String, of role: RoleName) -> Bool {
+    name.hasSuffix(suffix)
+      && (name == "\(role.rawValue)\(suffix)" || name.hasPrefix("\(role.rawValue)-"))
+  }
+
+  /// Files that look like keys, but are not read because they are not named after a role.
+  private func ignoredNames(of role: RoleName) throws -> [String] {
+    try folders(of: role).flatMap { try $0.entries().map(\.name) }.filter { name in
+      name.hasSuffix(Self.suffix) && !RoleName.allCases.contains { Self.isFileName(name, of: $0) }
     }.sorted()
   }
 
   private func read(_ name: String, _ role: RoleName, in folder: Directory) throws -> SigningKey {
     let bytes = try folder.contents(of: name, limit: Self.maximumLength)
-    return try SigningKey(pem: bytes, passphrase: role == .root ? rootPassphrase : passphrase)
+    guard role == .root else { return try SigningKey(pem: bytes, passphrase: passphrase) }
+    for passphrase in rootPassphrases.dropLast() {
+      if let key = try? SigningKey(pem: bytes, passphrase: passphrase) { return key }
+    }
+    return try SigningKey(pem: bytes, passphrase: rootPassphrases.last ?? nil)
   }
 
   private func missing(
     _ role: RoleName, _ found: Int, _ demanded: Int64, _ root: RootRole, _ refusal: ContentError?
-  ) -> ContentError {
+  ) throws -> ContentError {
     let path = role == .root ? rootPath : folder.path
+    let ignored = try ignoredNames(of: role).map { "“\($0)”" }.joined(separator: ", ")
     return ContentError(
       .keyUnusable,
       "\(path) has \(found) usable \(role.rawValue) keys of the \(demanded) that root version "
-        + "\(root.version) demands",
-      remedy: role == .root
-        ? "Bring the folder with the root keys (--root-keys FOLDER), and their passphrase if any"
-        : "Put the store's own key files back (--keys FOLDER), and give their passphrase if any",
+        + "\(root.version) demands" + (ignored.isEmpty ? "" : "; \(ignored) ignored"),
+      remedy: (role == .root
+        ? "Bring the folder with the root keys (--root-keys FOLDER), and their passphrases if any"
+        : "Put the store's own key files back (--keys FOLDER), and give their passphrase if any")
+        + ". The files must be named \(role.rawValue).pem or \(role.rawValue)-*.pem",
       subject: path, cause: refusal.map { [$0.message, $0.cause ?? ""].joined(separator: " ") })
   }
 
@@ -156,13 +175,14 @@ struct StoreKeys {
         .keyUnusable, "There is no folder \(rootPath) for root keys",
         remedy: "Bring the folder with the root keys (--root-keys FOLDER)", subject: rootPath)
     }
-    let passphrase = role == .root ? rootPassphrase : passphrase
     return try (1...count).map { number in
       let stem = version == 1 ? role.rawValue : "\(role.rawValue)-v\(version)"
       let name = "\(stem)\(count == 1 ? "" : "-\(number)")\(Self.suffix)"
       if version == 1, try folder.status(of: name) != nil {
         return try read(name, role, in: folder)
       }
+      let passphrase =
+        role == .root ? rootPassphrases[min(number, rootPassphrases.count) - 1] : passphrase
       let key = try SigningKey.generate(kind)
       try folder.replaceFile(name, with: key.pem(passphrase: passphrase), mode: 0o600)
       return key
@@ -193,6 +213,9 @@ struct StoreKeys {
 struct FolderPlace {
   let parent: String
   let name: String
+
+  /// Whether something is at `path`.
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
   /// Throws `usage` for a path without a name at its end.
   init(_ path: String) throws {

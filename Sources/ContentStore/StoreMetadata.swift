@@ -6,21 +6,21 @@ import FoundationEssentials
 /// A store's current metadata, and the step to the next one.
 struct StoreMetadata {
   /// The newest root.
-  private(set) var root: RootRole
+  var root: RootRole
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
   /// What the keys have signed, this metadata included.
-  private(set) var record: PublicationRecord
+  var record: PublicationRecord
   /// Whether all of it must be signed again: a rotation was interrupted, or older metadata was
   /// restored.
-  private(set) var needsSigning = false
+  var needsSigning = false
   /// The versions that are in the store.
-  private var versions: [RoleName: SignedVersion]
+  var versions: [RoleName: SignedVersion]
 
   private static let day: TimeInterval = 86_400
-  private static let rootLifetime = 3650 * day
-  private static let lifetime = 365 * day
+  static let rootLifetime = 3650 * day
+  static let lifetime = 365 * day
   private static let timestampLifetime = 90 * day
 
   /// Reads and verifies the metadata in `folder`; expired metadata is read too.
@@ -31,13 +31,8 @@ struct StoreMetadata {
   init(
     reading folder: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
   ) throws {
-    var chain = try RootChain(in: folder, from: record?.firstRoot)
+    let chain = try Self.chain(in: folder, record, keys)
     let root = [RoleName.root: try chain.document.signedVersion]
-    if let record, record.conflict(with: root) != nil {
-      // No number can be left out between roots, so nothing can be signed above the recorded one.
-      throw ContentError.storeRolledBack(folder, .root, root, record)
-    }
-    if record == nil, let keys { chain = try Self.confirmed(chain, keys, folder) }
     var found: StoreMetadata
     do {
       found = try StoreMetadata(reading: folder, chain, trusting: chain.newest)
@@ -54,9 +49,9 @@ struct StoreMetadata {
       found.needsSigning = true
     }
     if let record {
-      if let role = record.conflict(with: found.versions) {
+      if let (role, conflicting) = try record.conflict(with: found.versions, in: folder) {
         guard restored else {
-          throw ContentError.storeRolledBack(folder, role, found.versions, record)
+          throw ContentError.storeRolledBack(folder, role, conflicting, record)
         }
         // The recorded numbers stay, so that what is signed next has higher ones.
         found.record = record.signing(root)
@@ -66,6 +61,20 @@ struct StoreMetadata {
       }
     }
     self = found
+  }
+
+  /// The roots in `folder` that count, which start where `record` says.
+  static func chain(in folder: Directory, _ record: PublicationRecord?, _ keys: StoreKeys?) throws
+    -> RootChain
+  {
+    let chain = try RootChain(in: folder, from: record?.firstRoot)
+    let root = [RoleName.root: try chain.document.signedVersion]
+    if let record, record.conflict(with: root) != nil {
+      // No number can be left out between roots, so nothing can be signed above the recorded one.
+      throw ContentError.storeRolledBack(folder, .root, root[.root], record)
+    }
+    guard record == nil, let keys else { return chain }
+    return try confirmed(chain, keys, folder)
   }
 
   /// The roots of a store without a record, if the keys that are here have signed for them.
@@ -79,7 +88,7 @@ struct StoreMetadata {
     guard rootKeys.isEmpty else {
       if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
       throw ContentError.foreignMetadata(
-        folder.path(of: chain.document.name),
+        .root, folder.path(of: chain.document.name),
         ContentError(.signatureInvalid, "The store's root keys did not sign it", remedy: ""))
     }
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
@@ -97,7 +106,13 @@ struct StoreMetadata {
     var documents = [chain.document]
     func read(_ role: RoleName, _ version: Int64?, _ verify: ([UInt8]) throws -> Int64?) throws {
       var found: Int64?
-      let bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+      let bytes: [UInt8]
+      do {
+        bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
+      } catch let error as ContentError where error.code == .fileMissing {
+        throw ContentError.metadataLost(
+          folder.path(of: MetadataDocument.name(role, version ?? 0)), error)
+      }
       documents.append(MetadataDocument(role: role, version: found ?? 0, bytes: bytes))
     }
     // An expired store must be readable, or nobody could refresh it.
@@ -120,12 +135,22 @@ struct StoreMetadata {
       throw ContentError(
         .inconsistent, "The store's metadata was read without a result", remedy: "Report it")
     }
-    root = chain.root
+    let versions = try documents.versions
+    self.init(
+      root: chain.root, timestamp: timestamp, snapshot: snapshot, targets: targets,
+      versions: versions, record: PublicationRecord(firstRoot: chain.first, signed: versions))
+  }
+
+  init(
+    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole,
+    versions: [RoleName: SignedVersion], record: PublicationRecord
+  ) {
+    self.root = root
     self.timestamp = timestamp
     self.snapshot = snapshot
     self.targets = targets
-    versions = try documents.versions
-    record = PublicationRecord(firstRoot: chain.first, signed: versions)
+    self.versions = versions
+    self.record = record
   }
 
   // MARK: Creating
@@ -146,14 +171,14 @@ struct StoreMetadata {
       version: 1, expires: writer.time(after: rootLifetime), keys: made, thresholds: thresholds)
     let rootBytes = try RoleSigner(keys: rootKeys).sign(root)
     let targets = try writer.sign(
-      TargetsRole(version: 1, expires: writer.time(after: lifetime), targets: [:]), of: root)
+      TargetsRole(version: 1, expires: writer.time(after: lifetime), targets: [:]), of: [root])
     let snapshot = try writer.sign(
       SnapshotRole(
-        version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: root)
+        version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: [root])
     let timestamp = try writer.sign(
       TimestampRole(
         version: 1, expires: writer.time(after: timestampLifetime), snapshot: snapshot.promise),
-      of: root)
+      of: [root])
     try writer.create(
       [targets, snapshot, timestamp],
       firstRoot: MetadataDocument(role: .root, version: 1, bytes: rootBytes))
@@ -163,39 +188,46 @@ struct StoreMetadata {
 
   /// Publishes `files` as the store's targets, with new expiry; durable and visible when it returns.
   ///
-  /// Timestamp comes last: until it is replaced, everybody sees the catalogue as it was. Everything
-  /// is signed before the first file is written, so that a missing key leaves all as it was.
+  /// Timestamp comes last: until it is replaced, clients see the catalog as it was. Everything is
+  /// signed before the first file is written, so that a missing key leaves all as it was.
   func publish(_ files: [String: TargetFile], with writer: MetadataWriter) throws {
+    _ = try writer.publish(documents(of: files, signedBy: [root], with: writer), after: record)
+  }
+
+  /// Targets, snapshot and timestamp, in this order, each signed by the keys that all `roots` name.
+  func documents(
+    of files: [String: TargetFile], signedBy roots: [RootRole], with writer: MetadataWriter
+  ) throws -> [MetadataDocument] {
     let role = TargetsRole(
       targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
       targets: files)
-    let document = try writer.sign(role, of: root)
+    let document = try writer.sign(role, of: roots)
     guard document.bytes.count <= RoleName.targets.limit else {
       throw ContentError(
         .limitExceeded,
         "The catalogue would have \(document.bytes.count) bytes, more than clients read",
         remedy: "Retire old versions, or divide the products between two stores")
     }
-    try publish([document], targets: document.promise, with: writer)
+    return try [document] + documents(of: document.promise, signedBy: roots, with: writer)
   }
 
-  private func publish(
-    _ documents: [MetadataDocument], targets: MetadataFile, with writer: MetadataWriter
-  ) throws {
+  private func documents(
+    of targets: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
+  ) throws -> [MetadataDocument] {
     let role = SnapshotRole(
       version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
       others: snapshot.files)
-    let document = try writer.sign(role, of: root)
-    try publish(documents + [document], snapshot: document.promise, with: writer)
+    let document = try writer.sign(role, of: roots)
+    return try [document, timestamp(of: document.promise, signedBy: roots, with: writer)]
   }
 
-  private func publish(
-    _ documents: [MetadataDocument], snapshot: MetadataFile, with writer: MetadataWriter
-  ) throws {
+  private func timestamp(
+    of snapshot: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
+  ) throws -> MetadataDocument {
     let role = TimestampRole(
       version: try next(.timestamp), expires: writer.time(after: Self.timestampLifetime),
       snapshot: snapshot)
-    _ = try writer.publish(documents + [writer.sign(role, of: root)], after: record)
+    return try writer.sign(role, of: roots)
   }
 
   /// The number of what is signed next: above all that the store has or that was signed before.
@@ -203,7 +235,7 @@ struct StoreMetadata {
     try Self.number(after: max(versions[role]?.version ?? 0, record.highest(role)), role)
   }
 
-  private static func number(after version: Int64, _ role: RoleName) throws -> Int64 {
+  static func number(after version: Int64, _ role: RoleName) throws -> Int64 {
     // The highest number of all is not read, since no version could follow it.
     guard version < .max - 1 else {
       throw ContentError(
@@ -225,84 +257,23 @@ struct StoreMetadata {
       return [.targets, .snapshot, .timestamp]
     }
     if isDue(snapshot.expires, Self.lifetime) {
-      try publish([], targets: snapshot.targets, with: writer)
+      _ = try writer.publish(
+        documents(of: snapshot.targets, signedBy: [root], with: writer), after: record)
       return [.snapshot, .timestamp]
     }
     guard isDue(timestamp.expires, Self.timestampLifetime) else { return [] }
-    try publish([], snapshot: timestamp.snapshot, with: writer)
+    _ = try writer.publish(
+      [timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)], after: record)
     return [.timestamp]
-  }
-
-  // MARK: Root
-
-  /// Whether less than a year of the root is left.
-  func isRootDue(now: Date) -> Bool { root.expires < now.addingTimeInterval(Self.lifetime) }
-
-  /// Writes the next root, with the same keys and a new life.
-  func renewRoot(with writer: MetadataWriter) throws -> StoreMetadata {
-    try writeRoot(writer, new: [:], thresholds: [:], newRootKeys: [])
-  }
-
-  /// Writes the next root, in which `roles` have new keys; the old ones' files are still there.
-  func rotate(_ roles: [StoreRole], _ plan: StoreKeyPlan, with writer: MetadataWriter) throws
-    -> StoreMetadata
-  {
-    // Asked first, so that no key is made in vain.
-    _ = try writer.keys.signer(.root, of: root)
-    var new: [RoleName: [PublicKey]] = [:]
-    var thresholds: [RoleName: Int64] = [:]
-    var newRootKeys: [SigningKey] = []
-    let version = try nextRootVersion(in: writer.folder)
-    for role in roles {
-      let (count, threshold) = try plan.numbers(of: role, known: root.roles[role.name])
-      let made = try writer.keys.make(role.name, count, plan.type.kind, forRoot: version)
-      new[role.name] = made.map(\.publicKey)
-      thresholds[role.name] = Int64(threshold)
-      if role == .root { newRootKeys = made }
-    }
-    return try writeRoot(writer, new: new, thresholds: thresholds, newRootKeys: newRootKeys)
-  }
-
-  /// The number of the next root; `storeDamaged` if clients would find a later one that is not ours.
-  private func nextRootVersion(in folder: Directory) throws -> Int64 {
-    let version = try Self.number(after: root.version, .root)
-    let later = MetadataDocument.name(.root, version + 1)
-    guard try folder.status(of: later) == nil else {
-      throw ContentError(
-        .storeDamaged,
-        "\(folder.path(of: later)) exists, but the newest root has version \(root.version)",
-        remedy: "Find out who wrote this file, and remove it: clients would refuse the store",
-        subject: folder.path(of: later))
-    }
-    return version
-  }
-
-  private func writeRoot(
-    _ writer: MetadataWriter, new: [RoleName: [PublicKey]], thresholds: [RoleName: Int64],
-    newRootKeys: [SigningKey]
-  ) throws -> StoreMetadata {
-    var next = self
-    next.root = try RootRole(
-      root, version: nextRootVersion(in: writer.folder),
-      expires: writer.time(after: Self.rootLifetime), keys: new, thresholds: thresholds)
-    // Old and new keys both sign, or nobody who trusts the old ones would follow.
-    let signer = try writer.keys.signer(.root, of: root).adding(newRootKeys)
-    let document = MetadataDocument(
-      role: .root, version: next.root.version, bytes: try signer.sign(next.root))
-    next.record = try writer.publish([document], after: record)
-    next.versions[.root] = try document.signedVersion
-    next.needsSigning = needsSigning || !new.keys.allSatisfy { $0 == .root }
-    return next
   }
 }
 
 extension ContentError {
   /// The file of `role` is older than what `record` says, or another one of the same number.
   fileprivate static func storeRolledBack(
-    _ folder: Directory, _ role: RoleName, _ found: [RoleName: SignedVersion],
-    _ record: PublicationRecord
+    _ folder: Directory, _ role: RoleName, _ found: SignedVersion?, _ record: PublicationRecord
   ) -> ContentError {
-    let version = found[role]?.version ?? 0
+    let version = found?.version ?? 0
     let signed = record.signed[role]?.version ?? 0
     let path = folder.path(of: MetadataDocument.name(role, version))
     return ContentError(
@@ -310,11 +281,21 @@ extension ContentError {
       version < signed
         ? "\(path) is the newest \(role.rawValue) metadata with version \(version), but version "
           + "\(signed) was signed already"
-        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed last",
+        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed "
+          + "last: another machine may have signed the same number",
       remedy: role == .root
         ? "Put version \(signed) of the root back from a mirror or a copy; clients need every root"
-        : "Put the newest metadata back from a mirror or a copy. If these files were restored on "
-          + "purpose, confirm that: they are then signed again with higher version numbers",
+        : "Put the newest metadata back from a mirror or a copy, and publish again what it lacks. If "
+          + "these files are here on purpose, confirm that: they are then signed again with higher "
+          + "version numbers",
       subject: path)
+  }
+
+  /// A file that the rest of the metadata needs is not in the store's folder.
+  fileprivate static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
+    ContentError(
+      .storeDamaged, "The store's metadata file \(path) not found",
+      remedy: "Put the file back from a copy, or repair the store with hostedcontent store repair",
+      subject: path, cause: reason.cause)
   }
 }

@@ -10,16 +10,27 @@ struct StoreState {
 
   private static let recordName = "published.json"
 
-  /// Does `body` while no other process or thread writes the store; `storeLocked` when one does.
-  func whileLocked<Value>(_ body: () throws -> Value) throws -> Value {
+  /// Does `body` while no other process or thread publishes to `store`; `storeLocked` when one does.
+  ///
+  /// Locks the record, which copies of a store can share, and the store itself, since publishers with
+  /// different records can share a store.
+  func whileLocked<Value>(_ store: Directory, _ body: () throws -> Value) throws -> Value {
+    try folder.protect()
+    try folder.protect(Self.recordName)
     let lock = try lockFile()
-    guard try lock.tryLock() else {
-      throw ContentError(
-        .storeLocked, "Another process is publishing to the store of \(folder.path)",
-        remedy: "Wait until it is done and start again", subject: folder.path)
-    }
+    guard try lock.tryLock() else { throw Self.locked(store) }
     defer { lock.unlock() }
+    // Locked through a descriptor of its own, which is closed at the end.
+    let store = try store.reopened()
+    guard try store.tryLock(alone: true) else { throw Self.locked(store) }
+    defer { withExtendedLifetime(store) {} }
     return try body()
+  }
+
+  private static func locked(_ store: Directory) -> ContentError {
+    ContentError(
+      .storeLocked, "Another process is publishing to the store \(store.path)",
+      remedy: "Wait until it is done and start again", subject: store.path)
   }
 
   private func lockFile() throws -> File {

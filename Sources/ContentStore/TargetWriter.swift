@@ -10,9 +10,37 @@ import FileIO
 /// crash leaves behind is what the next attempt writes again.
 struct TargetWriter {
   private let folder: Directory
+  private let served: ServedFolder
 
   /// Writes below `folder`, the store's `targets`.
-  init(_ folder: Directory) { self.folder = folder }
+  init(_ folder: Directory) {
+    self.folder = folder
+    served = ServedFolder(folder)
+  }
+
+  // MARK: What is there
+
+  /// Whether the archive and the index that `files` promises are there, byte for byte.
+  func has(_ package: IncomingPackage, in files: [String: TargetFile]) throws -> Bool {
+    let custom = package.custom
+    let name = StoreTargetName.package(
+      custom.productIdentifier, custom.contentIdentifier, custom.version)
+    return try has(name, files[name]) && has(custom.index, files[custom.index])
+  }
+
+  private func has(_ name: String, _ promise: TargetFile?) throws -> Bool {
+    guard let promise, let digest = promise.digest else { return false }
+    var components = TrustedTargets.paths(of: name, promise, consistent: true)[0].pathComponents()
+    let last = components.removeLast()
+    do {
+      let source = try FileByteSource(folder.directory(at: components).file(last))
+      return try source.length == promise.length && source.digest() == digest
+    } catch let error as ContentError where error.code == .fileMissing {
+      return false
+    }
+  }
+
+  // MARK: Writing
 
   /// Writes the archive and its index, and promises both in `files`.
   func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
@@ -24,13 +52,13 @@ struct TargetWriter {
     let index = try indexBytes(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)
-    try folder.replaceFile("\(digest.hex).content.index", with: index)
+    try served.replaceFile("\(digest.hex).content.index", in: folder) { try $0.write(index) }
     files[StoreTargetName.package(product, content, version)] = package.target
     files[StoreTargetName.index(product, content, version)] = TargetFile(
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
   }
 
-  /// Writes the product's record, unless `files` promises the same one, and promises it.
+  /// Writes the product's record and promises it, unless `files` does and the file is there.
   func write(_ record: ProductRecord, into files: inout [String: TargetFile]) throws {
     let name = StoreTargetName.record(record.productIdentifier)
     let text = try record.json
@@ -38,9 +66,10 @@ struct TargetWriter {
     let file = TargetFile(
       length: Int64(text.count), digest: digest,
       custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
-    guard files[name] != file else { return }
-    try made(record.productIdentifier.rawValue, in: folder)
-      .replaceFile("\(digest.hex).product.json", with: text)
+    guard try files[name] != file || !has(name, file) else { return }
+    try served.replaceFile(
+      "\(digest.hex).product.json", in: made(record.productIdentifier.rawValue, in: folder)
+    ) { try $0.write(text) }
     files[name] = file
   }
 
@@ -50,7 +79,7 @@ struct TargetWriter {
 
   /// The folder `name`, there for good.
   private func made(_ name: String, in parent: Directory) throws -> Directory {
-    let made = try parent.createDirectory(name)
+    let made = try parent.createServedDirectory(name)
     // Also when it was there: a crash may have come between its creation and this.
     try parent.sync()
     return made
@@ -72,22 +101,18 @@ struct TargetWriter {
   private func copy(
     _ source: FileByteSource, of package: IncomingPackage, to folder: Directory
   ) throws {
-    let temporary = ".content.pkg.new"
-    try folder.removeFile(temporary)
-    let file = try folder.createFile(temporary)
-    var stream = DigestStream()
-    try source.forEachBlock {
-      try stream.update($0)
-      try file.write($0)
+    try served.replaceFile("\(package.digest.hex).content.pkg", in: folder) { file in
+      var stream = DigestStream()
+      try source.forEachBlock {
+        try stream.update($0)
+        try file.write($0)
+      }
+      guard try stream.finish() == package.digest else {
+        throw ContentError(
+          .fileFailed, "\(package.path) changed while it was published",
+          remedy: "Let no other program write the package, and start again",
+          subject: package.path)
+      }
     }
-    guard try stream.finish() == package.digest else {
-      try folder.removeFile(temporary)
-      throw ContentError(
-        .fileFailed, "\(package.path) changed while it was published",
-        remedy: "Let no other program write the package, and start again", subject: package.path)
-    }
-    try file.sync()
-    try folder.rename(temporary, to: folder, "\(package.digest.hex).content.pkg")
-    try folder.sync()
   }
 }

@@ -71,6 +71,9 @@ package struct RoleSigner: Sendable {
   /// The same with `more` keys.
   package func adding(_ more: [SigningKey]) -> RoleSigner { RoleSigner(keys: keys + more) }
 
+  /// The same with the keys of another signer.
+  package func adding(_ other: RoleSigner) -> RoleSigner { adding(other.keys) }
+
   /// The role's metadata as it is published.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }
 

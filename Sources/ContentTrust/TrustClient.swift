@@ -79,12 +79,7 @@ package final class TrustClient: Sendable {
       trusted = try firstRoot(given ?? firstUse())
     }
     try followRoots(&trusted)
-    try trusted.checkRootExpiry(now: now)
-    if trusted.timestamp == nil { try restore(&trusted) }
-    try updateTimestamp(&trusted, now)
-    try trusted.checkExpiry(now: now)
-    try updateSnapshot(&trusted, now)
-    let role = try updateTargets(&trusted, now)
+    let role = try update(&trusted, now)
     let givenRoot = given ?? earlier?.givenRoot
     if watchesClock {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
@@ -235,6 +230,27 @@ package final class TrustClient: Sendable {
   }
 
   // MARK: Timestamp, snapshot, targets
+
+  /// Brings timestamp, snapshot and targets up to date, and follows roots that appear meanwhile.
+  ///
+  /// A publisher can replace keys after this client has asked for roots. What the new keys have signed
+  /// is then invalid under the root that the client has, so it starts again from the new root.
+  private func update(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
+    while true {
+      let version = trusted.root.version
+      do {
+        try trusted.checkRootExpiry(now: now)
+        if trusted.timestamp == nil { try restore(&trusted) }
+        try updateTimestamp(&trusted, now)
+        try trusted.checkExpiry(now: now)
+        try updateSnapshot(&trusted, now)
+        return try updateTargets(&trusted, now)
+      } catch let error as ContentError where error.code == .signatureInvalid {
+        try followRoots(&trusted)
+        guard trusted.root.version > version else { throw error }
+      }
+    }
+  }
 
   private func updateTimestamp(_ trusted: inout TrustedMetadata, _ now: Date) throws {
     let path = "metadata/\(RoleName.timestamp.fileName)"

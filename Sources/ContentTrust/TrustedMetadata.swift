@@ -206,7 +206,8 @@ package struct TrustedMetadata: Sendable {
 
   // MARK: Rules
 
-  private func verified<Signed: Role>(_ bytes: [UInt8]) throws -> Signed {
+  /// The role in `bytes`, which the trusted root's keys must have signed; nothing else is checked.
+  package func verified<Signed: Role>(_ bytes: [UInt8]) throws -> Signed {
     let found = try SignedMetadata<Signed>(bytes)
     try found.checkSignatures(by: root.signers(of: Signed.type))
     return found.role

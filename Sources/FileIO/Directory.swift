@@ -65,6 +65,9 @@ package final class Directory: Sendable {
     }
   }
 
+  /// Opens this folder again: a lock on one of the two keeps others out of the other one.
+  package func reopened() throws -> Directory { try directory(at: ".", path) }
+
   /// Opens the folder at `components` below this one, one by one.
   package func directory(at components: some Sequence<some StringProtocol>) throws -> Directory {
     try components.reduce(self) { try $0.directory(String($1)) }
@@ -248,11 +251,9 @@ package final class Directory: Sendable {
 
   /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
   ///
-  /// A crash can leave `temporary`, which the next call with the same one removes; nil is `.<name>.new`.
-  package func replaceFile(
-    _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644, temporary: String? = nil
-  ) throws {
-    let temporary = temporary ?? ".\(name).new"
+  /// A crash can leave `.<name>.new`, which the next call with the same name removes.
+  package func replaceFile(_ name: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
+    let temporary = ".\(name).new"
     try removeFile(temporary)
     let file = try createFile(temporary, mode: mode)
     try file.write(bytes)

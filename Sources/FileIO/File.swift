@@ -67,6 +67,22 @@ package struct File: ~Copyable, Sendable {
     return bytes
   }
 
+  /// Bytes that are not in holes; the file's length where the file system does not tell.
+  package func dataLength() throws -> Int64 {
+    let size = try status().size
+    var (data, position) = (Int64(0), Int64(0))
+    while position < size {
+      let start = calls.seekData(descriptor, off_t(position))
+      // ENXIO: a hole reaches to the end.
+      guard start >= 0 else { return errno == ENXIO ? data : size }
+      let end = calls.seekHole(descriptor, start)
+      guard end > start else { return size }
+      data += Int64(end - start)
+      position = Int64(end)
+    }
+    return data
+  }
+
   // MARK: Writing
 
   /// Appends all of `bytes` at the file's position.

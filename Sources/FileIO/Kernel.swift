@@ -122,6 +122,11 @@ final class Kernel: SystemCalls {
     }
   }
 
+  // Glibc's module lacks the names SEEK_DATA and SEEK_HOLE.
+  func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { lseek(descriptor, offset, 3) }
+
+  func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { lseek(descriptor, offset, 4) }
+
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32 {
     Glibc.ftruncate(descriptor, length)
   }

@@ -41,6 +41,10 @@ package protocol SystemCalls: AnyObject, Sendable {
   /// Takes at most the first 1,024 buffers, as many as the system does.
   func pwritev(_ descriptor: Int32, _ buffers: ArraySlice<UnsafeRawBufferPointer>, _ offset: off_t)
     -> Int
+  /// `lseek` with `SEEK_DATA`: from `offset` on, the first byte that is not in a hole.
+  func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t
+  /// `lseek` with `SEEK_HOLE`: from `offset` on, the first byte of a hole, or the end.
+  func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
   /// `posix_fallocate` from the beginning, but sets `errno`.
   func allocate(_ descriptor: Int32, _ length: off_t) -> Int32
@@ -65,4 +69,10 @@ package protocol SystemCalls: AnyObject, Sendable {
   func syncfs(_ descriptor: Int32) -> Int32
   /// `flock`.
   func lock(_ descriptor: Int32, _ operation: Int32) -> Int32
+}
+
+extension SystemCalls {
+  /// A file system that does not tell where its holes are.
+  package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { -1 }
+  package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { -1 }
 }

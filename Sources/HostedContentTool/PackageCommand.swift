@@ -21,8 +21,7 @@ enum PackageCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let text = try arguments.required("--output")
     let output = try FilePlace(new: text)
-    guard !text.hasSuffix("/"), try output.folder().status(of: output.name)?.kind != .directory
-    else {
+    guard !text.hasSuffix("/") else {
       throw Arguments.wrong("--output \(text) is a folder; it must name the package", "package")
     }
     let examination = try buildPackage(

@@ -15,7 +15,9 @@ enum StoreKeyArguments {
     record + [
       .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
       .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
-      .init("--root-passphrase-file", "FILE", "the same for the root keys; default: the same file"),
+      .init(
+        "--root-passphrase-file", "FILE",
+        "the same for the root keys, once or once for each key; default: the same file"),
     ]
 
   /// The option that accepts files from a backup.
@@ -39,8 +41,11 @@ extension Arguments {
     StoreKeyOptions(
       folder: try text("--keys"), rootFolder: try text("--root-keys"),
       stateFolder: try text("--state"),
-      passphrase: try passphrase("--passphrase-file"),
-      rootPassphrase: try passphrase("--root-passphrase-file"))
+      passphrase: try text("--passphrase-file").map(passphrase),
+      rootPassphrases: try values("--root-passphrase-file").map { path in
+        guard !path.isEmpty else { throw wrongValue("--root-passphrase-file", "is empty") }
+        return try passphrase(path)
+      })
   }
 
   /// Opens the store that the first operand names.
@@ -78,9 +83,8 @@ extension Arguments {
     }
   }
 
-  /// The first line of the file that `option` names.
-  private func passphrase(_ option: String) throws -> [UInt8]? {
-    guard let path = try text(option) else { return nil }
+  /// The first line of the file at `path`.
+  private func passphrase(_ path: String) throws -> [UInt8] {
     let file = try FileSystem.real.file(at: path)
     let bytes = try file.contents(limit: 4096)
     return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })

@@ -29,9 +29,10 @@ struct HostileZipTests {
   ]
 
   private static func attack(
-    _ name: String, _ change: @escaping @Sendable (inout ZipWriter) -> Void
+    _ name: String, _ code: ContentError.Code = .archiveDamaged,
+    _ change: @escaping @Sendable (inout ZipWriter) -> Void
   ) -> ContainerAttack {
-    ContainerAttack(name) {
+    ContainerAttack(name, code) {
       var writer = ZipWriter(entries)
       change(&writer)
       return writer.bytes
@@ -59,12 +60,12 @@ struct HostileZipTests {
       $0.entries[1].local.checksum ^= 1
     },
     attack("the methods differ") { $0.entries[1].central.method = 8 },
-    attack("a method that nobody knows") {
+    attack("a method that nobody knows", .formUnknown) {
       $0.entries[1].central.method = 99
       $0.entries[1].local.method = 99
     },
     attack("only one of the headers says that it is encrypted") { $0.entries[1].local.flags |= 1 },
-    attack("it is encrypted") {
+    attack("it is encrypted", .formUnknown) {
       $0.entries[1].local.flags |= 1
       $0.entries[1].central.flags |= 1
     },

@@ -143,10 +143,12 @@ import Testing
 
   // MARK: Rotations
 
-  /// A rotation of the online keys that ends right behind its root.
+  /// A rotation of online keys that were lost, which ends right behind its root.
   private func interruptRotation() throws {
+    let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
+    for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
     let broken = FileSystem { operation, path in
-      guard operation == .rename, path.hasSuffix(".targets.json") else { return }
+      guard operation == .rename, path.hasSuffix("timestamp.json") else { return }
       throw FaultPlan.diskFull
     }
     let error = refusal {

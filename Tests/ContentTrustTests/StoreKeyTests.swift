@@ -104,7 +104,7 @@ import Testing
 
   @Test func `encrypted keys need their passphrase, and nobody is asked for it`() throws {
     let secret = StoreKeyOptions(
-      passphrase: Array("online".utf8), rootPassphrase: Array("offline".utf8))
+      passphrase: Array("online".utf8), rootPassphrases: [Array("offline".utf8)])
     let store = try StoreFolder.create(at: storePath, keys: secret, now: now)
     let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
     let text = String(
@@ -238,9 +238,11 @@ import Testing
     try store.add(book, now: now)
     let trust = try TemporaryFolder()
     _ = try client(trust).refresh(initialRoot: store.initialRoot())
-    // What a crash leaves right after the root was written: the metadata is as before.
+    // Without the old keys, the root has to be written before the timestamp.
+    let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
+    for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
     let broken = FileSystem { operation, path in
-      if operation == .rename, path.hasSuffix(".targets.json") { throw FaultPlan.diskFull }
+      if operation == .rename, path.hasSuffix("timestamp.json") { throw FaultPlan.diskFull }
     }
     for _ in 0..<2 {
       let failure = code {
@@ -249,6 +251,7 @@ import Testing
       }
       #expect(failure == .diskFull)
     }
+    #expect(code { _ = try client(trust).refresh(initialRoot: nil) } == .signatureInvalid)
     try store.refresh(now: now)
     #expect(try client(trust).refresh(initialRoot: nil).targets.count == 1)
   }

@@ -97,6 +97,40 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
+  @Test("Root keys of custodians sign with the passphrases of two of them")
+  func custodians() throws {
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("safe"), withIntermediateDirectories: true)
+    for name in ["ada", "bob", "eve"] {
+      try Data("\(name)'s secret\n".utf8).write(to: URL(filePath: tool.folder.path("safe/\(name)")))
+    }
+    try follow("Root keys of several custodians")
+    #expect(tool.exists("shared/metadata/2.root.json"))
+  }
+
+  @Test("Damaged metadata is repaired, and clients follow")
+  func damaged() throws {
+    try prepare()
+    try FileManager.default.removeItem(
+      atPath: tool.folder.path("store/metadata/2.targets.json"))
+    try tool.fail("store", "list", "store", saying: ["2.targets.json", "store repair"])
+    try follow("The store's metadata is damaged")
+    #expect(try believes("store"))
+  }
+
+  @Test("An uploaded rotation is believed after each step of the upload")
+  func uploadedRotation() throws {
+    try prepare()
+    try follow("Uploading")
+    #expect(try believes("served"))
+    try follow("A key of targets, snapshot or timestamp is lost")
+    let recipe = try #require(Self.recipes["Uploading"])
+    for line in recipe.split(separator: "\n") {
+      #expect(try tool.run(["-euc", String(line)], program: "/bin/bash").status == 0)
+      #expect(try believes("served"), "\(line)")
+    }
+  }
+
   @Test("A thief with all three online keys is shut out, and who was deceived comes back")
   func stolen() throws {
     try prepare()

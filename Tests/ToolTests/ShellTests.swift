@@ -55,7 +55,7 @@ struct ShellTests {
     let tool = try Tool()
     #expect(try offers(["pa"], in: tool) == ["package"])
     #expect(try offers([""], in: tool).isSuperset(of: ["store", "get", "completion", "help"]))
-    #expect(try offers(["store", "re"], in: tool) == ["retire", "refresh"])
+    #expect(try offers(["store", "re"], in: tool) == ["retire", "refresh", "repair"])
     #expect(try offers(["get", "a", "--lib"], in: tool) == ["--library"])
     #expect(try offers(["store", "publish", "s", "--ti"], in: tool) == ["--title"])
     #expect(try offers(["get", "--library", "--"], in: tool).isEmpty)

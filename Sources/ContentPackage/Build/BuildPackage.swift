@@ -14,10 +14,11 @@ import FoundationEssentials
 package func buildPackage(
   folder: Directory, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
-  version: ContentVersion?, workers: Int? = nil
+  version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
+  try checkReplaceable(outputName, in: output)
   var content = try ContentFolder(folder)
-  let findings = content.brokenRules(.standard)
+  let findings = content.brokenRules(limits)
   if let first = findings.first {
     let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
     throw ContentError(
@@ -33,9 +34,9 @@ package func buildPackage(
   do {
     let archive = try writeArchive(
       file, content, ProductTexts(info: info, content: content),
-      workers ?? WorkerThreads.standardCount)
+      workers ?? WorkerThreads.standardCount, limits)
     let examination = try examinePackage(
-      FileByteSource(output.file(newName)), name: outputName)
+      FileByteSource(output.file(newName)), name: outputName, limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
     try archive.sync()
@@ -49,10 +50,20 @@ package func buildPackage(
   }
 }
 
+/// Refuses to replace anything but a regular file: a rename would take the place of a device or a link.
+private func checkReplaceable(_ name: String, in folder: Directory) throws {
+  guard let kind = try folder.status(of: name)?.kind, kind != .file else { return }
+  let path = folder.path(of: name)
+  throw ContentError(
+    .usage, "\(path) is not a regular file, so the package cannot replace it",
+    remedy: "Give a new name, or the name of a regular file", subject: path)
+}
+
 /// Writes the payload behind the room for the archive's beginning, and then the beginning; the archive,
 /// which is not durable yet.
 private func writeArchive(
-  _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int
+  _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
+  _ limits: PackageLimits
 ) throws -> PayloadWriter {
   var archive = XarWriter()
   var small: [UInt8] = []
@@ -64,7 +75,8 @@ private func writeArchive(
   }
   archive.reserve("\(texts.name)/Payload")
   let start = Int64(try archive.beginning().count + small.count)
-  let payload = try PayloadWriter(file, at: start, workers: workers)
+  let payload = try PayloadWriter(
+    file, at: start, upTo: limits.packageLength, workers: workers)
   let (length, checksum) = try writeEntries(of: content, to: payload)
   archive.completeLast(length: length, checksum: checksum)
   try payload.complete(beginning: archive.beginning() + small)

@@ -26,6 +26,8 @@ struct ContentFolder {
   private(set) var entries: [Entry] = []
   private var headers: [ArchiveEntry] = []
   private var findings: [Finding] = []
+  /// Bytes of all files, and those of them that are in holes.
+  private var (size, holes): (Int64, Int64) = (0, 0)
 
   /// Lists the folder; throws when it cannot be read.
   init(_ folder: Directory) throws {
@@ -76,7 +78,11 @@ struct ContentFolder {
       case .file:
         kind = .file
         entries.append(Entry(path: path, kind: .file(size: status.size)))
-        try checkBeginning(of: name, in: directory, path)
+        let file = try directory.file(name)
+        try checkBeginning(of: file, path)
+        size += status.size
+        // Holes of small files do not matter, and to look for them takes time.
+        if status.size > 1 << 20 { holes += try status.size - file.dataLength() }
       case .other: kind = .unknown
       }
       headers.append(
@@ -85,11 +91,8 @@ struct ContentFolder {
     }
   }
 
-  private mutating func checkBeginning(of name: String, in directory: Directory, _ path: String)
-    throws
-  {
+  private mutating func checkBeginning(of file: borrowing File, _ path: String) throws {
     var bytes = [UInt8](repeating: 0, count: ExecutableCode.prefixLength)
-    let file = try directory.file(name)
     let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0, at: 0) }
     if let kind = ExecutableCode.kind(of: bytes[..<count]) {
       findings.append(ExecutableCode.finding(kind, path: path))
@@ -114,6 +117,27 @@ struct ContentFolder {
     let first = sorted.filter { $0.path == Array("Contents".utf8) }
     let rest = sorted.filter { $0.path != Array("Contents".utf8) }
     return findings + (first + rest).flatMap { rules.check($0).findings }
+      + (sizeFinding(limits).map { [$0] } ?? [])
+  }
+
+  /// Why no package of this folder could be unpacked, as far as that is known before packing.
+  private func sizeFinding(_ limits: PackageLimits) -> Finding? {
+    func finding(_ message: String, remedy: String) -> Finding {
+      Finding(
+        path: nil, rule: "limit-size", message: message, remedy: remedy, code: .limitExceeded)
+    }
+    if size > limits.totalSize {
+      return finding(
+        "The files have \(size) bytes, more than the \(limits.totalSize) allowed",
+        remedy: "Split the content into several contents or products")
+    }
+    // At most this long: data that cannot be compressed, holes as zeros, and a header for each entry.
+    let packed = size - holes + holes / 500 + Int64(entries.count) * 8192
+    guard size > limits.plainLimit(packedLength: packed) else { return nil }
+    return finding(
+      "The files have \(size) bytes, \(holes) of them in holes: more than "
+        + "\(limits.expansionRatio) times the size of their package",
+      remedy: "Leave the sparse files out, and let the app create them")
   }
 
   /// Opens the file of an entry on disk.

@@ -26,9 +26,9 @@ final class PayloadWriter {
   /// Plain bytes of the group that is being filled.
   private var filled = 0
 
-  /// Writes to `file` from `offset` on.
-  init(_ file: consuming File, at offset: Int64, workers: Int) throws {
-    let output = PayloadOutput(file, offset)
+  /// Writes to `file` from `offset` on; `limitExceeded` as soon as it would have more than `limit` bytes.
+  init(_ file: consuming File, at offset: Int64, upTo limit: Int64, workers: Int) throws {
+    let output = PayloadOutput(file, offset, limit)
     compressor = try MemberCompressor(workers: workers) { try output.write($0) }
     self.output = output
   }
@@ -158,6 +158,7 @@ private final class PayloadOutput: @unchecked Sendable {
   private let file: File
   private var digest = DigestStream(.sha1)
   private let start: Int64
+  private let limit: Int64
   private var end: Int64
   /// Up to where the disk was told to begin.
   private var begun: Int64 = 0
@@ -165,13 +166,19 @@ private final class PayloadOutput: @unchecked Sendable {
   /// How much is written before the disk is told to begin.
   private static let stretch: Int64 = 8 << 20
 
-  init(_ file: consuming File, _ start: Int64) {
+  init(_ file: consuming File, _ start: Int64, _ limit: Int64) {
     self.file = file
     self.start = start
+    self.limit = limit
     end = start
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws {
+    guard end + Int64(bytes.count) <= limit else {
+      throw ContentError(
+        .limitExceeded, "The package would have more than the \(limit) bytes allowed",
+        remedy: "Split the content into several contents or products")
+    }
     try digest.update(bytes)
     try file.write(bytes, at: end)
     end += Int64(bytes.count)

@@ -66,8 +66,9 @@ final class PackageReader {
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar
-      let plain: any ByteStream
+      var plain: any ByteStream
       (plain, checkRest) = try Self.plain(stream, filter, limit, source)
+      if !isChecked, filter != nil { plain = try Self.refusingCpio(plain) }
       let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)
@@ -99,6 +100,13 @@ final class PackageReader {
     let plain = EntryStream(reader, path: "", limit: limit)
     // Of bzip2, libarchive does not look itself.
     return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
+  }
+
+  /// The same stream, unless it is a cpio archive, in which a reader of tar would find only damage.
+  private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
+    let first = try plain.next()
+    if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
+    return ReplayStream(first, then: plain)
   }
 
   /// The next entry; nil at the end of a complete archive.
@@ -176,6 +184,7 @@ enum Container {
 
   init(_ source: any ByteSource) throws {
     let block = try source.bytes(at: 0, count: 512)
+    if block.starts(with: Self.cpioMark) { throw Self.cpioRefusal }
     guard let container = Self(first: block[...]) else {
       throw Refusal.form(
         "form-unknown",
@@ -184,6 +193,13 @@ enum Container {
     }
     self = container
   }
+
+  /// How a cpio archive with text headers begins, whichever of them it has.
+  fileprivate static let cpioMark = Array("07070".utf8)
+
+  fileprivate static let cpioRefusal = Refusal.form(
+    "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
+    remedy: "Build a package with the package command, or a zip or tar archive")
 
   private init?(first bytes: ArraySlice<UInt8>) {
     switch true {

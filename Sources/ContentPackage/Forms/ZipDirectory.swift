@@ -98,12 +98,30 @@ struct ZipDirectory {
       throw Refusal(
         PathRules.finding("path-backslash", "The path “\(name)” contains a back-slash", path: name))
     }
+    try checkCompression(entry, name)
     // Unix, and macOS: then the upper half is st_mode.
     guard host == 3 || host == 19 else { return }
     guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
       throw Refusal(
         PathRules.finding("entry-type", "“\(name)” is neither file, folder nor link", path: name))
     }
+  }
+
+  /// Refuses what is not damaged but not read either.
+  ///
+  /// Source: APPNOTE.TXT 6.3, §4.4.4 and §4.4.5.
+  private static func checkCompression(_ entry: Entry, _ name: String) throws {
+    guard entry.flags & 1 == 0, entry.method != 99 else {
+      throw Refusal.form(
+        "form-encrypted", "“\(name)” is encrypted, which is not supported",
+        remedy: "Build the zip without a password")
+    }
+    // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, as far as libarchive was built with them.
+    guard ![0, 8, 12, 14, 93, 95, 98].contains(entry.method) else { return }
+    let method = entry.method == 9 ? "Deflate64" : "\(entry.method)"
+    throw Refusal.form(
+      "form-compression", "“\(name)” has the compression method \(method), which is not supported",
+      remedy: "Build the zip with the method Deflate, as zip does by default")
   }
 
   // MARK: Local headers

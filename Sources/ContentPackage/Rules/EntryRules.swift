@@ -163,7 +163,9 @@ struct EntryRules {
     let added = implied.count + (known == nil ? 1 : 0)
     if seen.count + added > limits.entryCount {
       findings.append(
-        limitFinding("limit-entries", "There are more than \(limits.entryCount) entries", shown))
+        limitFinding(
+          "limit-entries",
+          "There are more than \(limits.entryCount) files and folders; folders count too", shown))
     }
     let own = known == nil ? path.utf8.count + kind.targetLength : 0
     let length = implied.reduce(own) { $0 + $1.utf8.count }

@@ -1,0 +1,23 @@
+import ContentModel
+import ContentStore
+
+/// `store repair`: metadata whose files contradict each other.
+enum StoreRepairCommand {
+  static let command = Command(
+    name: "store repair",
+    summary: "Repairs lost or contradicting metadata from the newest that is consistent.",
+    operands: "STORE", operandCount: 1...1, options: StoreKeyArguments.keys,
+    example: "hostedcontent store repair store", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let path = arguments.operands[0]
+    guard let version = try StoreFolder.repair(at: path, keys: arguments.storeKeys()) else {
+      console.print("\(path): the metadata is consistent, nothing to repair")
+      return .done
+    }
+    console.print("\(path): repaired from version \(version) of the targets metadata")
+    console.note(
+      "Run hostedcontent store list, publish again what is missing, and retire what came back.")
+    return .done
+  }
+}

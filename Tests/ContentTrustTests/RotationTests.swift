@@ -1,0 +1,130 @@
+import ContentModel
+import ContentStore
+import ContentTrust
+import FileIO
+import FoundationEssentials
+import Locks
+import TestSupport
+import TestTraits
+import Testing
+
+/// What clients see while a publisher gives roles new keys, and after it was interrupted.
+@Suite(.long) struct RotationTests {
+  private let fixture: PublisherFixture
+
+  init() throws { fixture = try PublisherFixture() }
+
+  /// Two clients: one that has trusted the store before, and one that starts from its first root.
+  private func refreshClients(_ known: TemporaryFolder, _ root: [UInt8]) throws {
+    #expect(try fixture.products(trusting: root) == ["a"])
+    // Each moment is the first one for this client: it knows what was there before the rotation.
+    let trust = try TemporaryFolder()
+    for entry in try known.opened().entries() {
+      try trust.opened().replaceFile(
+        entry.name, with: known.opened().contents(of: entry.name, limit: 1 << 20))
+    }
+    let targets = try fixture.client(trust).refresh(initialRoot: nil)
+    #expect(PublisherFixture.products(targets) == ["a"])
+  }
+
+  @Test(arguments: [
+    [StoreRole.timestamp], [.snapshot], [.targets], [.root], [.targets, .snapshot, .timestamp],
+    StoreRole.allCases,
+  ])
+  func `clients can read the store at every step of a rotation`(_ roles: [StoreRole]) throws {
+    let store = try fixture.create()
+    try fixture.add("a", to: store)
+    let root = try store.initialRoot()
+    let known = try TemporaryFolder()
+    _ = try fixture.client(known).refresh(initialRoot: root)
+    let steps = Mutex(0)
+    let watched = FileSystem { operation, path in
+      guard [.rename, .sync, .remove].contains(operation) else { return }
+      steps.withLock { $0 += 1 }
+      try refreshClients(known, root)
+    }
+    try fixture.open(fileSystem: watched).rotate(
+      roles, plan: StoreKeyPlan(counts: [.targets: 2], thresholds: [.targets: 2]), now: fixture.now)
+    #expect(steps.withLock { $0 } > 5)
+    try refreshClients(known, root)
+    // What follows is signed by the new keys alone.
+    try fixture.add("b", to: store)
+    #expect(try fixture.products(trusting: root) == ["a", "b"])
+    let targets = try fixture.client(known).refresh(initialRoot: nil)
+    #expect(PublisherFixture.products(targets) == ["a", "b"])
+  }
+
+  @Test func `whichever step of a rotation fails, clients can read the store at once`() throws {
+    let store = try fixture.create()
+    try fixture.add("a", to: store)
+    let root = try store.initialRoot()
+    let known = try TemporaryFolder()
+    _ = try fixture.client(known).refresh(initialRoot: root)
+    var (step, fired) = (0, true)
+    while fired {
+      step += SlowTests.stride(quick: 7)
+      let fault = FaultAtStep(step)
+      _ = code {
+        try fixture.open(fileSystem: fault.fileSystem).rotate(StoreRole.allCases, now: fixture.now)
+      }
+      fired = fault.hasFired
+      try refreshClients(known, root)
+    }
+    #expect(step > 30)
+    try fixture.add("b", to: store)
+    #expect(try fixture.products(trusting: root) == ["a", "b"])
+  }
+
+  @Test func `the old keys sign nothing after the rotation itself`() throws {
+    let store = try fixture.create()
+    try fixture.copy("store.keys", to: "old.keys")
+    let old = try fixture.bytes("1.root.json")
+    try store.rotate([.targets, .snapshot, .timestamp], now: fixture.now)
+    var trusted = try TrustedMetadata(root: old)
+    #expect(try trusted.update(timestamp: fixture.bytes("timestamp.json"), now: fixture.now))
+    try fixture.add("a", to: store)
+    trusted = try TrustedMetadata(root: old)
+    let timestamp = try fixture.bytes("timestamp.json")
+    #expect(
+      code { _ = try trusted.update(timestamp: timestamp, now: fixture.now) } == .signatureInvalid)
+  }
+
+  /// Rotates and publishes when a client asks for the timestamp for the first time.
+  private final class LateFetcher: MetadataFetcher {
+    let store: FolderFetcher
+    let change: Mutex<(@Sendable () throws -> Void)?>
+
+    init(_ store: FolderFetcher, _ change: @escaping @Sendable () throws -> Void) {
+      self.store = store
+      self.change = Mutex(change)
+    }
+
+    func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+      if path.hasSuffix("timestamp.json") {
+        let change = change.withLock { change in
+          defer { change = nil }
+          return change
+        }
+        try change?()
+      }
+      return try store.fetch(path, limit: limit)
+    }
+  }
+
+  @Test func `a client that has asked for roots just before a rotation asks again`() throws {
+    let store = try fixture.create()
+    try fixture.add("a", to: store)
+    let trust = try TemporaryFolder()
+    let now = fixture.now
+    let fixture = fixture
+    let fetcher = LateFetcher(
+      FolderFetcher(try FileSystem.real.directory(at: fixture.storePath))
+    ) {
+      try store.rotate(StoreRole.allCases, now: now)
+      try fixture.add("b", to: store)
+    }
+    let client = TrustClient(trustFolder: try trust.opened(), fetcher: fetcher, now: { now })
+    let targets = try client.refresh(initialRoot: store.initialRoot())
+    #expect(PublisherFixture.products(targets) == ["a", "b"])
+  }
+}
