@@ -24,9 +24,10 @@ extension HTTPSession {
   ) throws -> [UInt8]? {
     var request = HTTPRequest(try mirror.appending(path), limit: limit)
     request.attempts = attempts
+    request.refusesPages = true
     let response = try get(request)
     switch response.status {
-    case 200..<300: return response.body
+    case 200, 203: return response.body
     case 404, 410: return nil
     // What buckets say of a file that is not there to whoever may not list them.
     case 403 where configuration.secrets(for: mirror).isEmpty: return nil

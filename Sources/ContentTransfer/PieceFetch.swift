@@ -124,7 +124,7 @@ final class PieceFetch {
     let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
-      validator: validator, mayBePage: file.path.hasSuffix(".html"))
+      validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, question: question, sizes: sizes, slabs: session.slabs,
       handover: handover, clock: session.loop.clock)
@@ -165,7 +165,8 @@ final class PieceFetch {
       guard !plan.isDone(number) else { continue }
       guard try isRight ?? piece.matches(bytes) else {
         request.isDamaged = true
-        try fail(number, TransferFault(.damaged), at: request)
+        let page = piece.offset == 0 ? WebPage.type(of: bytes) : nil
+        try fail(number, TransferFault(page.map { .unexpectedType($0) } ?? .damaged), at: request)
         continue
       }
       try deliver(piece, LentBytes(bytes, from: loan))
@@ -223,7 +224,9 @@ final class PieceFetch {
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
     // A shorter range than asked for is legal, as long as it brings something.
-    let silent = request.isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
+    let short: TransferFault.Kind =
+      end.head?.isPage == true ? .unexpectedType("text/html") : .cutShort
+    let silent = TransferFault(request.isDamaged ? .damaged : short)
     guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {
       return
     }

@@ -174,8 +174,10 @@ extension ContentError {
       return (.answerUnusable, "\(url) was sent as \(shown), which nobody asked for", owner)
     case .unexpectedType(let type):
       return (
-        .answerUnusable, "\(url) was answered with a page of type \(type.printable(limit: 60))",
-        "Check whether the network wants a login, and the store's address"
+        .answerUnusable,
+        "\(url) was answered with a web page (\(type.printable(limit: 60))) instead of the file",
+        "Check whether the network requires a login, the store's address, and that the server "
+          + "answers 404 or 403 for missing files"
       )
     case .wrongLength(let length):
       return (.answerUnusable, "\(url) has \(length) bytes, not those that are signed", owner)
