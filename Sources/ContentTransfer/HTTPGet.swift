@@ -61,7 +61,7 @@ extension HTTPSession {
     for attempt in 1... {
       let end = perform(exchange, request, ticket: ticket)
       guard let fault = end.fault else { return end.response }
-      if fault.cure == .none || attempt >= attempts {
+      if fault.isLasting || attempt >= attempts {
         try ticket.checkCancelled()
         // What kept it from arriving says more than that the time is over.
         let cause = fault.kind == .deadline ? lastFault ?? fault : fault

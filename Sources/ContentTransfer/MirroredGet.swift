@@ -32,7 +32,7 @@ extension HTTPSession {
     // What buckets say of a file that is not there to whoever may not list them.
     case 403 where configuration.secrets(for: mirror).isEmpty: return nil
     default:
-      let fault = TransferFault(.status(response.status))
+      let fault = TransferFault(response)
       throw ContentError(fault, from: response.url, subject: request.url.description)
     }
   }
