@@ -59,7 +59,9 @@ extension HTTPSession {
     exchange.memory = min(request.limit, 1 << 20)
     var lastFault: TransferFault?
     for attempt in 1... {
+      let start = loop.clock.uptime()
       let end = perform(exchange, request, ticket: ticket)
+      note(end.fault, from: request.url.origin, startedAt: start)
       guard let fault = end.fault else { return end.response }
       if fault.isLasting || attempt >= attempts {
         try ticket.checkCancelled()
@@ -73,6 +75,20 @@ extension HTTPSession {
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
     throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
+  }
+
+  /// Takes note of whether a host can be reached, for all transfers of the session.
+  private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
+    if let fault {
+      guard fault.isUnreachableHost else { return }
+      let (now, random) = (loop.clock.uptime(), random())
+      return health.withTable {
+        $0.fail(origin, fault, startedAt: start, now: now, random: random)
+      }
+    }
+    health.withTable {
+      if $0.delay(of: origin)?.fault.isUnreachableHost == true { $0.succeed(origin) }
+    }
   }
 
   private func perform(
