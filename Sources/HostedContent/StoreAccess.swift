@@ -110,7 +110,12 @@ private struct WebFetcher: MetadataFetcher {
   }
 
   private func contents(_ path: String, _ limit: Int64, attempts: Int?) throws -> [UInt8]? {
-    try session.contents(of: path, at: mirror, limit: Int(clamping: limit), attempts: attempts)
+    // Without an order of the publisher's, a cache may keep what changes under the same name, and
+    // that a root does not exist yet.
+    let isVolatile = path.hasSuffix("/timestamp.json") || path.hasSuffix(".root.json")
+    return try session.contents(
+      of: path, at: mirror, limit: Int(clamping: limit), attempts: attempts,
+      headers: isVolatile ? [HTTPHeader("Cache-Control", "no-cache")] : [])
   }
 }
 

@@ -90,4 +90,32 @@ struct OtherServerTests {
     let result = try withExtendedLifetime(server) { try get(server.url) }
     #expect(result.status == 0, "\(result.errors)")
   }
+
+  // MARK: Caches
+
+  @Test(
+    "A publication and a new root are seen behind a proxy that keeps answers",
+    .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
+  func cachingProxy() throws {
+    // As old as a cache thinks that it stays for days.
+    let old = Date(timeIntervalSinceNow: -30 * 86_400)
+    let metadata = tool.folder.path("store/metadata")
+    for name in try FileManager.default.contentsOfDirectory(atPath: metadata) {
+      try FileManager.default.setAttributes(
+        [.modificationDate: old], ofItemAtPath: "\(metadata)/\(name)")
+    }
+    let (server, proxy) = (try nginx(""), try Squid())
+    func products() throws -> Tool.Result {
+      try tool.run(
+        "products", "--store", server.url(), "--root", "store/metadata/1.root.json", "--proxy",
+        proxy.url)
+    }
+    #expect(try products().output.contains("1.0"))
+    #expect(try tool.run("store", "rotate", "store", "timestamp").status == 0)
+    try publish("1.1")
+    let result = try products()
+    #expect(result.output.contains("1.1"), "\(result.errors)")
+    let timestamps = server.requests().filter { $0.contains("timestamp.json") }
+    #expect(timestamps.count == 2)
+  }
 }
