@@ -4,6 +4,8 @@ enum Faults {
   struct Row {
     let line: String
     var isHarmless = false
+    /// Whether it ends a download at once, also if it happens once.
+    var isFinal = false
     /// Whether it needs an HTTPS server.
     var isOfTLS: Bool { line.hasPrefix("* tls") }
   }
@@ -28,10 +30,11 @@ enum Faults {
       "endless", "ignore-range", "partial overlapping 1000",
       "validators changed", "validators weak", "validators none",
     ]
-    let tls = ["close", "refuse", "stall", "certificate \(wrongChain) \(wrongKey)"]
+    let tls = ["close", "refuse", "stall"]
     return lethal.map { Row(line: "\(packages) \($0)") }
       + harmless.map { Row(line: "\(packages) \($0)", isHarmless: true) }
       + ["/metadata/* status 500", "/metadata/* cut 100", "*.index flip 10"].map { Row(line: $0) }
       + tls.map { Row(line: "* tls \($0)") }
+      + [Row(line: "* tls certificate \(wrongChain) \(wrongKey)", isFinal: true)]
   }
 }

@@ -1,21 +1,32 @@
 import CCurl
 
 extension TransferFault {
-  /// What libcurl's number means after what `easy` did; it has the same one for a server that refuses
-  /// and for a socket that could not be made.
-  init(_ code: CURLcode, of easy: EasyHandle, lacksSockets: Bool) {
+  /// What libcurl's number means after what `easy` did for `exchange`.
+  init(_ code: CURLcode, of easy: EasyHandle, _ exchange: Exchange) {
+    let detail = easy.detail(code)
     let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
+    // What a proxy answered instead of connecting.
+    let proxyStatus = easy.number(CURLINFO_HTTP_CONNECTCODE)
     let kind: Kind =
       switch code {
-      // What a proxy answered instead of connecting.
-      case _ where easy.number(CURLINFO_HTTP_CONNECTCODE) >= 300: .proxy
+      case _ where (400..<500).contains(proxyStatus): .proxyRefused(proxyStatus)
+      case _ where proxyStatus >= 300: .proxy
       case CURLE_COULDNT_RESOLVE_HOST: .unresolved
       case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
-      case CURLE_COULDNT_CONNECT: lacksSockets ? .tooManyFiles : .refused
-      case CURLE_OPERATION_TIMEDOUT: isConnected ? .stalled : .connectTimeout
+      // libcurl has one number for a server that refuses and for a socket that could not be made.
+      case CURLE_COULDNT_CONNECT where exchange.lacksSockets: .tooManyFiles
+      case CURLE_COULDNT_CONNECT: exchange.isStoreNamed(in: detail) ? .refused : .proxy
+      case CURLE_OPERATION_TIMEDOUT where isConnected: .stalled
+      // libcurl says so only in words.
+      case CURLE_OPERATION_TIMEDOUT where detail.hasPrefix("SSL connection"): .handshakeTimeout
+      case CURLE_OPERATION_TIMEDOUT: .connectTimeout
       case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING: .cutShort
-      case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
-        CURLE_SSL_CRL_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS:
+      // TLS names these in alerts, for which libcurl has no numbers.
+      case _ where detail.contains("certificate required"): .clientCertificate
+      case _ where detail.contains("unrecognized name"): .hostName
+      case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .authorities
+      case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+        CURLE_SSL_INVALIDCERTSTATUS:
         .certificate
       case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED,
         CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_CERTPROBLEM:
@@ -26,6 +37,15 @@ extension TransferFault {
       case CURLE_URL_MALFORMAT: .unusableURL
       default: .network
       }
-    self.init(kind, easy.detail(code))
+    self.init(kind, detail)
+  }
+}
+
+extension Exchange {
+  /// Whether libcurl's words about a failed connection name the store's host, not a proxy.
+  fileprivate func isStoreNamed(in detail: String) -> Bool {
+    guard loop.configuration.proxy.proxy(for: url) != nil else { return true }
+    let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+    return detail.contains(" \(host) port \(url.port) ")
   }
 }

@@ -50,14 +50,18 @@ package enum ProxySetting: Hashable, Sendable {
     }
   }
 
-  /// Whether one may stand between us and servers; which ones it serves is libcurl's to know.
-  var mayBeUsed: Bool {
+  /// The addresses of all proxies that may be used.
+  var addresses: [String] {
     switch self {
-    case .direct: false
-    case .url: true
-    case .environment(let variables): variables.namesProxy
+    case .direct: []
+    // libcurl takes an empty address for none.
+    case .url(let proxy, _): proxy.isEmpty ? [] : [proxy]
+    case .environment(let variables): variables.proxies
     }
   }
+
+  /// Whether one may stand between us and servers; which ones it serves is libcurl's to know.
+  var mayBeUsed: Bool { !addresses.isEmpty }
 }
 
 /// The proxies that environment variables name, by the rules of libcurl.
@@ -80,7 +84,7 @@ package struct ProxyVariables: Hashable, Sendable {
     exceptions = value("no_proxy", "NO_PROXY")
   }
 
-  var namesProxy: Bool { http != nil || https != nil || all != nil }
+  var proxies: [String] { [http, https, all].compactMap(\.self) }
 
   func proxy(for url: WebURL) -> String? { (url.isSecure ? https : http) ?? all }
 }

@@ -8,13 +8,15 @@ package struct HTTPRequest: Sendable {
   package var url: WebURL
   /// Headers beside those that are always sent; other hosts see them too if it redirects there, so
   /// secrets belong into `HTTPConfiguration.credentials`.
-  package var headers: [HTTPHeader] = []
+  package var headers: [HTTPHeader]
   /// More bytes of body than this are `limitExceeded`.
   package var limit: Int
   /// Seconds for everything, retries and waits included.
   package var deadline = 60.0
   /// How often it is asked for at most; nil for the session's retry policy.
   package var attempts: Int?
+  /// Whether a body that is a web page is refused as `answerUnusable`, since the file is not one.
+  package var refusesPages = false
   /// Whether statuses that another attempt may change are returned as well, for callers who know
   /// better than the retry policy when to ask again.
   package var returnsEveryStatus = false
@@ -22,8 +24,9 @@ package struct HTTPRequest: Sendable {
   package var ticket: TransferTicket?
 
   /// Asks for at most `limit` bytes from `url`.
-  package init(_ url: WebURL, limit: Int) {
+  package init(_ url: WebURL, headers: [HTTPHeader] = [], limit: Int) {
     self.url = url
+    self.headers = headers
     self.limit = limit
   }
 }
@@ -56,9 +59,11 @@ extension HTTPSession {
     exchange.memory = min(request.limit, 1 << 20)
     var lastFault: TransferFault?
     for attempt in 1... {
+      let start = loop.clock.uptime()
       let end = perform(exchange, request, ticket: ticket)
+      note(end.fault, from: request.url.origin, startedAt: start)
       guard let fault = end.fault else { return end.response }
-      if fault.cure == .none || attempt >= attempts {
+      if fault.isLasting || attempt >= attempts {
         try ticket.checkCancelled()
         // What kept it from arriving says more than that the time is over.
         let cause = fault.kind == .deadline ? lastFault ?? fault : fault
@@ -70,6 +75,20 @@ extension HTTPSession {
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
     throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
+  }
+
+  /// Takes note of whether a host can be reached, for all transfers of the session.
+  private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
+    if let fault {
+      guard fault.isUnreachableHost else { return }
+      let (now, random) = (loop.clock.uptime(), random())
+      return health.withTable {
+        $0.fail(origin, fault, startedAt: start, now: now, random: random)
+      }
+    }
+    health.withTable {
+      if $0.delay(of: origin)?.fault.isUnreachableHost == true { $0.succeed(origin) }
+    }
   }
 
   private func perform(
@@ -117,6 +136,8 @@ private final class GetHandler: ExchangeHandler {
   private struct State {
     var head = HTTPHead()
     var body: [UInt8] = []
+    /// Bytes of an error page, kept or not.
+    var received = 0
     var end: ExchangeEnd?
   }
 
@@ -124,12 +145,17 @@ private final class GetHandler: ExchangeHandler {
   private let hasEnded = DispatchSemaphore(value: 0)
   private let url: WebURL
   private let limit: Int
+  private let refusesPages: Bool
   private let returnsEveryStatus: Bool
   private let clock: TransferClock
+
+  /// So much of an error page is read in order to keep the connection.
+  private static let errorPageLimit = 64 << 10
 
   init(_ request: HTTPRequest, clock: TransferClock) {
     url = request.url
     limit = request.limit
+    refusesPages = request.refusesPages
     returnsEveryStatus = request.returnsEveryStatus
     self.clock = clock
   }
@@ -141,25 +167,49 @@ private final class GetHandler: ExchangeHandler {
         .status(head.status),
         retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: clock.now()))
     }
+    // The status says what is wrong; its page may be of any length and coding.
+    guard head.isSuccess else { return nil }
     if let coding = head["content-encoding"], coding.lowercased() != "identity" {
       return TransferFault(.encoded(coding))
     }
-    if let length = head.contentLength, length > limit { return tooLong }
+    if let length = head.contentLength, length > limit { return tooLong(head, []) }
     return nil
   }
 
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
     state.withLock { state in
-      guard body.count <= limit - state.body.count else { return .refused(tooLong) }
+      guard state.head.isSuccess else { return takeErrorPage(body, &state) }
+      guard body.count <= limit - state.body.count else {
+        return .refused(tooLong(state.head, state.body + body))
+      }
       state.body += body
       return .taken
     }
   }
 
-  private var tooLong: TransferFault { TransferFault(.bodyTooLong, "More than \(limit) bytes") }
+  /// Keeps as much of an error page as the caller would read of the file.
+  private func takeErrorPage(_ body: UnsafeRawBufferPointer, _ state: inout State) -> BodyAnswer {
+    state.body += body.prefix(limit - state.body.count)
+    state.received += body.count
+    let length = state.head.contentLength ?? 0
+    return max(Int64(state.received), length) > Self.errorPageLimit ? .complete : .taken
+  }
+
+  private func tooLong(_ head: HTTPHead, _ body: [UInt8]) -> TransferFault {
+    if refusesPages, let page = head.isPage ? "text/html" : WebPage.type(of: body) {
+      return TransferFault(.unexpectedType(page))
+    }
+    return TransferFault(.bodyTooLong, "More than \(limit) bytes")
+  }
 
   func end(_ end: ExchangeEnd) {
-    state.withLock { $0.end = end }
+    state.withLock { state in
+      state.end = end
+      guard refusesPages, end.fault == nil, state.head.isSuccess,
+        let page = WebPage.type(of: state.body)
+      else { return }
+      state.end?.fault = TransferFault(.unexpectedType(page))
+    }
     hasEnded.signal()
   }
 

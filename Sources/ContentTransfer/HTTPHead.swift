@@ -20,6 +20,15 @@ package struct HTTPHead: Hashable, Sendable {
     headers["content-length"].flatMap(Int64.init(digits:))
   }
 
+  /// Whether the server says that it sends what was asked for.
+  package var isSuccess: Bool { (200..<300).contains(status) }
+
+  /// Whether the body is a web page by its type, which servers also give to files that they do not know.
+  var isPage: Bool {
+    let type = (headers["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
+    return ["text/html", "application/xhtml+xml"].contains(type)
+  }
+
   /// Whether it leads to another URL.
   package var isRedirect: Bool {
     [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil

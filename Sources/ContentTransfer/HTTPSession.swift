@@ -13,6 +13,7 @@ package final class HTTPSession: Sendable {
   /// Returns a random number from 0 to 1, by which delays differ between clients.
   let random: @Sendable () -> Double
   let health: MirrorHealth
+  let rates = HostRates()
   let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 

@@ -132,7 +132,7 @@ extension TransferLoop {
     finish(
       exchange.id,
       exchange.fault
-        ?? (isGood ? nil : TransferFault(code, of: easy, lacksSockets: exchange.lacksSockets)))
+        ?? (isGood ? nil : TransferFault(code, of: easy, exchange)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {

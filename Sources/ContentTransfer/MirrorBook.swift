@@ -6,6 +6,8 @@ struct MirrorBook {
   private let random: @Sendable () -> Double
   private var file: HealthTable
   private var marks: [Marks]
+  private let rates: HostRates
+  private var pace: MirrorPace
 
   private struct Marks {
     /// Whether ranges are asked for.
@@ -30,6 +32,9 @@ struct MirrorBook {
     random = session.random
     file = HealthTable(session.configuration.retry)
     marks = addresses.map { _ in Marks() }
+    rates = session.rates
+    pace = MirrorPace(
+      rates: rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
   }
 
   /// Where the next request goes.
@@ -40,7 +45,7 @@ struct MirrorBook {
       let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
       return MirrorChoice.Candidate(
         file: file.delay(of: name), host: host, failures: file.failures(of: name) + hostFailures,
-        ranges: marks[index].ranges)
+        isSlow: pace.isLeft(index), ranges: marks[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
     choice.mirror = open[choice.mirror]
@@ -57,6 +62,29 @@ struct MirrorBook {
     guard startedAt >= marks[mirror].lastRefusal else { return }
     marks[mirror].refusals += 1
     marks[mirror].lastRefusal = clock.uptime()
+  }
+
+  /// Counts verified bytes; true when `mirror` turns out to be so slow that another one is asked.
+  ///
+  /// `bytesLeft` are those of the whole fetch that are still missing.
+  mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
+    let now = clock.uptime()
+    guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
+    rates.note(rate, of: addresses[mirror].origin, at: now)
+    let others = addresses.indices.filter { other in
+      let (name, origin) = (addresses[other].text, addresses[other].origin)
+      return other != mirror && !isOut(other) && file.failures(of: name) == 0
+        && hosts.withTable { $0.failures(of: origin) } == 0
+    }
+    return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
+  }
+
+  /// Takes note of rates for other files when all bytes are there.
+  func finish() {
+    let now = clock.uptime()
+    for (mirror, rate) in pace.lastRates(at: now) {
+      rates.note(rate, of: addresses[mirror].origin, at: now)
+    }
   }
 
   func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }

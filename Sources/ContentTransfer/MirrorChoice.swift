@@ -15,6 +15,8 @@ struct MirrorChoice: Hashable {
     var host: (until: Double, fault: TransferFault)?
     /// Failures in a row, of either.
     var failures = 0
+    /// Whether another one was found to be much faster.
+    var isSlow = false
     var ranges = true
 
     /// The later of the two instants.
@@ -27,11 +29,14 @@ struct MirrorChoice: Hashable {
   /// Chooses among `candidates`, which are in order of preference and not empty.
   ///
   /// One that may be asked now comes before one that must wait; among those the one with fewest
-  /// failures, then one that sends ranges, then the first. When all must wait: the one that waits
+  /// failures, then one that is not slow, then one that sends ranges, then the first. When all must wait: the one that waits
   /// for the shortest time.
   init(among candidates: [Candidate], at now: Double) {
-    func rank(_ candidate: Candidate) -> (Double, Int, Int) {
-      (max(candidate.delay?.until ?? now, now), candidate.failures, candidate.ranges ? 0 : 1)
+    func rank(_ candidate: Candidate) -> (Double, Int, Int, Int) {
+      (
+        max(candidate.delay?.until ?? now, now), candidate.failures, candidate.isSlow ? 1 : 0,
+        candidate.ranges ? 0 : 1
+      )
     }
     var best = 0
     for index in candidates.indices where rank(candidates[index]) < rank(candidates[best]) {

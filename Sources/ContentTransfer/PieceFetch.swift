@@ -20,6 +20,8 @@ final class PieceFetch {
   private var nextNumber = 0
   /// The mirror that was chosen last.
   private var mirror = 0
+  /// Bytes of pieces that are not there yet.
+  private var bytesLeft: Int64
 
   /// A request under way or waiting.
   private struct Request {
@@ -31,6 +33,8 @@ final class PieceFetch {
     var id = 0
     var delivered = 0
     var isDamaged = false
+    /// Whether it was cancelled because another mirror is faster.
+    var isLeft = false
   }
 
   init(
@@ -42,6 +46,7 @@ final class PieceFetch {
     self.session = session
     self.ticket = ticket
     plan = FetchPlan(pieces)
+    bytesLeft = pieces.reduce(0) { $0 + Int64($1.length) }
     mirrors = MirrorBook(addresses, session)
   }
 
@@ -69,6 +74,7 @@ final class PieceFetch {
         }
       }
     }
+    mirrors.finish()
   }
 
   // MARK: Asking
@@ -118,7 +124,7 @@ final class PieceFetch {
     let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
-      validator: validator, mayBePage: file.path.hasSuffix(".html"))
+      validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, question: question, sizes: sizes, slabs: session.slabs,
       handover: handover, clock: session.loop.clock)
@@ -141,12 +147,15 @@ final class PieceFetch {
     _ slab: Slab, of number: Int, _ deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     guard var request = requests[number] else { return }
-    defer { requests[number] = request }
+    var right: Int64 = 0
+    defer {
+      requests[number] = request
+      leaveSlowMirror(request.mirror, after: right)
+    }
     let loan = SlabLoan(slab) { [handler = request.handler, loop = session.loop, id = request.id] in
       if handler.giveBack($0) { loop.resume(id) }
     }
     var place = 0
-    var right: Int64 = 0
     for (index, isRight) in zip(loan.slab.pieces, loan.slab.isRight) {
       let number = request.pieces[index]
       let piece = plan.pieces[number]
@@ -156,7 +165,8 @@ final class PieceFetch {
       guard !plan.isDone(number) else { continue }
       guard try isRight ?? piece.matches(bytes) else {
         request.isDamaged = true
-        try fail(number, TransferFault(.damaged), at: request)
+        let page = piece.offset == 0 ? WebPage.type(of: bytes) : nil
+        try fail(number, TransferFault(page.map { .unexpectedType($0) } ?? .damaged), at: request)
         continue
       }
       try deliver(piece, LentBytes(bytes, from: loan))
@@ -165,6 +175,20 @@ final class PieceFetch {
       right += Int64(piece.length)
     }
     count(right, from: addresses[request.mirror].origin)
+  }
+
+  /// Asks elsewhere for what is under way at `mirror` if that is far slower than another one.
+  private func leaveSlowMirror(_ mirror: Int, after bytes: Int64) {
+    guard addresses.count > 1 else { return }
+    bytesLeft -= bytes
+    let limits = session.limits
+    guard limits.bytesPerSecond == nil, limits.bytesPerSecondPerHost == nil,
+      mirrors.leaves(mirror, after: bytes, bytesLeft: bytesLeft)
+    else { return }
+    for (number, request) in requests where request.mirror == mirror {
+      requests[number]?.isLeft = true
+      session.loop.cancel(request.id)
+    }
   }
 
   private func count(_ bytes: Int64, from origin: String) {
@@ -194,12 +218,15 @@ final class PieceFetch {
   private func settle(_ number: Int, _ end: ExchangeEnd) throws {
     guard let request = requests.removeValue(forKey: number) else { return }
     let missing = plan.putBack(request.pieces)
+    if request.isLeft { return }
     if let head = end.head, end.fault == nil { mirrors.learn(head, at: request.mirror) }
     let hasProgress = request.delivered > 0
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
     // A shorter range than asked for is legal, as long as it brings something.
-    let silent = request.isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
+    let short: TransferFault.Kind =
+      end.head?.isPage == true ? .unexpectedType("text/html") : .cutShort
+    let silent = TransferFault(request.isDamaged ? .damaged : short)
     guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {
       return
     }

@@ -5,14 +5,15 @@ extension HTTPConfiguration {
   /// Throws `insecureConnectionRefused` if credentials, or the password of the proxy that is set,
   /// would go unencrypted to another machine, unless that is allowed.
   ///
-  /// What the environment says of a proxy is not checked: every program of the system sends that.
+  /// Throws `usage` if the address of a proxy is invalid. The secrets of a proxy of the environment are
+  /// not checked: every program of the system sends them.
   func checkSecrets() throws {
     for url in credentials.map(\.host) where !allowsSecrets(for: url) {
       throw ContentError.insecure("The token or headers for \(url.origin)", to: url)
     }
-    if case .url(let text, _) = proxy, let url = WebURL.ofProxy(withPassword: text),
-      !allowsSecrets(for: url)
-    {
+    for text in proxy.addresses {
+      let (url, hasSecret) = try WebURL.ofProxy(text)
+      guard case .url = proxy, hasSecret, !allowsSecrets(for: url) else { continue }
       throw ContentError.insecure("The user name and password of the proxy", to: url)
     }
   }

@@ -10,18 +10,14 @@ package struct RangeQuestion: Hashable, Sendable {
   package var fileLength: Int64
   /// The validator that was sent in `If-Range`; nil when none was.
   package var validator: String?
-  /// Whether the file may be a web page.
-  package var mayBePage: Bool
 
   package init(
-    range: Range<Int64>, isWhole: Bool, fileLength: Int64, validator: String? = nil,
-    mayBePage: Bool = false
+    range: Range<Int64>, isWhole: Bool, fileLength: Int64, validator: String? = nil
   ) {
     self.range = range
     self.isWhole = isWhole
     self.fileLength = fileLength
     self.validator = validator
-    self.mayBePage = mayBePage
   }
 }
 
@@ -53,10 +49,10 @@ package struct RangeAnswer: Hashable, Sendable {
   {
     switch head.status {
     case 200, 203:
-      try checkForm(head, question)
+      try checkCoding(head)
       return try wholeBody(head, question)
     case 206:
-      try checkForm(head, question)
+      try checkCoding(head)
       return try part(head, question)
     case 416: throw refused(head, question)
     default:
@@ -66,14 +62,9 @@ package struct RangeAnswer: Hashable, Sendable {
     }
   }
 
-  /// Refuses what is packed, and pages: of a login, of a provider, of an error that calls itself 200.
-  private static func checkForm(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault) {
+  private static func checkCoding(_ head: HTTPHead) throws(TransferFault) {
     let coding = head["content-encoding"]?.lowercased() ?? "identity"
     guard coding.isEmpty || coding == "identity" else { throw TransferFault(.encoded(coding)) }
-    let type = (head["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
-    if ["text/html", "application/xhtml+xml"].contains(type), !question.mayBePage {
-      throw TransferFault(.unexpectedType(type))
-    }
   }
 
   private static func wholeBody(_ head: HTTPHead, _ question: RangeQuestion) throws(TransferFault)
@@ -84,6 +75,9 @@ package struct RangeAnswer: Hashable, Sendable {
     {
       throw TransferFault(.otherValidator)
     }
+    // Some servers give every file the type of a page, so a page is known by its length.
+    let mayFit = head.contentLength.map { $0 == question.fileLength } ?? question.isWhole
+    if head.isPage, !mayFit { throw TransferFault(.unexpectedType("text/html")) }
     if let length = head.contentLength, length != question.fileLength {
       throw TransferFault(.wrongLength(length))
     }

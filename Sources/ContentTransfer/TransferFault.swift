@@ -19,7 +19,8 @@ package struct TransferFault: Error, Hashable, Sendable {
   package enum Kind: Hashable, Sendable {
     // Before anything was answered.
     case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
-    case proxy, network, tooManyFiles
+    case handshakeTimeout, hostName, clientCertificate, authorities
+    case proxy, proxyRefused(Int), network, tooManyFiles
     // While it was answered.
     case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
     // What was answered.
@@ -36,7 +37,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     case none
     /// Another mirror at once; the same one only later.
     case otherMirror
-    /// Another mirror at once; this one once more, since the signed catalogue promises the file.
+    /// Another mirror at once; this one only if the signed catalog promises the file, and then once.
     case elsewhere
     /// The same again after a while.
     case later
@@ -50,10 +51,12 @@ package struct TransferFault: Error, Hashable, Sendable {
   package var cure: Cure {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
-    case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
-      .redirectRefused, .tooManyRedirects, .damaged, .wrongLength, .unexpectedType,
-      .encoded:
+    case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection, .proxy,
+      .damaged, .wrongLength, .unexpectedType, .encoded:
       .otherMirror
+    case .certificate, .hostName, .clientCertificate, .authorities, .proxyRefused,
+      .redirectRefused, .tooManyRedirects:
+      .elsewhere
     case .status(let status): Self.cure(ofStatus: status)
     case .network, .tooManyFiles, .garbled, .stalled, .cutShort, .headersTooLong: .later
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused: .wholeFile
@@ -61,11 +64,20 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
+  /// Whether the same request fails again until somebody changes something.
+  package var isLasting: Bool { cure == .none || cure == .elsewhere }
+
   /// Whether the host as a whole is affected, so that every transfer from it should be kind.
   package var concernsHost: Bool {
+    isUnreachableHost || kind == .status(429) || kind == .status(503)
+  }
+
+  /// Whether no request reaches the host.
+  var isUnreachableHost: Bool {
     switch kind {
-    case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy: true
-    case .status(let status): status == 429 || status == 503
+    case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection,
+      .certificate, .hostName, .clientCertificate, .authorities, .proxy, .proxyRefused:
+      true
     default: false
     }
   }
@@ -90,6 +102,10 @@ package struct TransferFault: Error, Hashable, Sendable {
   package var name: String {
     switch kind {
     case .status(let status): "status \(status)"
+    case .proxyRefused(let status): "proxy status \(status)"
+    case .handshakeTimeout: "handshake timeout"
+    case .hostName: "host name"
+    case .clientCertificate: "client certificate"
     case .encoded: "encoded"
     case .unexpectedType: "unexpected type"
     case .wrongLength: "wrong length"
@@ -138,6 +154,27 @@ extension ContentError {
       return (.connectionRefused, "\(url.host) port \(url.port) refuses connections", network)
     case .connectTimeout:
       return (.connectionTimedOut, "\(url.host) port \(url.port) did not answer in time", network)
+    case .handshakeTimeout:
+      return (
+        .connectionTimedOut,
+        "\(url.host) port \(url.port) accepted the connection, but did not finish the TLS handshake",
+        "Check the network: behind a VPN or tunnel, an MTU that is too large loses long packets"
+      )
+    case .hostName:
+      return (
+        .secureConnectionFailed, "\(url.host) has no certificate for this host name",
+        "Use the server's host name in the address, not its IP address or another name"
+      )
+    case .clientCertificate:
+      return (
+        .accessDenied, "\(url.host) requires a client certificate, which is not supported",
+        "Ask the store's owner for another kind of access, such as a token"
+      )
+    case .authorities:
+      return (
+        .certificateUntrusted, "The file of certificate authorities cannot be read",
+        "Check that the file exists, and that it contains certificates in PEM"
+      )
     case .secureConnection:
       return (
         .secureConnectionFailed, "No secure connection to \(url.host) could be made",
@@ -149,14 +186,31 @@ extension ContentError {
         "Check the address, the system's clock, and the file of certificate authorities"
       )
     case .proxy:
-      return (.proxyFailed, "The proxy to \(url.host) failed", "Check the proxy's setting")
+      return (
+        .proxyFailed, "The connection to \(url.host) through the proxy failed",
+        "Check the proxy's address, and whether the proxy is running"
+      )
+    case .proxyRefused(407), .status(407):
+      return (
+        .accessDenied, "The proxy requires a user name and a password (status 407)",
+        "Give them in the proxy's address, such as http://user:password@proxy.example:3128"
+      )
+    case .proxyRefused(let status):
+      return (
+        .accessDenied, "The proxy refuses connections to \(url.host) (status \(status))",
+        "Ask the proxy's owner to allow this host, or use another proxy"
+      )
     case .network: return (.networkFailed, "The connection to \(url.host) failed", again)
     case .tooManyFiles:
       return (
         .tooManyFiles, "Too many files are open for a connection to \(url.host)",
         "Raise the limit of open files and start again"
       )
-    case .stalled: return (.transferStalled, "\(url) stopped sending", again)
+    case .stalled:
+      return (
+        .transferStalled, "\(url) stopped sending",
+        "\(again). If every transfer stalls, check the network's MTU, such as of a VPN or tunnel"
+      )
     case .cutShort: return (.connectionLost, "\(url) broke off before its end", again)
     case .deadline: return (.timedOut, "\(url) did not arrive in the time that was set", again)
     case .garbled: return (.answerUnusable, "\(url) was not answered in HTTP", owner)
@@ -174,8 +228,10 @@ extension ContentError {
       return (.answerUnusable, "\(url) was sent as \(shown), which nobody asked for", owner)
     case .unexpectedType(let type):
       return (
-        .answerUnusable, "\(url) was answered with a page of type \(type.printable(limit: 60))",
-        "Check whether the network wants a login, and the store's address"
+        .answerUnusable,
+        "\(url) was answered with a web page (\(type.printable(limit: 60))) instead of the file",
+        "Check whether the network requires a login, the store's address, and that the server "
+          + "answers 404 or 403 for missing files"
       )
     case .wrongLength(let length):
       return (.answerUnusable, "\(url) has \(length) bytes, not those that are signed", owner)
@@ -198,7 +254,7 @@ extension ContentError {
     switch status {
     case 404, 410:
       return (.storeMissing, answer, "Ask the store's owner to publish it again")
-    case 401, 403, 407:
+    case 401, 403:
       return (.accessDenied, answer, "Check the credentials for this host")
     case 429:
       return (.serverBusy, answer, "Try again later; what was fetched is kept")
@@ -209,5 +265,16 @@ extension ContentError {
     default:
       return (.requestRefused, answer, "Check the store's address")
     }
+  }
+}
+
+extension TransferFault {
+  /// The fault that a final answer without the file is.
+  init(_ response: HTTPResponse) {
+    // nginx answers 400 instead of refusing the handshake.
+    let words = "No required SSL certificate was sent"
+    let isAboutCertificate =
+      response.status == 400 && String(decoding: response.body, as: UTF8.self).contains(words)
+    self.init(isAboutCertificate ? .clientCertificate : .status(response.status))
   }
 }

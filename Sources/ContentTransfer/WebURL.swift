@@ -84,22 +84,33 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return withUnsafeBytes(of: long) { $0.last == 1 && $0.dropLast().allSatisfy { $0 == 0 } }
   }
 
-  /// The address of the proxy that `text` names for libcurl, if that has a user name or a password.
+  /// The address of the proxy that `text` names for libcurl, and whether it has a user name or a
+  /// password.
   ///
-  /// Its scheme may be any of a proxy; it is http where `text` has none.
-  static func ofProxy(withPassword text: String) -> WebURL? {
-    guard let handle = curl_url() else { return nil }
+  /// The scheme is http where `text` has none. Throws `usage` if libcurl would refuse the address.
+  static func ofProxy(_ text: String) throws -> (address: WebURL, hasSecret: Bool) {
+    let handle = curl_url()
     defer { curl_url_cleanup(handle) }
     let flags = UInt32(CURLU_NON_SUPPORT_SCHEME)
     let whole = text.contains("://") ? text : "http://\(text)"
-    guard curl_url_set(handle, CURLUPART_URL, whole, flags) == CURLUE_OK,
-      part(CURLUPART_USER, of: handle) != nil || part(CURLUPART_PASSWORD, of: handle) != nil,
-      let scheme = part(CURLUPART_SCHEME, of: handle), let host = part(CURLUPART_HOST, of: handle)
-    else { return nil }
+    guard let handle, curl_url_set(handle, CURLUPART_URL, whole, flags) == CURLUE_OK,
+      let scheme = part(CURLUPART_SCHEME, of: handle), proxySchemes.contains(scheme),
+      let host = part(CURLUPART_HOST, of: handle), !host.isEmpty
+    else {
+      throw ContentError(
+        .usage, "“\(shown(text))” is not the address of a proxy",
+        remedy: "Use an address such as http://proxy.example:3128; check the proxy's setting and "
+          + "the variables http_proxy, https_proxy and all_proxy",
+        subject: shown(text))
+    }
     // The port that libcurl takes for a proxy without one.
     let port = part(CURLUPART_PORT, of: handle).flatMap { Int($0) } ?? 1080
-    return WebURL(text: "", scheme: scheme, host: host.lowercased(), port: port)
+    let hasSecret =
+      part(CURLUPART_USER, of: handle) != nil || part(CURLUPART_PASSWORD, of: handle) != nil
+    return (WebURL(text: "", scheme: scheme, host: host.lowercased(), port: port), hasSecret)
   }
+
+  private static let proxySchemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
   /// The URL without its query, which may hold a signature; for messages.
   package var description: String {

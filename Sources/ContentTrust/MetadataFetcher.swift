@@ -11,6 +11,20 @@ package protocol MetadataFetcher: Sendable {
   /// Names of delegated roles are percent-encoded in it already, names of targets are not.
   /// Throws `limitExceeded` as soon as there are more than `limit` bytes, without reading on.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]?
+
+  /// The servers that have the same files, in the order in which they are asked; not empty.
+  var servers: [any MetadataFetcher] { get }
+
+  /// As `fetch`, but gives up after the first failure, since another server can be asked.
+  func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]?
+}
+
+extension MetadataFetcher {
+  package var servers: [any MetadataFetcher] { [self] }
+
+  package func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
+    try fetch(path, limit: limit)
+  }
 }
 
 /// A store in a local folder; follows no link below it.

@@ -74,11 +74,12 @@ package final class TrustClient: Sendable {
     var trusted: TrustedMetadata
     if let known = try earlier?.trusted ?? keptRoot() {
       trusted = known
-      if let given, given != earlier?.givenRoot { try connect(given, to: &trusted) }
+      if let given, given != earlier?.givenRoot {
+        try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
+      }
     } else {
       trusted = try firstRoot(given ?? firstUse())
     }
-    try followRoots(&trusted)
     let role = try update(&trusted, now)
     let givenRoot = given ?? earlier?.givenRoot
     if watchesClock {
@@ -144,15 +145,33 @@ package final class TrustClient: Sendable {
     {
       return role
     }
-    let bytes = try fetch(
+    let (bytes, role) = try fetch(
       .delegated(name), promise, limit: RoleName.targets.limit,
-      consistent: trusted.root.usesConsistentSnapshots)
-    let role = try trusted.update(delegated: name, bytes, for: delegator, now: now)
+      consistent: trusted.root.usesConsistentSnapshots
+    ) { try trusted.update(delegated: name, $0, for: delegator, now: now) }
     try folder.replace(.delegated(name), with: bytes)
     return role
   }
 
   // MARK: Root
+
+  /// The root with which `store` vouches for itself, `metadata/1.root.json`; nil if it has none.
+  ///
+  /// Nobody else vouches for it; it is checked only to be signed by its own keys.
+  package static func firstRoot(of store: any MetadataFetcher) throws -> [UInt8]? {
+    let path = "metadata/1.root.json"
+    do {
+      return try store.fromServers { server in
+        guard let bytes = try server.fetch(.root, at: path) else {
+          throw ContentError.storeMissing(path)
+        }
+        _ = try TrustedMetadata(root: bytes)
+        return bytes
+      }
+    } catch let error as ContentError where error.code == .storeMissing && error.subject == path {
+      return nil
+    }
+  }
 
   private func firstRoot(_ bytes: [UInt8]?) throws -> TrustedMetadata {
     guard let bytes else {
@@ -181,11 +200,12 @@ package final class TrustClient: Sendable {
 
   /// Takes the next roots as long as the store has them, up to version `last`.
   private func followRoots(
-    _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true
+    _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true,
+    at server: MetadataServer
   ) throws {
     for _ in 0..<Self.rootSteps where trusted.root.version < last {
       let path = "metadata/\(trusted.root.version + 1).root.json"
-      guard let bytes = try fetch(.root, path) else { return }
+      guard let bytes = try server.fetch(.root, at: path) else { return }
       let withdrawn = try trusted.update(root: bytes)
       guard keeping else { continue }
       // Withdrawn first: with the new root kept, nobody would know any more that its keys changed.
@@ -202,16 +222,18 @@ package final class TrustClient: Sendable {
 
   /// Throws `rootMismatch` unless `given` is the trusted root, or roots of the store, each signed
   /// by the keys of the one before, lead from one of the two to the other.
-  private func connect(_ given: [UInt8], to trusted: inout TrustedMetadata) throws {
+  private func connect(
+    _ given: [UInt8], to trusted: inout TrustedMetadata, at server: MetadataServer
+  ) throws {
     if try folder.knows(link(given, trusted)) { return }
     let start = try TrustedMetadata(root: given)
     var end = start
     var cause: String?
     do {
       if start.root.version > trusted.root.version {
-        try followRoots(&trusted, to: start.root.version)
+        try followRoots(&trusted, to: start.root.version, at: server)
       } else {
-        try followRoots(&end, to: trusted.root.version, keeping: false)
+        try followRoots(&end, to: trusted.root.version, keeping: false, at: server)
       }
       if end.rootDigest == trusted.rootDigest { return }
     } catch let error as ContentError where error.code == .signatureInvalid {
@@ -231,30 +253,36 @@ package final class TrustClient: Sendable {
 
   // MARK: Timestamp, snapshot, targets
 
-  /// Brings timestamp, snapshot and targets up to date, and follows roots that appear meanwhile.
+  /// Brings roots, timestamp, snapshot and targets up to date.
   ///
   /// A publisher can replace keys after this client has asked for roots. What the new keys have signed
   /// is then invalid under the root that the client has, so it starts again from the new root.
   private func update(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     while true {
-      let version = trusted.root.version
       do {
-        try trusted.checkRootExpiry(now: now)
-        if trusted.timestamp == nil { try restore(&trusted) }
-        try updateTimestamp(&trusted, now)
-        try trusted.checkExpiry(now: now)
+        // Of one server, so that it need not be asked of all whether there is a newer root.
+        try fetcher.fromServers { server in
+          try followRoots(&trusted, at: server)
+          try trusted.checkRootExpiry(now: now)
+          if trusted.timestamp == nil { try restore(&trusted) }
+          try updateTimestamp(&trusted, now, at: server)
+          try trusted.checkExpiry(now: now)
+        }
         try updateSnapshot(&trusted, now)
         return try updateTargets(&trusted, now)
       } catch let error as ContentError where error.code == .signatureInvalid {
-        try followRoots(&trusted)
+        let version = trusted.root.version
+        try fetcher.fromServers { try followRoots(&trusted, at: $0) }
         guard trusted.root.version > version else { throw error }
       }
     }
   }
 
-  private func updateTimestamp(_ trusted: inout TrustedMetadata, _ now: Date) throws {
+  private func updateTimestamp(
+    _ trusted: inout TrustedMetadata, _ now: Date, at server: MetadataServer
+  ) throws {
     let path = "metadata/\(RoleName.timestamp.fileName)"
-    guard let bytes = try fetch(.timestamp, path) else {
+    guard let bytes = try server.fetch(.timestamp, at: path) else {
       throw ContentError.storeMissing(path)
     }
     if try trusted.update(timestamp: bytes, now: now) {
@@ -270,10 +298,10 @@ package final class TrustClient: Sendable {
       return
     }
     guard let promise = trusted.timestamp?.snapshot else { return }
-    let bytes = try fetch(
+    let (bytes, _) = try fetch(
       .snapshot, promise, limit: Self.snapshotLimit,
-      consistent: trusted.root.usesConsistentSnapshots)
-    try trusted.update(snapshot: bytes, now: now)
+      consistent: trusted.root.usesConsistentSnapshots
+    ) { try trusted.update(snapshot: $0, now: now) }
     try folder.replace(.snapshot, with: bytes)
   }
 
@@ -285,10 +313,10 @@ package final class TrustClient: Sendable {
       return targets
     }
     if let promise = trusted.snapshot?.targets {
-      let bytes = try fetch(
+      let (bytes, _) = try fetch(
         .targets, promise, limit: RoleName.targets.limit,
-        consistent: trusted.root.usesConsistentSnapshots)
-      try trusted.update(targets: bytes, now: now)
+        consistent: trusted.root.usesConsistentSnapshots
+      ) { try trusted.update(targets: $0, now: now) }
       try folder.replace(.targets, with: bytes)
     }
     guard let targets = trusted.targets else {
@@ -299,28 +327,23 @@ package final class TrustClient: Sendable {
 
   // MARK: Fetching
 
-  private func fetch(
-    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool
-  ) throws -> [UInt8] {
+  /// The file that is promised, and what `verify` makes of it, from the first server that has it.
+  private func fetch<Value>(
+    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
+    verify: ([UInt8]) throws -> Value
+  ) throws -> ([UInt8], Value) {
     let path = "metadata/\(consistent ? "\(promise.version)." : "")\(role.encodedFileName)"
-    do {
-      let limit = min(promise.length ?? limit, role.limit)
-      if let bytes = try fetcher.fetch(path, limit: limit) { return bytes }
-    } catch let error as ContentError where error.code == .limitExceeded {
-      guard let length = promise.length, length <= role.limit else {
-        throw ContentError.metadataTooLong(role, limit: min(limit, role.limit))
+    return try fetcher.fromServers { server in
+      do {
+        let limit = min(promise.length ?? limit, role.limit)
+        if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }
+      } catch let error as ContentError where error.code == .limitExceeded {
+        guard let length = promise.length, length <= role.limit else {
+          throw ContentError.metadataTooLong(role, limit: min(limit, role.limit))
+        }
+        throw ContentError.digestMismatch(role.fileName, "it has more than \(length) bytes")
       }
-      throw ContentError.digestMismatch(role.fileName, "it has more than \(length) bytes")
-    }
-    throw ContentError.storeMissing(path)
-  }
-
-  /// A file whose length nobody promised.
-  private func fetch(_ role: MetadataName, _ path: String) throws -> [UInt8]? {
-    do {
-      return try fetcher.fetch(path, limit: role.limit)
-    } catch let error as ContentError where error.code == .limitExceeded {
-      throw ContentError.metadataTooLong(role, limit: role.limit)
+      throw ContentError.storeMissing(path)
     }
   }
 }

@@ -61,14 +61,16 @@ package struct TrustedTargets: Sendable {
         remedy: "The store's owner publishes a shorter one", subject: name)
     }
     let path = path(of: name, file)
-    let bytes: [UInt8]?
-    do {
-      bytes = try fetcher.fetch(path, limit: file.length)
-    } catch let error as ContentError where error.code == .limitExceeded {
-      throw ContentError.digestMismatch(name, "it has more than \(file.length) bytes")
+    return try fetcher.fromServers { server in
+      let bytes: [UInt8]?
+      do {
+        bytes = try server.fetch(path, limit: file.length)
+      } catch let error as ContentError where error.code == .limitExceeded {
+        throw ContentError.digestMismatch(name, "it has more than \(file.length) bytes")
+      }
+      guard let bytes else { throw ContentError.storeMissing(path) }
+      try check(bytes, length: file.length, hashes: file.hashes, of: name)
+      return bytes
     }
-    guard let bytes else { throw ContentError.storeMissing(path) }
-    try check(bytes, length: file.length, hashes: file.hashes, of: name)
-    return bytes
   }
 }

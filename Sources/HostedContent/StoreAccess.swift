@@ -16,9 +16,6 @@ final class StoreAccess: Sendable {
   private let trustsOnFirstUse: Bool
   private let fileSystem: FileSystem
 
-  /// The longest root metadata that is read, in bytes.
-  private static let rootLimit: Int64 = 512 << 10
-
   /// Reaches nobody yet; throws `usage` for mirrors of another kind than the store.
   init(
     _ store: StoreLocation, mirrors: [StoreLocation] = [],
@@ -76,7 +73,7 @@ final class StoreAccess: Sendable {
   func ownRoot() throws -> [UInt8]? {
     switch way {
     case .web where !trustsOnFirstUse: nil
-    case .web, .folder: try fetch("metadata/1.root.json", limit: Self.rootLimit)
+    case .web, .folder: try TrustClient.firstRoot(of: self)
     }
   }
 
@@ -97,8 +94,39 @@ extension StoreAccess: MetadataFetcher {
     switch way {
     case .folder(let root, _): try FolderFetcher(folder(root)).fetch(path, limit: limit)
     case .web(let session, let mirrors):
-      try session.contents(of: path, at: mirrors, limit: Int(clamping: limit))
+      try WebFetcher(session: session, mirror: mirrors[0]).fetch(path, limit: limit)
     }
+  }
+
+  var servers: [any MetadataFetcher] {
+    switch way {
+    case .folder: [self]
+    case .web(let session, let mirrors):
+      session.ordered(mirrors).map { WebFetcher(session: session, mirror: $0) }
+    }
+  }
+}
+
+/// A store's files at one of its web servers.
+private struct WebFetcher: MetadataFetcher {
+  let session: HTTPSession
+  let mirror: WebURL
+
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
+    try contents(path, limit, attempts: nil)
+  }
+
+  func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]? {
+    try contents(path, limit, attempts: 1)
+  }
+
+  private func contents(_ path: String, _ limit: Int64, attempts: Int?) throws -> [UInt8]? {
+    // Without an order of the publisher's, a cache may keep what changes under the same name, and
+    // that a root does not exist yet.
+    let isVolatile = path.hasSuffix("/timestamp.json") || path.hasSuffix(".root.json")
+    return try session.contents(
+      of: path, at: mirror, limit: Int(clamping: limit), attempts: attempts,
+      headers: isVolatile ? [HTTPHeader("Cache-Control", "no-cache")] : [])
   }
 }
 

@@ -13,13 +13,16 @@ extension StoreLocation {
   ///
   /// `trustedRoot` is the store's root metadata. If it is nil and the library has none, the root of
   /// a local store is trusted, and that of a store on the web with `trustsOnFirstUse`. Without a
-  /// library nothing is recorded, so a rollback is not noticed.
+  /// library nothing is recorded, so a rollback is not noticed. `mirrors` are other web servers with
+  /// the same files.
   public func products(
     _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
-    library: URL? = nil, network: NetworkSettings = NetworkSettings()
+    library: URL? = nil, mirrors: [StoreLocation] = [],
+    network: NetworkSettings = NetworkSettings()
   ) throws -> ProductsResponse {
     let recorded = try library.flatMap(Self.trustFolder)
-    let store = try StoreAccess(self, network: network, trustsOnFirstUse: trustsOnFirstUse)
+    let store = try StoreAccess(
+      self, mirrors: mirrors, network: network, trustsOnFirstUse: trustsOnFirstUse)
     defer { store.close() }
     func look(_ trustFolder: Directory) throws -> ProductsResponse {
       let catalogue = Catalogue(

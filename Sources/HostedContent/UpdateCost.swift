@@ -6,15 +6,16 @@ import ContentTransfer
 extension LibraryReader {
   /// The updates that `products` offer for what is installed, with the bytes that each would fetch.
   ///
-  /// Reads the index of each offered version from `store`, and of the installed files those that
+  /// Reads the index of each offered version from `store` or one of its `mirrors`, and of the installed files those that
   /// changed, but fetches nothing else and writes nothing. An update that cannot be measured says why, and
   /// the others are all the same. Blocking; throws errors of the network and of the library.
   public func updates(
-    of products: [Product], from store: StoreLocation, network: NetworkSettings = NetworkSettings()
+    of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
+    network: NetworkSettings = NetworkSettings()
   ) throws -> [ContentUpdate] {
     let updates = try updates(of: products)
     guard !updates.isEmpty else { return [] }
-    let store = try StoreAccess(store, network: network)
+    let store = try StoreAccess(store, mirrors: mirrors, network: network)
     defer { store.close() }
     let offers = products.flatMap(\.contents)
     return try updates.map { update in

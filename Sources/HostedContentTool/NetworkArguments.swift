@@ -8,6 +8,7 @@ enum NetworkArguments {
   /// What every command takes that reads a store.
   static let options: [Command.Option] = [
     .root,
+    .init("--mirror", "URL", "another web server with the same files; may be repeated"),
     .init("--trust-on-first-use", nil, "let a store on the web vouch for itself the first time"),
     .init("--token-file", "FILE", "a bearer token for the store and its mirrors"),
     .init("--header", "NAME:VALUE", "a header for the store and its mirrors; may be repeated"),
@@ -23,7 +24,6 @@ enum NetworkArguments {
 
   /// What commands take beside that which download.
   static let transferOptions: [Command.Option] = [
-    .init("--mirror", "URL", "another web server with the same files; may be repeated"),
     .limitRate,
     .init("--connections", "N", "requests at once to one host; default 8"),
   ]
@@ -32,6 +32,9 @@ enum NetworkArguments {
 extension Arguments {
   /// The store that `--store` names.
   func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
+
+  /// The other servers of the store that `--mirror` names.
+  func mirrors() throws -> [StoreLocation] { try values("--mirror").map { try StoreLocation($0) } }
 
   /// The bytes of the file that `--root` names; nil without the option.
   func trustedRoot() throws -> [UInt8]? {

@@ -24,7 +24,7 @@ enum ProductsCommand {
       wanted, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console),
       library: arguments.has("--library") ? arguments.library() : nil,
-      network: arguments.network())
+      mirrors: arguments.mirrors(), network: arguments.network())
     if arguments.has("--json") {
       try console.print(
         json: Report(

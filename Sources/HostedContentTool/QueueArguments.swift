@@ -8,7 +8,7 @@ extension Arguments {
       library: try library(), store: try storeLocation())
     configuration.trustedRoot = try trustedRoot()
     configuration.trustsOnFirstUse = trustsOnFirstUse(console)
-    configuration.mirrors = try values("--mirror").map { try StoreLocation($0) }
+    configuration.mirrors = try mirrors()
     configuration.network = try network()
     configuration.grantsFile = try text("--grants").map { URL(filePath: $0) }
     return configuration

@@ -31,9 +31,10 @@ enum UpdatesCommand {
     let products = try store.products(
       nil, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), library: arguments.library(),
-      network: arguments.network())
+      mirrors: arguments.mirrors(), network: arguments.network())
     let updates = try arguments.libraryReader().updates(
-      of: products.products, from: store, network: arguments.network())
+      of: products.products, from: store, mirrors: arguments.mirrors(),
+      network: arguments.network())
     products.failures.forEach(console.report)
     if arguments.has("--json") {
       try console.print(

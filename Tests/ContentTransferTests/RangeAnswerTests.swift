@@ -83,7 +83,13 @@ struct RangeAnswerTests {
     .good(whole, 206, ["content-range": "bytes 0-499/1000"], 0..<500),
     .bad(whole, 200, ["content-length": "0"], .wrongLength(0)),
     .bad(whole, 200, ["content-encoding": "br"], .encoded("br")),
-    .bad(whole, 200, ["content-type": "Text/HTML; charset=x"], .unexpectedType("text/html")),
+    .good(whole, 200, ["content-type": "text/html"], 0..<1000),
+    .good(whole, 200, ["content-type": "text/html", "content-length": "1000"], 0..<1000),
+    .bad(
+      whole, 200, ["content-type": "Text/HTML; charset=x", "content-length": "999"],
+      .unexpectedType("text/html")),
+    .good(
+      ranged, 206, ["content-range": "bytes 100-199/1000", "content-type": "text/html"], 100..<200),
     .bad(whole, 416, [:], .status(416)),
     .bad(whole, 204, [:], .status(204)),
     .bad(whole, 304, [:], .status(304)),
@@ -161,5 +167,25 @@ struct RangeAnswerTests {
     {
       #expect(HTTPHead(headers: ["content-length": text]).contentLength == length)
     }
+  }
+}
+
+@Suite("Web pages in place of files")
+struct WebPageTests {
+  @Test(
+    "A page is recognized by its beginning",
+    arguments: [
+      "<!DOCTYPE html><title>", " \r\n\t<HTML lang=en>", "\u{feff}<html>", "<script>location",
+      "<?xml version='1.0'?>\n<!-- a --><!doctype HTML>", "<body>",
+    ])
+  func page(text: String) {
+    #expect(WebPage.type(of: Array(text.utf8)) == "text/html")
+  }
+
+  @Test(
+    "Other files are not pages",
+    arguments: ["", "{\"a\": \"<html>\"}", "<plist>", "xar!", "<!-- <html>", "<htm", "<?xml "])
+  func noPage(text: String) {
+    #expect(WebPage.type(of: Array(text.utf8)) == nil)
   }
 }

@@ -11,41 +11,31 @@ package final class Nginx: Sendable {
   /// What a skipped test says.
   package static let reason = "nginx is not installed: apt-get install nginx-light"
 
-  private static let program: String? = [
-    "/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx",
-  ].first { (path: String) in access(path, X_OK) == 0 }
+  private static let program = ServerProcess.path(of: "nginx")
 
   /// The port on 127.0.0.1.
   package var port: Int { reserved.number }
   private let reserved: ReservedPort
   private let folder: TemporaryFolder
-  private let process: pid_t
-
-  /// nginx could not be started; its own words.
-  package struct Failure: Error {
-    package let words: String
-  }
+  private let process: ServerProcess
 
   /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
   /// port, such as `ssl http2`.
   package init(serving root: String, listen: String = "", directives: String = "") throws {
-    guard let program = Self.program else { throw Failure(words: Self.reason) }
+    guard let program = Self.program else { throw ServerProcess.Failure(Self.reason) }
     folder = try TemporaryFolder()
     reserved = try ReservedPort()
     let listen = "\(reserved.number) \(listen)"
     let configuration = Self.configuration(root, folder.path, listen, directives)
     try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
-    guard let process = try Self.start(program, folder.path, reserved.number) else {
-      let words = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
-      throw Failure(words: words ?? "no error.log")
+    let words = [
+      program, "-c", folder.path("nginx.conf"), "-e", folder.path("error.log"), "-p", folder.path,
+    ]
+    guard let process = ServerProcess(words, port: reserved.number) else {
+      let log = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
+      throw ServerProcess.Failure(log ?? "no error.log")
     }
     self.process = process
-  }
-
-  deinit {
-    kill(process, SIGTERM)
-    var status: Int32 = 0
-    waitpid(process, &status, 0)
   }
 
   /// The URL of `path`, which begins with a slash.
@@ -85,20 +75,5 @@ package final class Nginx: Sendable {
       }
     }
     """
-  }
-
-  /// Starts nginx and waits until it answers; nil when it ends at once.
-  private static func start(_ program: String, _ folder: String, _ port: Int) throws -> pid_t? {
-    let words = [program, "-c", "\(folder)/nginx.conf", "-e", "\(folder)/error.log", "-p", folder]
-    var arguments = words.map { strdup($0) } + [nil]
-    defer { for argument in arguments { free(argument) } }
-    var process: pid_t = 0
-    guard posix_spawn(&process, program, nil, nil, &arguments, environ) == 0 else { return nil }
-    var status: Int32 = 0
-    while waitpid(process, &status, WNOHANG) == 0 {
-      if Loopback.answers(on: port) { return process }
-      usleep(2000)
-    }
-    return nil
   }
 }

@@ -1,6 +1,8 @@
 import Foundation
 
-/// A certificate that signs itself, valid from 2020 to 2119; its key protects nothing.
+/// A certificate that signs itself, valid from 2020 to 2119 unless it says otherwise.
+///
+/// Its key protects nothing.
 package struct TestCertificate: Sendable {
   /// The certificate in PEM.
   package let chain: String
@@ -50,6 +52,29 @@ package struct TestCertificate: Sendable {
       MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg8UCY7mjBPc85fUPC
       ruR8GlZ+DVXGd99ft9WHfi+LzO+hRANCAAR2D67Z9szplsHgK4ZgpW1K5kcd6Fu3
       DitSOSlL+0YL3RohWy0LyK7k6m3jhZq+kvfELjSE6MAELlivgDghLLTX
+      -----END PRIVATE KEY-----
+      """
+  )
+
+  /// For 127.0.0.1 and localhost; valid in 2020 only.
+  package static let expired = TestCertificate(
+    chain: """
+      -----BEGIN CERTIFICATE-----
+      MIIBZTCCAQugAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
+      c3QwHhcNMjAwMTAxMDAwMDAwWhcNMjEwMTAxMDAwMDAwWjAUMRIwEAYDVQQDDAls
+      b2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAS0J/NNhRmv29Gfhunh
+      qKiDYyOTisu/MvhbuWXj8llqdGbgMJlXE/5KJMZ1ZqChG2TFNBAL9bYO+TzbIsWg
+      LNn4o04wTDAPBgNVHRMBAf8EBTADAQH/MBoGA1UdEQQTMBGHBH8AAAGCCWxvY2Fs
+      aG9zdDAdBgNVHQ4EFgQU44El5AqSDwmc7K71FFSY0PmLEB4wCgYIKoZIzj0EAwID
+      SAAwRQIhAIB72geELQ8oJUp2xa3Y5HdGaENY/NKxVYhhqjM20BY4AiBm05Ppv2Y/
+      DZUXNOS2d1wf/L0ZnrKcukiSSYG/05KZ4A==
+      -----END CERTIFICATE-----
+      """,
+    key: """
+      -----BEGIN PRIVATE KEY-----
+      MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQge1wKS9rfKnS5RqCV
+      2lAoE5ioiCnhPEnwKXJS8NRa6UihRANCAAS0J/NNhRmv29GfhunhqKiDYyOTisu/
+      MvhbuWXj8llqdGbgMJlXE/5KJMZ1ZqChG2TFNBAL9bYO+TzbIsWgLNn4
       -----END PRIVATE KEY-----
       """
   )

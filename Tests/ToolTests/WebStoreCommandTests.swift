@@ -83,7 +83,7 @@ struct WebStoreCommandTests {
 
   @Test(
     "A fault that happens once heals inside the command, and a lasting one has its own error",
-    arguments: ["status 503", "cut 100", "close", "redirect loop", "login-page"])
+    arguments: ["status 503", "cut 100", "close", "login-page"])
   func faults(fault: String) throws {
     try server.setFaults(FaultScript("/targets/* \(fault) once"))
     let get = ["get", "com.example.a", "--library", "lib", "--attempts", "2"] + store

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("When a slow mirror is left")
+struct MirrorPaceTests {
+  /// Measures `rate` in bytes a second at `mirror`, from `start` on.
+  private func measure(
+    _ pace: inout MirrorPace, _ mirror: Int, rate: Int64, from start: Double
+  ) -> Double {
+    _ = pace.count(0, from: mirror, at: start)
+    let end = start + MirrorPace.window
+    #expect(pace.count(rate * 3, from: mirror, at: end) == Double(rate))
+    return end
+  }
+
+  @Test("A mirror that nobody has measured is tried if the rest takes long, and only then")
+  func unknown() {
+    var pace = MirrorPace(rates: [nil, nil])
+    let now = measure(&pace, 0, rate: 100, from: 5)
+    #expect(pace.leave(0, for: [1], bytesLeft: 1000, at: now) == nil)
+    #expect(pace.leave(0, for: [], bytesLeft: 2000, at: now) == nil)
+    #expect(pace.leave(0, for: [1], bytesLeft: 2000, at: now) == 1)
+    #expect(pace.isLeft(0) && !pace.isLeft(1))
+  }
+
+  @Test("The other way back is taken if the tried mirror is slower still")
+  func wayBack() {
+    var pace = MirrorPace(rates: [nil, nil])
+    let now = measure(&pace, 0, rate: 100, from: 0)
+    #expect(pace.leave(0, for: [1], bytesLeft: 9000, at: now) == 1)
+    // Measured from when it was chosen, so that one that hardly sends is known with the first bytes.
+    #expect(pace.count(30, from: 1, at: now + 3) == 10)
+    #expect(pace.leave(1, for: [0], bytesLeft: 8000, at: now + 3) == 0)
+    #expect(!pace.isLeft(0) && pace.isLeft(1))
+    let later = measure(&pace, 0, rate: 90, from: now + 3)
+    #expect(pace.leave(0, for: [1], bytesLeft: 8000, at: later) == nil)
+  }
+
+  @Test("A little faster is not enough, and of several the fastest is taken")
+  func known() {
+    var pace = MirrorPace(rates: [nil, 150, 250, 900])
+    let now = measure(&pace, 0, rate: 100, from: 0)
+    #expect(pace.leave(0, for: [1], bytesLeft: 9000, at: now) == nil)
+    #expect(pace.leave(0, for: [1, 2, 3], bytesLeft: 9000, at: now) == 3)
+  }
+
+  @Test("A mirror that is too fast for a whole measurement is known at the end")
+  func fast() {
+    var pace = MirrorPace(rates: [nil, nil])
+    #expect(pace.count(70, from: 0, at: 0) == nil)
+    #expect(pace.lastRates(at: 1).isEmpty)
+    let now = measure(&pace, 0, rate: 100, from: 0)
+    #expect(pace.leave(0, for: [1], bytesLeft: 9000, at: now) == 1)
+    #expect(pace.count(9000, from: 1, at: now + 0.5) == nil)
+    #expect(pace.lastRates(at: now + 0.5).map(\.mirror) == [1])
+    #expect(pace.lastRates(at: now + 0.5).map(\.rate) == [18_000])
+  }
+
+  @Test("What other transfers have measured counts from the start, for a while")
+  func shared() {
+    let rates = HostRates()
+    rates.note(100, of: "a", at: 0)
+    rates.note(1000, of: "b", at: 10)
+    #expect(rates.rates(of: ["a", "b", "c"], at: 20) == [100, 1000, nil])
+    #expect(rates.rates(of: ["a", "b"], at: 305) == [nil, 1000])
+    let pace = MirrorPace(rates: [100, 1000, nil])
+    #expect(pace.isLeft(0) && !pace.isLeft(1) && !pace.isLeft(2))
+  }
+}

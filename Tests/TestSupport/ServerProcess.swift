@@ -1,0 +1,124 @@
+import Foundation
+import Glibc
+
+/// A server of another project as a process of its own; ends with the last reference.
+package final class ServerProcess: Sendable {
+  private let process: pid_t
+
+  /// Starts `words`, of which the first is the program's path, and waits until `port` answers.
+  ///
+  /// Returns nil if the process ends before that.
+  package init?(_ words: [String], port: Int) {
+    var arguments = words.map { strdup($0) } + [nil]
+    defer { for argument in arguments { free(argument) } }
+    var process: pid_t = 0
+    // The threads of tests block signals, which a program inherits: it could not be ended.
+    var attributes = posix_spawnattr_t()
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    guard posix_spawn(&process, words[0], nil, &attributes, &arguments, environ) == 0 else {
+      return nil
+    }
+    var status: Int32 = 0
+    while waitpid(process, &status, WNOHANG) == 0 {
+      if Loopback.answers(on: port) {
+        self.process = process
+        return
+      }
+      usleep(2000)
+    }
+    return nil
+  }
+
+  deinit {
+    kill(process, SIGTERM)
+    var status: Int32 = 0
+    waitpid(process, &status, 0)
+  }
+
+  /// The path of the program `name`; nil if it is not installed.
+  package static func path(of name: String) -> String? {
+    ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/bin"].map { "\($0)/\(name)" }
+      .first { access($0, X_OK) == 0 }
+  }
+
+  /// A server could not be started.
+  package struct Failure: Error {
+    package let words: String
+
+    package init(_ words: String) { self.words = words }
+  }
+}
+
+/// The web server of busybox on a free port of the loopback: every type is `text/html`.
+package final class BusyboxServer: Sendable {
+  /// Whether busybox is installed.
+  package static let isInstalled = program != nil
+  /// The comment of a skipped test.
+  package static let reason = "busybox is not installed: apt-get install busybox"
+  private static let program = ServerProcess.path(of: "busybox")
+
+  private let port: ReservedPort
+  private let process: ServerProcess
+
+  /// Serves `root`.
+  package init(serving root: String) throws {
+    port = try ReservedPort()
+    let address = "127.0.0.1:\(port.number)"
+    guard let program = Self.program,
+      let process = ServerProcess(
+        [program, "httpd", "-f", "-p", address, "-h", root], port: port.number)
+    else { throw ServerProcess.Failure(Self.reason) }
+    self.process = process
+  }
+
+  /// The URL of its root.
+  package var url: String { "http://127.0.0.1:\(port.number)/" }
+}
+
+/// Squid, a caching proxy, on a free port of the loopback.
+package final class Squid: Sendable {
+  /// Whether Squid is installed.
+  package static let isInstalled = program != nil
+  /// The comment of a skipped test.
+  package static let reason = "Squid is not installed: apt-get install squid"
+  private static let program = ServerProcess.path(of: "squid")
+
+  private let port: ReservedPort
+  private let folder: TemporaryFolder
+  private let process: ServerProcess
+
+  /// `access` decides who may use it, and may add other directives.
+  package init(access: String = "http_access allow all") throws {
+    port = try ReservedPort()
+    folder = try TemporaryFolder()
+    // Without files of its own: as root it gives up its rights first.
+    let configuration = """
+      http_port 127.0.0.1:\(port.number)
+      pid_filename none
+      access_log none
+      cache_log /dev/null
+      cache_store_log none
+      coredump_dir /
+      visible_hostname localhost
+      cache_mem 32 MB
+      negative_ttl 10 minutes
+      shutdown_lifetime 0 seconds
+      \(access)
+
+      """
+    try Data(configuration.utf8).write(to: URL(filePath: folder.path("squid.conf")))
+    guard let program = Self.program,
+      let process = ServerProcess(
+        [program, "-N", "-f", folder.path("squid.conf")], port: port.number)
+    else { throw ServerProcess.Failure(Self.reason) }
+    self.process = process
+  }
+
+  /// Its URL as a proxy.
+  package var url: String { "http://127.0.0.1:\(port.number)" }
+}
