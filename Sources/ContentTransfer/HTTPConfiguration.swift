@@ -22,6 +22,10 @@ package struct HTTPConfiguration: Sendable {
   package var headerLimit = 64 << 10
   /// How many redirects are followed.
   package var redirectLimit = 5
+  /// The addresses of hosts that are not looked up, as `CURLOPT_RESOLVE` takes them; for tests.
+  ///
+  /// Called once for each request.
+  package var fixedAddresses: @Sendable () -> [String] = { [] }
   /// When something is tried again.
   package var retry = RetryPolicy()
   /// How much at once and how fast; may be changed while running by `HTTPSession.limits`.

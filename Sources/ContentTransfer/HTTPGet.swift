@@ -65,6 +65,7 @@ extension HTTPSession {
         throw ContentError(cause, from: end.url, subject: request.url.description)
       }
       lastFault = fault
+      exchange.isFresh = fault.mayBeOfAddress
       let delay = configuration.retry.delay(
         afterFailure: attempt, retryAfter: fault.retryAfter, random: random())
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)

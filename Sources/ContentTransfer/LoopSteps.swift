@@ -98,7 +98,7 @@ extension TransferLoop {
     }
     for exchange in running.values where exchange.stallGuard.deadline <= now {
       // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
-      if exchange.isPaused || exchange.easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 {
+      if exchange.isPaused || exchange.isConnecting {
         exchange.stallGuard.restart(bytes: exchange.progress, at: now)
       } else if exchange.stallGuard.isStalled(bytes: exchange.progress, at: now) {
         finish(exchange.id, TransferFault(.stalled))

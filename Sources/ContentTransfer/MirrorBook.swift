@@ -17,6 +17,8 @@ struct MirrorBook {
     /// How often in a row it said that it has not got the file, or gives it to nobody.
     var refusals = 0
     var lastRefusal = -Double.infinity
+    /// Whether the connection, or the host's address, may have been what failed last.
+    var needsConnection = false
   }
 
   /// A mirror that refuses so often is asked no more: once may be a slip, or a file that is on its
@@ -61,6 +63,9 @@ struct MirrorBook {
 
   func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
 
+  /// Whether the next request needs a new connection, to an address that is looked up then.
+  func needsConnection(at mirror: Int) -> Bool { marks[mirror].needsConnection }
+
   func validator(at mirror: Int) -> String? {
     marks[mirror].usesValidator ? marks[mirror].validator : nil
   }
@@ -68,6 +73,12 @@ struct MirrorBook {
   /// Takes note of what identifies the file there.
   mutating func learn(_ head: HTTPHead, at mirror: Int) {
     marks[mirror].validator = Validator.strong(head)
+    marks[mirror].needsConnection = false
+  }
+
+  /// Takes note of what may have been the cause of `fault`.
+  mutating func note(_ fault: TransferFault, at mirror: Int) {
+    marks[mirror].needsConnection = fault.mayBeOfAddress
   }
 
   mutating func giveUpRanges(at mirror: Int) { marks[mirror].ranges = false }

@@ -125,6 +125,7 @@ final class PieceFetch {
     let url = addresses[choice.mirror]
     var exchange = ExchangeRequest(url: url, range: isWhole ? nil : question.range)
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
+    exchange.isFresh = mirrors.needsConnection(at: choice.mirror)
     exchange.notBefore = choice.notBefore
     exchange.reason = choice.fault.map { TransferWait.Reason($0, from: url) }
     exchange.memory = sizes.memory
@@ -198,6 +199,7 @@ final class PieceFetch {
     let hasProgress = request.delivered > 0
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
+    if let fault = end.fault { mirrors.note(fault, at: request.mirror) }
     // A shorter range than asked for is legal, as long as it brings something.
     let silent = request.isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
     guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {

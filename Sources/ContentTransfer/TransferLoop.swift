@@ -20,6 +20,8 @@ final class TransferLoop: @unchecked Sendable {
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())
   private static let counter = Atomic<Int>(0)
+  /// Seconds between looks at libcurl while anything is connecting.
+  private static let connectingPollTimeout = 0.5
 
   private struct Inbox {
     var commands: [Command] = []
@@ -222,6 +224,8 @@ final class TransferLoop: @unchecked Sendable {
   private func patience(since turn: Double) -> Int32 {
     var instant = schedule.nextInstant(after: turn) ?? .infinity
     for exchange in running.values {
+      // libcurl 7.88 sets no timer when it gives up one address of a host and tries the next one.
+      if exchange.isConnecting { instant = min(instant, turn + Self.connectingPollTimeout) }
       instant = min(instant, exchange.limitedUntil ?? exchange.stallGuard.deadline)
       instant = min(instant, exchange.request.deadline ?? .infinity)
     }
