@@ -12,8 +12,9 @@ package struct HTTPRequest: Sendable {
   /// More bytes of body than this are `limitExceeded`.
   package var limit: Int
   /// Seconds for everything, retries and waits included.
-  package var deadline = 60.0
-  /// How often it is asked for at most; nil for the session's retry policy.
+  package var deadline = 90.0
+  /// How often it is asked for at most; nil for the session's retry policy, by which 429 and 503 are
+  /// no attempts.
   package var attempts: Int?
   /// Whether statuses that another attempt may change are returned as well, for callers who know
   /// better than the retry policy when to ask again.
@@ -44,7 +45,8 @@ extension HTTPSession {
   /// Fetches a small answer and returns it with any status that is final, such as 404.
   ///
   /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429,
-  /// 5xx) are tried again as the retry policy has it. Throws the last of them, `limitExceeded` for
+  /// 5xx) are tried again as the retry policy has it; after 429 and 503 until the deadline, at the
+  /// time that the host's pause allows. Throws the last of them, `limitExceeded` for
   /// a body that is longer than `limit`, `timedOut` at the deadline unless a fault was what kept
   /// it, `stopped` when the ticket is cancelled, `usage` for malformed headers.
   package func get(_ request: HTTPRequest) throws -> HTTPResponse {
@@ -52,25 +54,33 @@ extension HTTPSession {
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let attempts = max(1, request.attempts ?? configuration.retry.attempts)
     var exchange = ExchangeRequest(url: request.url, headers: request.headers)
-    exchange.deadline = loop.clock.uptime() + request.deadline
+    let start = loop.clock.uptime()
+    exchange.deadline = start + request.deadline
     exchange.memory = min(request.limit, 1 << 20)
     var lastFault: TransferFault?
-    for attempt in 1... {
+    var failures = 0
+    while true {
       let end = perform(exchange, request, ticket: ticket)
       guard let fault = end.fault else { return end.response }
-      if fault.cure == .none || attempt >= attempts {
+      let isWaiting = fault.isRefusal && request.attempts == nil
+      if !isWaiting { failures += 1 }
+      let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
+      if isOver || fault.cure == .none {
         try ticket.checkCancelled()
         // What kept it from arriving says more than that the time is over.
-        let cause = fault.kind == .deadline ? lastFault ?? fault : fault
-        throw ContentError(cause, from: end.url, subject: request.url.description)
+        let cause = lastFault ?? pause(at: request.url)?.fault
+        throw ContentError(
+          fault.kind == .deadline ? cause ?? fault : fault, from: end.url,
+          subject: request.url.description)
       }
       lastFault = fault
       exchange.isFresh = fault.mayBeOfAddress
+      // The pause of a host that refuses counts for every request to it.
+      guard !fault.isRefusal else { continue }
       let delay = configuration.retry.delay(
-        afterFailure: attempt, retryAfter: fault.retryAfter, random: random())
+        afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
-    throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
   }
 
   private func perform(

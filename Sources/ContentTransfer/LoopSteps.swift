@@ -8,8 +8,9 @@ extension TransferLoop {
 
   /// Starts what the schedule lets start.
   func startDue(_ now: Double) {
-    let started = schedule.start(at: now)
-    guard !started.isEmpty || hasArrivals else { return }
+    let closed = schedule.closed
+    let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
+    guard !started.isEmpty || hasArrivals || schedule.closed != closed else { return }
     hasArrivals = false
     for id in started {
       guard let exchange = waiting.removeValue(forKey: id) else { continue }
@@ -33,6 +34,7 @@ extension TransferLoop {
         switch obstacle {
         case .tooEarly(let instant): (exchange.request.reason ?? .turn, instant)
         case .hostConnections: (.turnAtHost, nil)
+        case .hostPause(let instant): (pauseReason(exchange, now), instant)
         case .memory: (.memory, nil)
         case .connections, nil: (.turn, nil)
         }
@@ -41,6 +43,12 @@ extension TransferLoop {
         TransferWait(
           reason: reason, until: until.map(clock.date(of:)), host: exchange.request.url.host))
     }
+  }
+
+  private func pauseReason(_ exchange: Exchange, _ now: Double) -> TransferWait.Reason {
+    let url = exchange.request.url
+    return pauses.pause(of: url.origin, at: now).map { TransferWait.Reason($0.fault, from: url) }
+      ?? .turnAtHost
   }
 
   private func send(_ exchange: Exchange) {
@@ -167,6 +175,9 @@ extension TransferLoop {
     exchange.ticket.ended(id)
     if wasRunning {
       let now = clock.uptime()
+      pauses.end(
+        id, at: exchange.request.url.origin, fault, startedAt: exchange.startedAt, now: now,
+        configuration.retry, random: random)
       exchange.ticket.board.ended(end, at: now)
       board.ended(end, at: now)
     }

@@ -2,6 +2,7 @@
 struct MirrorBook {
   private let addresses: [WebURL]
   private let hosts: MirrorHealth
+  private let pauses: HostPauses
   private let clock: TransferClock
   private let random: @Sendable () -> Double
   private var file: HealthTable
@@ -28,8 +29,9 @@ struct MirrorBook {
   init(_ addresses: [WebURL], _ session: HTTPSession) {
     self.addresses = addresses
     hosts = session.health
+    pauses = session.loop.pauses
     clock = session.loop.clock
-    random = session.random
+    random = session.loop.random
     file = HealthTable(session.configuration.retry)
     marks = addresses.map { _ in Marks() }
   }
@@ -40,8 +42,10 @@ struct MirrorBook {
     let candidates = open.map { index in
       let (name, origin) = (addresses[index].text, addresses[index].origin)
       let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
+      let pause = pauses.pause(of: origin, at: now)
       return MirrorChoice.Candidate(
-        file: file.delay(of: name), host: host, failures: file.failures(of: name) + hostFailures,
+        file: file.delay(of: name), host: host, pause: pause?.delay(at: now),
+        failures: file.failures(of: name) + hostFailures + (pause?.refusals ?? 0),
         ranges: marks[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)

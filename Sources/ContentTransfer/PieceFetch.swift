@@ -20,6 +20,8 @@ final class PieceFetch {
   private var nextNumber = 0
   /// The mirror that was chosen last.
   private var mirror = 0
+  /// When a piece arrived last, or the fetch began.
+  private var lastProgress = 0.0
 
   /// A request under way or waiting.
   private struct Request {
@@ -47,6 +49,7 @@ final class PieceFetch {
 
   /// Fetches all pieces; see `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
+    lastProgress = session.loop.clock.uptime()
     session.slabs.beginFetch()
     let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
       switch change {
@@ -170,6 +173,7 @@ final class PieceFetch {
 
   private func count(_ bytes: Int64, from origin: String) {
     guard bytes > 0 else { return }
+    lastProgress = session.loop.clock.uptime()
     for board in [ticket.board, session.loop.board] {
       board.record {
         $0.bytesFetched += bytes
@@ -212,6 +216,7 @@ final class PieceFetch {
     _ fault: TransferFault, _ request: Request, _ missing: Int?, _ end: ExchangeEnd,
     hasProgress: Bool
   ) throws {
+    guard !fault.isRefusal else { return try wait(fault, at: addresses[request.mirror], end) }
     switch fault.cure {
     case .none:
       try ticket.checkCancelled()
@@ -232,5 +237,11 @@ final class PieceFetch {
     // What broke off after it brought something goes on at once.
     if hasProgress, fault.cure == .later, fault.retryAfter == nil { return }
     mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
+  }
+
+  /// Waits until `address` answers again; throws if it has refused everything for too long.
+  private func wait(_ fault: TransferFault, at address: WebURL, _ end: ExchangeEnd) throws {
+    guard session.isBusyTooLong(address, since: lastProgress) else { return }
+    throw ContentError(fault, from: end.url, subject: file.path)
   }
 }

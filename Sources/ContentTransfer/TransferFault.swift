@@ -61,11 +61,11 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
-  /// Whether the host as a whole is affected, so that every transfer from it should be kind.
+  /// Whether the host as a whole is affected, so that every transfer from it should be kind; what
+  /// `isRefusal` has a pause of its own.
   package var concernsHost: Bool {
     switch kind {
     case .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy: true
-    case .status(let status): status == 429 || status == 503
     default: false
     }
   }

@@ -16,6 +16,8 @@ final class TransferLoop: @unchecked Sendable {
   /// What all transfers did together.
   let board = StatisticsBoard()
   let distances: ServerDistances
+  let pauses: HostPauses
+  let random: @Sendable () -> Double
 
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())
@@ -62,9 +64,14 @@ final class TransferLoop: @unchecked Sendable {
   private static let isReady =
     CryptoLibrary.isReady && curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
-  init(_ configuration: HTTPConfiguration, clock: TransferClock) {
+  init(
+    _ configuration: HTTPConfiguration, clock: TransferClock, pauses: HostPauses,
+    random: @escaping @Sendable () -> Double
+  ) {
     self.configuration = configuration
     self.clock = clock
+    self.pauses = pauses
+    self.random = random
     schedule = TransferSchedule(limits: configuration.limits)
     limiter = RateLimiter(configuration.limits, at: clock.uptime())
     distances = ServerDistances(behind: configuration.proxy)

@@ -27,13 +27,15 @@ package final class Nginx: Sendable {
   }
 
   /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
-  /// port, such as `ssl http2`.
-  package init(serving root: String, listen: String = "", directives: String = "") throws {
+  /// port, such as `ssl http2`, and `zones` go before it.
+  package init(
+    serving root: String, listen: String = "", zones: String = "", directives: String = ""
+  ) throws {
     guard let program = Self.program else { throw Failure(words: Self.reason) }
     folder = try TemporaryFolder()
     reserved = try ReservedPort()
     let listen = "\(reserved.number) \(listen)"
-    let configuration = Self.configuration(root, folder.path, listen, directives)
+    let configuration = Self.configuration(root, folder.path, listen, zones, directives)
     try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
     guard let process = try Self.start(program, folder.path, reserved.number) else {
       let words = try? String(contentsOfFile: folder.path("error.log"), encoding: .utf8)
@@ -58,7 +60,7 @@ package final class Nginx: Sendable {
   }
 
   private static func configuration(
-    _ root: String, _ folder: String, _ listen: String, _ directives: String
+    _ root: String, _ folder: String, _ listen: String, _ zones: String, _ directives: String
   ) -> String {
     """
     daemon off;
@@ -78,6 +80,7 @@ package final class Nginx: Sendable {
       sendfile on;
       tcp_nopush on;
       keepalive_requests 100000;
+      \(zones)
       server {
         listen 127.0.0.1:\(listen);
         root \(root);
