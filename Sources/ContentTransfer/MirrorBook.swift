@@ -38,7 +38,7 @@ struct MirrorBook {
 
   /// Where the next request goes.
   func choose(at now: Double) -> MirrorChoice {
-    let open = addresses.indices.filter { !isOut($0) }
+    let open = open
     let candidates = open.map { index in
       let (name, origin) = (addresses[index].text, addresses[index].origin)
       let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
@@ -52,6 +52,9 @@ struct MirrorBook {
     choice.mirror = open[choice.mirror]
     return choice
   }
+
+  /// The mirrors that are asked.
+  var open: [Int] { addresses.indices.filter { !isOut($0) } }
 
   private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
 

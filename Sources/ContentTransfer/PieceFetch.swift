@@ -16,6 +16,7 @@ final class PieceFetch {
   private let handover = Handover()
   private var plan: FetchPlan
   private var mirrors: MirrorBook
+  private var wrongPieces: WrongPieces
   private var requests: [Int: Request] = [:]
   private var nextNumber = 0
   /// The mirror that was chosen last.
@@ -31,8 +32,11 @@ final class PieceFetch {
     let mirror: Int
     let isWhole: Bool
     var id = 0
+    /// When it was asked for.
+    let askedAt: Double
     var delivered = 0
-    var isDamaged = false
+    /// Its pieces that were wrong.
+    var wrong = 0
   }
 
   init(
@@ -45,6 +49,7 @@ final class PieceFetch {
     self.ticket = ticket
     plan = FetchPlan(pieces)
     mirrors = MirrorBook(addresses, session)
+    wrongPieces = WrongPieces(addresses: addresses.count)
   }
 
   /// Fetches all pieces; see `PieceSource`.
@@ -133,7 +138,8 @@ final class PieceFetch {
     exchange.reason = choice.fault.map { TransferWait.Reason($0, from: url) }
     exchange.memory = sizes.memory
     var request = Request(
-      handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole)
+      handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole,
+      askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
   }
@@ -144,13 +150,13 @@ final class PieceFetch {
   private func take(
     _ slab: Slab, of number: Int, _ deliver: (Piece, LentBytes) throws -> Void
   ) throws {
-    guard var request = requests[number] else { return }
-    defer { requests[number] = request }
+    guard let request = requests[number] else { return }
     let loan = SlabLoan(slab) { [handler = request.handler, loop = session.loop, id = request.id] in
       if handler.giveBack($0) { loop.resume(id) }
     }
     var place = 0
     var right: Int64 = 0
+    var (delivered, wrong) = (0, 0)
     for (index, isRight) in zip(loan.slab.pieces, loan.slab.isRight) {
       let number = request.pieces[index]
       let piece = plan.pieces[number]
@@ -159,16 +165,30 @@ final class PieceFetch {
       place += piece.length
       guard !plan.isDone(number) else { continue }
       guard try isRight ?? piece.matches(bytes) else {
-        request.isDamaged = true
+        wrong += 1
+        wrongPieces.add(number, at: request.mirror)
         try fail(number, TransferFault(.damaged), at: request)
         continue
       }
       try deliver(piece, LentBytes(bytes, from: loan))
       plan.complete(number)
-      request.delivered += 1
+      delivered += 1
       right += Int64(piece.length)
     }
     count(right, from: addresses[request.mirror].origin)
+    requests[number]?.delivered += delivered
+    requests[number]?.wrong += wrong
+    if wrong > 0 { try judgeWrongPieces(of: number) }
+  }
+
+  /// Ends request `number` if it brings another file, and the fetch if every server has another one.
+  private func judgeWrongPieces(of number: Int) throws {
+    if wrongPieces.areSeveral(at: mirrors.open) { throw ContentError.replaced(file) }
+    guard let request = requests[number], request.wrong >= WrongPieces.limit else { return }
+    requests[number] = nil
+    session.loop.cancel(request.id)
+    plan.putBack(request.pieces)
+    mirrors.fail(at: request.mirror, TransferFault(.damaged), startedAt: request.askedAt)
   }
 
   private func count(_ bytes: Int64, from origin: String) {
@@ -205,8 +225,9 @@ final class PieceFetch {
     guard missing != nil || end.fault != nil else { return }
     if let fault = end.fault { mirrors.note(fault, at: request.mirror) }
     // A shorter range than asked for is legal, as long as it brings something.
-    let silent = request.isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
-    guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {
+    let isDamaged = request.wrong > 0
+    let silent = isDamaged ? TransferFault(.damaged) : TransferFault(.cutShort)
+    guard let fault = end.fault ?? (hasProgress && !isDamaged ? nil : silent) else {
       return
     }
     try conclude(fault, request, missing, end, hasProgress: hasProgress)
