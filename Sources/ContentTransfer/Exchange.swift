@@ -14,6 +14,8 @@ struct ExchangeRequest: Sendable {
   var deadline: Double?
   /// Bytes of buffers that it may hold.
   var memory = 0
+  /// The host's idle timeout counts so many times; infinite for none beside `stallTimeout`.
+  var idleFactor = 1.0
   /// Whether it needs a new connection, to an address that is looked up now.
   var isFresh = false
 }
@@ -48,8 +50,14 @@ protocol ExchangeHandler: AnyObject, Sendable {
   func receive(_ head: HTTPHead) -> TransferFault?
   /// Takes a part of the body; the bytes are the C library's and end with the call.
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer
+  /// Nothing has come for a while; a fault gives the request up.
+  func idle() -> TransferFault?
   /// The last call.
   func end(_ end: ExchangeEnd)
+}
+
+extension ExchangeHandler {
+  func idle() -> TransferFault? { TransferFault(.stalled) }
 }
 
 /// How a request ended.

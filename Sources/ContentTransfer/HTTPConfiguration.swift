@@ -14,6 +14,10 @@ package struct HTTPConfiguration: Sendable {
   package var certificateAuthorities: String?
   /// How long a connection, with its TLS handshake, may take.
   package var connectTimeout = 15.0
+  /// If nothing comes for this long, an answer is idle, and a second request is made.
+  ///
+  /// The first value; it adapts to what a host does.
+  package var idleTimeout = 3.5
   /// Fewer than `leastBytes` within this time, and a transfer counts as stalled.
   package var stallTimeout = 15.0
   /// See `stallTimeout`; bytes.

@@ -60,6 +60,7 @@ extension HTTPSession {
     var lastFault: TransferFault?
     var failures = 0
     while true {
+      exchange.idleFactor = idleFactor(after: failures, of: attempts)
       let end = perform(exchange, request, ticket: ticket)
       guard let fault = end.fault else { return end.response }
       let isWaiting = fault.isRefusal && request.attempts == nil
@@ -81,6 +82,11 @@ extension HTTPSession {
         afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
+  }
+
+  /// A slow server gets more time with each attempt, and all of it with the last one.
+  private func idleFactor(after failures: Int, of attempts: Int) -> Double {
+    failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
   }
 
   private func perform(

@@ -56,6 +56,22 @@ struct MirrorBook {
   /// The mirrors that are asked.
   var open: [Int] { addresses.indices.filter { !isOut($0) } }
 
+  /// Where the pieces of an idle request at `mirror` may be asked for as well; nil for nowhere.
+  ///
+  /// Another mirror comes first. One that had a fault lately, or refuses requests, is left alone.
+  func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
+    let free = open.filter { index in
+      let origin = addresses[index].origin
+      let isBusy = pauses.pause(of: origin, at: now) != nil
+      let delays = [
+        file.delay(of: addresses[index].text), hosts.withTable { $0.delay(of: origin) },
+      ]
+      let isLate = delays.contains { ($0?.until ?? now) > now }
+      return !isBusy && !isLate && (isWhole || marks[index].ranges)
+    }
+    return free.first { $0 != mirror } ?? free.first
+  }
+
   private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
 
   /// Whether no mirror is left to ask.

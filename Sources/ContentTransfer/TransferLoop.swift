@@ -51,6 +51,8 @@ final class TransferLoop: @unchecked Sendable {
   // Of the loop's thread.
   var schedule: TransferSchedule
   var limiter: RateLimiter
+  /// By origin.
+  var idleTimeouts: [String: IdleTimeout] = [:]
   var waiting: [Int: Exchange] = [:]
   var running: [Int: Exchange] = [:]
   /// Whether requests came whose tickets have not been told what they wait for.
@@ -188,6 +190,7 @@ final class TransferLoop: @unchecked Sendable {
     continueDue(now)
     var count: Int32 = 0
     curl_multi_perform(multi, &count)
+    noteProgress(now)
     // Ends make room for starts, so they are looked at before anything waits.
     guard !readEnds(multi), !isClosing, mayFallAsleep() else { return }
     curl_multi_poll(multi, nil, 0, patience(since: now), nil)

@@ -341,6 +341,7 @@ struct HTTPGetTests {
 func impatientConfiguration(stallTimeout: Double = 10) -> HTTPConfiguration {
   var configuration = HTTPConfiguration()
   configuration.stallTimeout = stallTimeout
+  configuration.idleTimeout = stallTimeout
   configuration.leastBytes = 1
   configuration.retry.firstDelay = 0.001
   return configuration
