@@ -18,7 +18,7 @@ public final class HTTPLookupTransport: LookupTransport {
     configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
     // One look-up at a time is what servers allow anyway, and threads are dear.
     configuration.limits.connections = 4
-    session = try HTTPSession(configuration)
+    session = try HTTPSession(configuration, pauses: .shared)
   }
 
   deinit { session.close() }

@@ -6,6 +6,7 @@ import CCurl
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
+  private var addresses: UnsafeMutablePointer<curl_slist>?
   /// Where libcurl writes its own words; it keeps the address.
   private let words: UnsafeMutablePointer<CChar>
 
@@ -18,6 +19,7 @@ final class EasyHandle {
   deinit {
     curl_easy_cleanup(pointer)
     curl_slist_free_all(headers)
+    curl_slist_free_all(addresses)
     words.deallocate()
   }
 
@@ -26,6 +28,8 @@ final class EasyHandle {
     curl_easy_reset(pointer)
     curl_slist_free_all(headers)
     headers = nil
+    curl_slist_free_all(addresses)
+    addresses = nil
     words.pointee = 0
     hc_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, words)
   }
@@ -58,6 +62,12 @@ final class EasyHandle {
     hc_easy_set_list(pointer, CURLOPT_HTTPHEADER, list)
     curl_slist_free_all(headers)
     headers = list
+  }
+
+  /// Sets the addresses of hosts that are not looked up; `reset` frees the list.
+  func setAddresses(_ lines: [String]) {
+    for line in lines { addresses = curl_slist_append(addresses, line) ?? addresses }
+    if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }
   }
 
   /// What libcurl says about the last failure.

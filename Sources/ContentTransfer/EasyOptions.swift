@@ -20,6 +20,13 @@ extension EasyHandle {
     // Where HTTP/2 may be offered, a second request waits to share the first one's connection.
     set(CURLOPT_PIPEWAIT, exchange.url.isSecure ? 1 : 0)
     set(CURLOPT_BUFFERSIZE, min(Self.bufferSize, max(16 << 10, exchange.request.memory)))
+    setAddresses(configuration.fixedAddresses())
+    // Of a host's servers, the first address should not get all clients, nor be the only one tried.
+    set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
+    if exchange.request.isFresh {
+      set(CURLOPT_FRESH_CONNECT, 1)
+      set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+    }
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(configuration.connectTimeout * 1000))
     set(CURLOPT_TCP_KEEPALIVE, 1)
     set(CURLOPT_USERAGENT, configuration.userAgent)

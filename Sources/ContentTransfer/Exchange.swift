@@ -1,3 +1,5 @@
+import CCurl
+
 /// What one request is to be: one URL, one answer.
 struct ExchangeRequest: Sendable {
   var url: WebURL
@@ -12,6 +14,22 @@ struct ExchangeRequest: Sendable {
   var deadline: Double?
   /// Bytes of buffers that it may hold.
   var memory = 0
+  /// The host's idle timeout counts so many times; infinite for none beside `stallTimeout`.
+  var idleFactor = 1.0
+  /// Whether it needs a new connection, to an address that is looked up now.
+  var isFresh = false
+}
+
+extension TransferFault {
+  /// Whether the connection or the address may be the cause, so that the next attempt needs new ones.
+  var mayBeOfAddress: Bool {
+    switch kind {
+    case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
+      .cutShort:
+      true
+    default: false
+    }
+  }
 }
 
 /// What becomes of an answer's bytes.
@@ -32,8 +50,14 @@ protocol ExchangeHandler: AnyObject, Sendable {
   func receive(_ head: HTTPHead) -> TransferFault?
   /// Takes a part of the body; the bytes are the C library's and end with the call.
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer
+  /// Nothing has come for a while; a fault gives the request up.
+  func idle() -> TransferFault?
   /// The last call.
   func end(_ end: ExchangeEnd)
+}
+
+extension ExchangeHandler {
+  func idle() -> TransferFault? { TransferFault(.stalled) }
 }
 
 /// How a request ended.
@@ -100,6 +124,9 @@ final class Exchange: @unchecked Sendable {
     stallGuard = StallGuard(
       window: configuration.stallTimeout, leastBytes: configuration.leastBytes, at: 0)
   }
+
+  /// Whether libcurl has no connection for it yet.
+  var isConnecting: Bool { head == nil && easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 }
 
   /// The schedule's view of it.
   var entry: TransferSchedule.Entry {

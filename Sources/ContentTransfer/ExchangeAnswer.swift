@@ -54,6 +54,9 @@ extension Exchange {
     head = collector.head
     boundNewSocket()
     fault = handler.receive(collector.head)
+    if fault?.isRefusal != true {
+      loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())
+    }
     // A short error page is read away; a long one costs more than a new connection.
     let length = collector.head.contentLength ?? .max
     discardable = length <= Self.discardLimit ? Self.discardLimit : 0

@@ -14,6 +14,10 @@ package struct HTTPConfiguration: Sendable {
   package var certificateAuthorities: String?
   /// How long a connection, with its TLS handshake, may take.
   package var connectTimeout = 15.0
+  /// If nothing comes for this long, an answer is idle, and a second request is made.
+  ///
+  /// The first value; it adapts to what a host does.
+  package var idleTimeout = 3.5
   /// Fewer than `leastBytes` within this time, and a transfer counts as stalled.
   package var stallTimeout = 15.0
   /// See `stallTimeout`; bytes.
@@ -22,6 +26,10 @@ package struct HTTPConfiguration: Sendable {
   package var headerLimit = 64 << 10
   /// How many redirects are followed.
   package var redirectLimit = 5
+  /// The addresses of hosts that are not looked up, as `CURLOPT_RESOLVE` takes them; for tests.
+  ///
+  /// Called once for each request.
+  package var fixedAddresses: @Sendable () -> [String] = { [] }
   /// When something is tried again.
   package var retry = RetryPolicy()
   /// How much at once and how fast; may be changed while running by `HTTPSession.limits`.

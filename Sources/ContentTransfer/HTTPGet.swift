@@ -12,8 +12,9 @@ package struct HTTPRequest: Sendable {
   /// More bytes of body than this are `limitExceeded`.
   package var limit: Int
   /// Seconds for everything, retries and waits included.
-  package var deadline = 60.0
-  /// How often it is asked for at most; nil for the session's retry policy.
+  package var deadline = 90.0
+  /// How often it is asked for at most; nil for the session's retry policy, by which 429 and 503 are
+  /// no attempts.
   package var attempts: Int?
   /// Whether a body that is a web page is refused as `answerUnusable`, since the file is not one.
   package var refusesPages = false
@@ -47,7 +48,8 @@ extension HTTPSession {
   /// Fetches a small answer and returns it with any status that is final, such as 404.
   ///
   /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429,
-  /// 5xx) are tried again as the retry policy has it. Throws the last of them, `limitExceeded` for
+  /// 5xx) are tried again as the retry policy has it; after 429 and 503 until the deadline, at the
+  /// time that the host's pause allows. Throws the last of them, `limitExceeded` for
   /// a body that is longer than `limit`, `timedOut` at the deadline unless a fault was what kept
   /// it, `stopped` when the ticket is cancelled, `usage` for malformed headers.
   package func get(_ request: HTTPRequest) throws -> HTTPResponse {
@@ -55,39 +57,54 @@ extension HTTPSession {
     let ticket = request.ticket ?? TransferTicket(priority: .max)
     let attempts = max(1, request.attempts ?? configuration.retry.attempts)
     var exchange = ExchangeRequest(url: request.url, headers: request.headers)
-    exchange.deadline = loop.clock.uptime() + request.deadline
+    let start = loop.clock.uptime()
+    exchange.deadline = start + request.deadline
     exchange.memory = min(request.limit, 1 << 20)
     var lastFault: TransferFault?
-    for attempt in 1... {
-      let start = loop.clock.uptime()
+    var failures = 0
+    while true {
+      exchange.idleFactor = idleFactor(after: failures, of: attempts)
+      let askedAt = loop.clock.uptime()
       let end = perform(exchange, request, ticket: ticket)
-      note(end.fault, from: request.url.origin, startedAt: start)
+      note(end.fault, from: request.url.origin, startedAt: askedAt)
       guard let fault = end.fault else { return end.response }
-      if fault.isLasting || attempt >= attempts {
+      let isWaiting = fault.isRefusal && request.attempts == nil
+      if !isWaiting { failures += 1 }
+      let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
+      if isOver || fault.isLasting {
         try ticket.checkCancelled()
         // What kept it from arriving says more than that the time is over.
-        let cause = fault.kind == .deadline ? lastFault ?? fault : fault
-        throw ContentError(cause, from: end.url, subject: request.url.description)
+        let cause = lastFault ?? pause(at: request.url)?.fault
+        throw ContentError(
+          fault.kind == .deadline ? cause ?? fault : fault, from: end.url,
+          subject: request.url.description)
       }
       lastFault = fault
+      exchange.isFresh = fault.mayBeOfAddress
+      // The pause of a host that refuses counts for every request to it.
+      guard !fault.isRefusal else { continue }
       let delay = configuration.retry.delay(
-        afterFailure: attempt, retryAfter: fault.retryAfter, random: random())
+        afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
       exchange.postpone(after: fault, until: loop.clock.uptime() + delay, request.url)
     }
-    throw ContentError(TransferFault(.cancelled), from: request.url, subject: "\(request.url)")
+  }
+
+  /// A slow server gets more time with each attempt, and all of it with the last one.
+  private func idleFactor(after failures: Int, of attempts: Int) -> Double {
+    failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
   }
 
   /// Takes note of whether a host can be reached, for all transfers of the session.
   private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
     if let fault {
-      guard fault.isUnreachableHost else { return }
-      let (now, random) = (loop.clock.uptime(), random())
+      guard fault.concernsHost else { return }
+      let (now, random) = (loop.clock.uptime(), loop.random())
       return health.withTable {
         $0.fail(origin, fault, startedAt: start, now: now, random: random)
       }
     }
     health.withTable {
-      if $0.delay(of: origin)?.fault.isUnreachableHost == true { $0.succeed(origin) }
+      if $0.delay(of: origin)?.fault.concernsHost == true { $0.succeed(origin) }
     }
   }
 

@@ -10,8 +10,6 @@ package final class HTTPSession: Sendable {
   /// What it was made with.
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
-  /// Returns a random number from 0 to 1, by which delays differ between clients.
-  let random: @Sendable () -> Double
   let health: MirrorHealth
   let rates = HostRates()
   let slabs = SlabPool()
@@ -19,10 +17,12 @@ package final class HTTPSession: Sendable {
 
   /// Creates a session, which connects to nobody yet; tests hand in a clock and randomness.
   ///
+  /// `pauses` are the hosts that refuse requests for now; sessions of one process share them.
   /// Throws `usage` for headers that are none, and `insecureConnectionRefused` for secrets that
   /// would be sent to another machine without encryption.
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
+    pauses: HostPauses = HostPauses(),
     random: @escaping @Sendable () -> Double = { .random(in: 0...1) }
   ) throws {
     for host in configuration.credentials.map(\.host) {
@@ -30,8 +30,7 @@ package final class HTTPSession: Sendable {
     }
     try configuration.checkSecrets()
     self.configuration = configuration
-    self.random = random
-    loop = TransferLoop(configuration, clock: clock)
+    loop = TransferLoop(configuration, clock: clock, pauses: pauses, random: random)
     health = MirrorHealth(configuration.retry)
     currentLimits = Mutex(configuration.limits)
   }
@@ -58,7 +57,20 @@ package final class HTTPSession: Sendable {
   /// How many requests for one package run at once at `address`, and how many each stands for.
   func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
     let limit = max(1, limits.connectionsPerTransfer)
-    return loop.distances.isShort(to: address.origin) ? (1, limit) : (limit, 1)
+    let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
+    return isOne ? (1, limit) : (limit, 1)
+  }
+
+  /// What is known of the host of `address` if it refused requests lately.
+  func pause(at address: WebURL) -> HostPause? {
+    loop.pauses.pause(of: address.origin, at: loop.clock.uptime())
+  }
+
+  /// Whether `address` has refused everything, at least since `start`, for as long as is waited.
+  func isBusyTooLong(_ address: WebURL, since start: Double) -> Bool {
+    let now = loop.clock.uptime()
+    let begin = max(start, pause(at: address)?.refusedSince ?? now)
+    return now - begin >= configuration.retry.busyTimeout
   }
 
   /// What all transfers did together.

@@ -8,8 +8,10 @@ final class Handover: Sendable {
   enum Event: Sendable {
     /// Whole pieces of a request came.
     case pieces(request: Int, Slab)
-    /// A request has ended; all its pieces came before.
-    case ended(request: Int, ExchangeEnd)
+    /// Nothing has come of a request for a while; all its whole pieces came before.
+    case idle(request: Int)
+    /// A request has ended, with `received` bytes; all its pieces came before.
+    case ended(request: Int, ExchangeEnd, received: Int64)
     /// The ticket was cancelled.
     case cancelled
   }

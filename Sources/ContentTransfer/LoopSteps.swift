@@ -8,14 +8,15 @@ extension TransferLoop {
 
   /// Starts what the schedule lets start.
   func startDue(_ now: Double) {
-    let started = schedule.start(at: now)
-    guard !started.isEmpty || hasArrivals else { return }
+    let closed = schedule.closed
+    let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
+    guard !started.isEmpty || hasArrivals || schedule.closed != closed else { return }
     hasArrivals = false
     for id in started {
       guard let exchange = waiting.removeValue(forKey: id) else { continue }
       running[id] = exchange
       exchange.startedAt = now
-      exchange.stallGuard.restart(bytes: 0, at: now)
+      exchange.stallGuard = stallGuard(for: exchange.request, at: now)
       exchange.ticket.started(id)
       exchange.ticket.board.started(at: now)
       board.started(at: now)
@@ -33,6 +34,7 @@ extension TransferLoop {
         switch obstacle {
         case .tooEarly(let instant): (exchange.request.reason ?? .turn, instant)
         case .hostConnections: (.turnAtHost, nil)
+        case .hostPause(let instant): (pauseReason(exchange, now), instant)
         case .memory: (.memory, nil)
         case .connections, nil: (.turn, nil)
         }
@@ -41,6 +43,12 @@ extension TransferLoop {
         TransferWait(
           reason: reason, until: until.map(clock.date(of:)), host: exchange.request.url.host))
     }
+  }
+
+  private func pauseReason(_ exchange: Exchange, _ now: Double) -> TransferWait.Reason {
+    let url = exchange.request.url
+    return pauses.pause(of: url.origin, at: now).map { TransferWait.Reason($0.fault, from: url) }
+      ?? .turnAtHost
   }
 
   private func send(_ exchange: Exchange) {
@@ -98,12 +106,69 @@ extension TransferLoop {
     }
     for exchange in running.values where exchange.stallGuard.deadline <= now {
       // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
-      if exchange.isPaused || exchange.easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 {
+      if exchange.isConnecting || isHeldBack(exchange) {
         exchange.stallGuard.restart(bytes: exchange.progress, at: now)
-      } else if exchange.stallGuard.isStalled(bytes: exchange.progress, at: now) {
-        finish(exchange.id, TransferFault(.stalled))
+        continue
+      }
+      switch exchange.stallGuard.judge(bytes: exchange.progress, at: now) {
+      case .moving: break
+      case .idle: if let fault = exchange.handler.idle() { finish(exchange.id, fault) }
+      case .stalled: finish(exchange.id, TransferFault(.stalled))
       }
     }
+  }
+
+  /// Whether nothing can arrive because of us; over HTTP/2 a paused answer holds up the others.
+  private func isHeldBack(_ exchange: Exchange) -> Bool {
+    exchange.isPaused
+      || running.values.contains {
+        $0.isPaused && $0.limitedUntil == nil && $0.url.origin == exchange.url.origin
+          && $0.head?.version.hasPrefix("HTTP/2") == true
+      }
+  }
+
+  // MARK: Silence
+
+  private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
+    let idleTimeout = idleTimeout(of: request.url.origin).seconds * request.idleFactor
+    return StallGuard(
+      window: configuration.stallTimeout, leastBytes: configuration.leastBytes,
+      idleTimeout: idleTimeout, at: now)
+  }
+
+  private func idleTimeout(of origin: String) -> IdleTimeout {
+    idleTimeouts[origin]
+      ?? IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
+  }
+
+  /// Takes note of what arrived, and of how long hosts are silent before they go on.
+  func noteProgress(_ now: Double) {
+    for exchange in running.values {
+      if exchange.isPaused || exchange.isConnecting {
+        exchange.stallGuard.restart(bytes: exchange.progress, at: now)
+      } else if let silence = exchange.stallGuard.note(bytes: exchange.progress, at: now) {
+        guard silence * 2 > exchange.stallGuard.idleTimeout else { continue }
+        let origin = exchange.request.url.origin
+        var timeout = idleTimeout(of: origin)
+        timeout.resume(after: silence)
+        idleTimeouts[origin] = timeout
+      }
+    }
+  }
+
+  /// Learns from the end of a request whether silence meant its end.
+  private func noteEnd(of exchange: Exchange, _ fault: TransferFault?) {
+    let origin = exchange.request.url.origin
+    var timeout = idleTimeout(of: origin)
+    if exchange.stallGuard.isIdle {
+      let seconds = exchange.stallGuard.lastProgress - exchange.startedAt
+      timeout.stall(rate: Double(exchange.progress) / max(seconds, 0.001))
+    } else if fault == nil, idleTimeouts[origin] != nil {
+      timeout.complete()
+    } else {
+      return
+    }
+    idleTimeouts[origin] = timeout
   }
 
   /// Takes libcurl's messages; true when there were any.
@@ -167,6 +232,10 @@ extension TransferLoop {
     exchange.ticket.ended(id)
     if wasRunning {
       let now = clock.uptime()
+      noteEnd(of: exchange, fault)
+      pauses.end(
+        id, at: exchange.request.url.origin, fault, startedAt: exchange.startedAt, now: now,
+        configuration.retry, random: random)
       exchange.ticket.board.ended(end, at: now)
       board.ended(end, at: now)
     }

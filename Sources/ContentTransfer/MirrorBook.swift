@@ -2,6 +2,7 @@
 struct MirrorBook {
   private let addresses: [WebURL]
   private let hosts: MirrorHealth
+  private let pauses: HostPauses
   private let clock: TransferClock
   private let random: @Sendable () -> Double
   private var file: HealthTable
@@ -19,6 +20,8 @@ struct MirrorBook {
     /// How often in a row it said that it has not got the file, or gives it to nobody.
     var refusals = 0
     var lastRefusal = -Double.infinity
+    /// Whether the connection, or the host's address, may have been what failed last.
+    var needsConnection = false
   }
 
   /// A mirror that refuses so often is asked no more: once may be a slip, or a file that is on its
@@ -28,8 +31,9 @@ struct MirrorBook {
   init(_ addresses: [WebURL], _ session: HTTPSession) {
     self.addresses = addresses
     hosts = session.health
+    pauses = session.loop.pauses
     clock = session.loop.clock
-    random = session.random
+    random = session.loop.random
     file = HealthTable(session.configuration.retry)
     marks = addresses.map { _ in Marks() }
     rates = session.rates
@@ -39,17 +43,38 @@ struct MirrorBook {
 
   /// Where the next request goes.
   func choose(at now: Double) -> MirrorChoice {
-    let open = addresses.indices.filter { !isOut($0) }
+    let open = open
     let candidates = open.map { index in
       let (name, origin) = (addresses[index].text, addresses[index].origin)
       let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
+      let pause = pauses.pause(of: origin, at: now)
       return MirrorChoice.Candidate(
-        file: file.delay(of: name), host: host, failures: file.failures(of: name) + hostFailures,
+        file: file.delay(of: name), host: host, pause: pause?.delay(at: now),
+        failures: file.failures(of: name) + hostFailures + (pause?.refusals ?? 0),
         isSlow: pace.isLeft(index), ranges: marks[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
     choice.mirror = open[choice.mirror]
     return choice
+  }
+
+  /// The mirrors that are asked.
+  var open: [Int] { addresses.indices.filter { !isOut($0) } }
+
+  /// Where the pieces of an idle request at `mirror` may be asked for as well; nil for nowhere.
+  ///
+  /// Another mirror comes first. One that had a fault lately, or refuses requests, is left alone.
+  func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
+    let free = open.filter { index in
+      let origin = addresses[index].origin
+      let isBusy = pauses.pause(of: origin, at: now) != nil
+      let delays = [
+        file.delay(of: addresses[index].text), hosts.withTable { $0.delay(of: origin) },
+      ]
+      let isLate = delays.contains { ($0?.until ?? now) > now }
+      return !isBusy && !isLate && (isWhole || marks[index].ranges)
+    }
+    return free.first { $0 != mirror } ?? free.first
   }
 
   private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
@@ -89,6 +114,9 @@ struct MirrorBook {
 
   func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
 
+  /// Whether the next request needs a new connection, to an address that is looked up then.
+  func needsConnection(at mirror: Int) -> Bool { marks[mirror].needsConnection }
+
   func validator(at mirror: Int) -> String? {
     marks[mirror].usesValidator ? marks[mirror].validator : nil
   }
@@ -96,6 +124,12 @@ struct MirrorBook {
   /// Takes note of what identifies the file there.
   mutating func learn(_ head: HTTPHead, at mirror: Int) {
     marks[mirror].validator = Validator.strong(head)
+    marks[mirror].needsConnection = false
+  }
+
+  /// Takes note of what may have been the cause of `fault`.
+  mutating func note(_ fault: TransferFault, at mirror: Int) {
+    marks[mirror].needsConnection = fault.mayBeOfAddress
   }
 
   mutating func giveUpRanges(at mirror: Int) { marks[mirror].ranges = false }

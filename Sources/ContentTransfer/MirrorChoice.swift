@@ -13,16 +13,17 @@ struct MirrorChoice: Hashable {
     var file: (until: Double, fault: TransferFault)?
     /// What came of everybody's requests to its host.
     var host: (until: Double, fault: TransferFault)?
-    /// Failures in a row, of either.
+    /// How long its host refuses requests.
+    var pause: (until: Double, fault: TransferFault)?
+    /// Failures in a row, of any of these.
     var failures = 0
     /// Whether another one was found to be much faster.
     var isSlow = false
     var ranges = true
 
-    /// The later of the two instants.
+    /// The latest of the instants.
     var delay: (until: Double, fault: TransferFault)? {
-      guard let file, let host else { return file ?? host }
-      return file.until >= host.until ? file : host
+      [file, host, pause].compactMap { $0 }.max { $0.until < $1.until }
     }
   }
 

@@ -98,6 +98,23 @@ struct PieceAssembler {
     return slab
   }
 
+  /// The slab with the whole pieces that came, while the bytes of the next one move to another slab.
+  ///
+  /// Nil when there is none, or no room for another one.
+  mutating func handOverPieces(room: (Int) -> Slab?) -> Slab? {
+    guard let slab, !slab.pieces.isEmpty else { return nil }
+    guard filled > 0 else {
+      self.slab = nil
+      return slab
+    }
+    guard let other = room(pieces[next].length) else { return nil }
+    other.memory.copyMemory(
+      from: UnsafeRawBufferPointer(rebasing: slab.memory[slab.used..<(slab.used + filled)]))
+    other.pieces = next..<next
+    self.slab = other
+    return slab
+  }
+
   private mutating func handOver(_ full: (Slab) -> Void) {
     guard let slab else { return }
     self.slab = nil

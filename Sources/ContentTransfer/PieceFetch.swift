@@ -8,6 +8,8 @@ import FileIO
 final class PieceFetch {
   /// Bytes that arrive sooner than a further request's answer begins.
   private static let littleToFetch = 256 << 10
+  /// No more than one byte in so many may be fetched in vain by second requests.
+  private static let lostShare: Int64 = 20
 
   private let file: SignedFile
   private let addresses: [WebURL]
@@ -16,12 +18,21 @@ final class PieceFetch {
   private let handover = Handover()
   private var plan: FetchPlan
   private var mirrors: MirrorBook
+  private var wrongPieces: WrongPieces
   private var requests: [Int: Request] = [:]
   private var nextNumber = 0
+  /// An idle request, and a second one for the same pieces; the first to deliver one goes on.
+  private var hedge: (idle: Int, second: Int)?
+  /// Second requests that were made in vain, until they end.
+  private var lostHedges: Set<Int> = []
+  /// Bytes that those brought.
+  private var lostBytes: Int64 = 0
   /// The mirror that was chosen last.
   private var mirror = 0
   /// Bytes of pieces that are not there yet.
   private var bytesLeft: Int64
+  /// When a piece arrived last, or the fetch began.
+  private var lastProgress = 0.0
 
   /// A request under way or waiting.
   private struct Request {
@@ -31,8 +42,13 @@ final class PieceFetch {
     let mirror: Int
     let isWhole: Bool
     var id = 0
+    /// When it was asked for.
+    let askedAt: Double
     var delivered = 0
-    var isDamaged = false
+    /// Its pieces that were wrong.
+    var wrong = 0
+    /// Whether nothing has come for a while.
+    var isIdle = false
     /// Whether it was cancelled because another mirror is faster.
     var isLeft = false
   }
@@ -48,10 +64,12 @@ final class PieceFetch {
     plan = FetchPlan(pieces)
     bytesLeft = pieces.reduce(0) { $0 + Int64($1.length) }
     mirrors = MirrorBook(addresses, session)
+    wrongPieces = WrongPieces(addresses: addresses.count)
   }
 
   /// Fetches all pieces; see `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
+    lastProgress = session.loop.clock.uptime()
     session.slabs.beginFetch()
     let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
       switch change {
@@ -66,10 +84,14 @@ final class PieceFetch {
     }
     while plan.left > 0 {
       ask()
+      hedgeIdleRequest()
       for event in handover.pop() {
         switch event {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
-        case .ended(let number, let end): try settle(number, end)
+        case .idle(let number): requests[number]?.isIdle = true
+        case .ended(let number, let end, let received):
+          if lostHedges.remove(number) != nil { lostBytes += received }
+          try settle(number, end)
         case .cancelled: try ticket.checkCancelled()
         }
       }
@@ -89,16 +111,20 @@ final class PieceFetch {
       guard mayAsk else { return }
       // One request is enough to find out whether a server is back.
       if choice.fault != nil, !requests.isEmpty { return }
-      if mirrors.ranges(at: choice.mirror) {
+      var request = ExchangeRequest(url: addresses[mirror])
+      request.notBefore = choice.notBefore
+      request.reason = choice.fault.map { TransferWait.Reason($0, from: addresses[mirror]) }
+      request.isFresh = mirrors.needsConnection(at: mirror)
+      if mirrors.ranges(at: mirror) {
         let connections = connections
         guard let pieces = plan.next(connections: connections.count) else { return }
-        ask(
-          for: pieces, choice, isWhole: plan.isWhole(pieces, of: file.length),
+        send(
+          request, for: pieces, at: mirror, isWhole: plan.isWhole(pieces, of: file.length),
           insteadOf: connections.insteadOf)
       } else {
         // A whole file holds everything, so it comes once.
         guard !requests.values.contains(where: \.isWhole) else { return }
-        ask(for: plan.takeAll(), choice, isWhole: true)
+        send(request, for: plan.takeAll(), at: mirror, isWhole: true)
       }
     }
   }
@@ -115,29 +141,68 @@ final class PieceFetch {
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
   }
 
-  private func ask(
-    for numbers: [Int], _ choice: MirrorChoice, isWhole: Bool, insteadOf count: Int = 1
-  ) {
+  /// Sends `exchange` for pieces by their numbers; the request's number.
+  @discardableResult private func send(
+    _ exchange: ExchangeRequest, for numbers: [Int], at mirror: Int, isWhole: Bool,
+    insteadOf count: Int = 1
+  ) -> Int {
     nextNumber += 1
     let pieces = numbers.map { plan.pieces[$0] }
     let sizes = SlabSizes(for: pieces, insteadOf: count)
-    let validator = isWhole ? nil : mirrors.validator(at: choice.mirror)
+    let validator = isWhole ? nil : mirrors.validator(at: mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
       validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, question: question, sizes: sizes, slabs: session.slabs,
       handover: handover, clock: session.loop.clock)
-    let url = addresses[choice.mirror]
-    var exchange = ExchangeRequest(url: url, range: isWhole ? nil : question.range)
+    var exchange = exchange
+    exchange.range = isWhole ? nil : question.range
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
-    exchange.notBefore = choice.notBefore
-    exchange.reason = choice.fault.map { TransferWait.Reason($0, from: url) }
     exchange.memory = sizes.memory
     var request = Request(
-      handler: handler, pieces: numbers, mirror: choice.mirror, isWhole: isWhole)
+      handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
+      askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
+    return nextNumber
+  }
+
+  // MARK: Idle requests
+
+  /// Asks a second time for what an idle request leaves out, unless that was too often in vain.
+  private func hedgeIdleRequest() {
+    guard hedge == nil, let (number, idle) = requests.first(where: { $0.value.isIdle }) else {
+      return
+    }
+    requests[number]?.isIdle = false
+    let missing = idle.pieces.filter { !plan.isDone($0) }
+    let isWhole = plan.isWhole(missing, of: file.length)
+    let second = mirrors.second(
+      besides: idle.mirror, isWhole: isWhole, at: session.loop.clock.uptime())
+    guard !missing.isEmpty, let second, lostBytes * Self.lostShare <= file.length else { return }
+    var request = ExchangeRequest(url: addresses[second])
+    request.isFresh = true
+    hedge = (
+      number,
+      send(
+        request, for: missing, at: second, isWhole: isWhole,
+        insteadOf: session.connections(to: addresses[second]).insteadOf)
+    )
+  }
+
+  /// Ends the other one of two requests for the same pieces, now that `number` has delivered some.
+  private func endRival(of number: Int) {
+    guard let pair = hedge, number == pair.idle || number == pair.second else { return }
+    hedge = nil
+    let rival = number == pair.idle ? pair.second : pair.idle
+    guard let lost = requests.removeValue(forKey: rival) else { return }
+    session.loop.cancel(lost.id)
+    if rival == pair.second {
+      lostHedges.insert(rival)
+    } else if lost.mirror != requests[number]?.mirror {
+      mirrors.fail(at: lost.mirror, TransferFault(.stalled), startedAt: lost.askedAt)
+    }
   }
 
   // MARK: Pieces
@@ -146,16 +211,13 @@ final class PieceFetch {
   private func take(
     _ slab: Slab, of number: Int, _ deliver: (Piece, LentBytes) throws -> Void
   ) throws {
-    guard var request = requests[number] else { return }
-    var right: Int64 = 0
-    defer {
-      requests[number] = request
-      leaveSlowMirror(request.mirror, after: right)
-    }
+    guard let request = requests[number] else { return }
     let loan = SlabLoan(slab) { [handler = request.handler, loop = session.loop, id = request.id] in
       if handler.giveBack($0) { loop.resume(id) }
     }
     var place = 0
+    var right: Int64 = 0
+    var (delivered, wrong) = (0, 0)
     for (index, isRight) in zip(loan.slab.pieces, loan.slab.isRight) {
       let number = request.pieces[index]
       let piece = plan.pieces[number]
@@ -164,17 +226,40 @@ final class PieceFetch {
       place += piece.length
       guard !plan.isDone(number) else { continue }
       guard try isRight ?? piece.matches(bytes) else {
-        request.isDamaged = true
+        wrong += 1
+        wrongPieces.add(number, at: request.mirror)
         let page = piece.offset == 0 ? WebPage.type(of: bytes) : nil
         try fail(number, TransferFault(page.map { .unexpectedType($0) } ?? .damaged), at: request)
         continue
       }
       try deliver(piece, LentBytes(bytes, from: loan))
       plan.complete(number)
-      request.delivered += 1
+      delivered += 1
       right += Int64(piece.length)
     }
     count(right, from: addresses[request.mirror].origin)
+    requests[number]?.delivered += delivered
+    requests[number]?.wrong += wrong
+    if delivered > 0 {
+      requests[number]?.isIdle = false
+      endRival(of: number)
+    }
+    if wrong > 0 { try judgeWrongPieces(of: number) }
+    leaveSlowMirror(request.mirror, after: right)
+  }
+
+  /// Ends request `number` if it brings another file, and the fetch if every server has another one.
+  private func judgeWrongPieces(of number: Int) throws {
+    if wrongPieces.areSeveral(at: mirrors.open) { throw ContentError.replaced(file) }
+    guard let request = requests[number], request.wrong >= WrongPieces.limit else { return }
+    requests[number] = nil
+    session.loop.cancel(request.id)
+    if let pair = hedge, number == pair.idle || number == pair.second {
+      hedge = nil
+    } else {
+      plan.putBack(request.pieces)
+    }
+    mirrors.fail(at: request.mirror, TransferFault(.damaged), startedAt: request.askedAt)
   }
 
   /// Asks elsewhere for what is under way at `mirror` if that is far slower than another one.
@@ -193,6 +278,7 @@ final class PieceFetch {
 
   private func count(_ bytes: Int64, from origin: String) {
     guard bytes > 0 else { return }
+    lastProgress = session.loop.clock.uptime()
     for board in [ticket.board, session.loop.board] {
       board.record {
         $0.bytesFetched += bytes
@@ -217,26 +303,47 @@ final class PieceFetch {
   /// Draws the conclusions from a request's end.
   private func settle(_ number: Int, _ end: ExchangeEnd) throws {
     guard let request = requests.removeValue(forKey: number) else { return }
+    if let pair = hedge, number == pair.idle || number == pair.second {
+      hedge = nil
+      if request.isLeft { return }
+      return try settle(request, end, isSecond: number == pair.second)
+    }
     let missing = plan.putBack(request.pieces)
     if request.isLeft { return }
     if let head = end.head, end.fault == nil { mirrors.learn(head, at: request.mirror) }
     let hasProgress = request.delivered > 0
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
+    if let fault = end.fault { mirrors.note(fault, at: request.mirror) }
     // A shorter range than asked for is legal, as long as it brings something.
+    let isDamaged = request.wrong > 0
     let short: TransferFault.Kind =
       end.head?.isPage == true ? .unexpectedType("text/html") : .cutShort
-    let silent = TransferFault(request.isDamaged ? .damaged : short)
-    guard let fault = end.fault ?? (hasProgress && !request.isDamaged ? nil : silent) else {
+    let silent = TransferFault(isDamaged ? .damaged : short)
+    guard let fault = end.fault ?? (hasProgress && !isDamaged ? nil : silent) else {
       return
     }
     try conclude(fault, request, missing, end, hasProgress: hasProgress)
+  }
+
+  /// Settles one of two requests for the same pieces, which has delivered none; the other goes on.
+  ///
+  /// That a second request fails, such as by a refusal, is no failure.
+  private func settle(_ request: Request, _ end: ExchangeEnd, isSecond: Bool) throws {
+    guard let fault = end.fault else { return }
+    if fault.cure == .wholeFile { mirrors.giveUpRanges(at: request.mirror) }
+    guard !isSecond else { return }
+    mirrors.note(fault, at: request.mirror)
+    if let missing = request.pieces.first(where: { !plan.isDone($0) }), !fault.isRefusal {
+      try fail(missing, fault, at: request)
+    }
   }
 
   private func conclude(
     _ fault: TransferFault, _ request: Request, _ missing: Int?, _ end: ExchangeEnd,
     hasProgress: Bool
   ) throws {
+    guard !fault.isRefusal else { return try wait(fault, at: addresses[request.mirror], end) }
     switch fault.cure {
     case .none:
       try ticket.checkCancelled()
@@ -257,5 +364,11 @@ final class PieceFetch {
     // What broke off after it brought something goes on at once.
     if hasProgress, fault.cure == .later, fault.retryAfter == nil { return }
     mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
+  }
+
+  /// Waits until `address` answers again; throws if it has refused everything for too long.
+  private func wait(_ fault: TransferFault, at address: WebURL, _ end: ExchangeEnd) throws {
+    guard session.isBusyTooLong(address, since: lastProgress) else { return }
+    throw ContentError(fault, from: end.url, subject: file.path)
   }
 }

@@ -33,6 +33,14 @@ extension ContentError {
       remedy: "Ask the store's owner to publish it again", subject: path)
   }
 
+  static func replaced(_ file: SignedFile) -> ContentError {
+    ContentError(
+      .pieceDamaged,
+      "Every server has another file at \(file.path): several pieces differ from the signed index",
+      remedy: "Ask the store's owner to publish the package again; start the download again then",
+      subject: file.path)
+  }
+
   static func damaged(_ piece: Piece, of file: SignedFile, attempts: Int) -> ContentError {
     ContentError(
       .pieceDamaged,

@@ -13,6 +13,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   private let handover: Handover
   private let clock: TransferClock
   private var assembler: PieceAssembler
+  private var received: Int64 = 0
   private let room: Mutex<Room>
 
   private struct Room {
@@ -49,11 +50,21 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
-    assembler.take(body, room: takeSlab, full: handOver)
+    let answer = assembler.take(body, room: takeSlab, full: handOver)
+    if case .wait = answer { return answer }
+    received += Int64(body.count)
+    return answer
+  }
+
+  func idle() -> TransferFault? {
+    // What is whole need not be asked for again.
+    if let slab = assembler.handOverPieces(room: takeSlab) { handOver(slab) }
+    handover.push(.idle(request: number))
+    return nil
   }
 
   func end(_ end: ExchangeEnd) {
-    let ended = Handover.Event.ended(request: number, end)
+    let ended = Handover.Event.ended(request: number, end, received: received)
     if let slab = assembler.endBody() {
       handover.push(.pieces(request: number, slab), ended)
     } else {

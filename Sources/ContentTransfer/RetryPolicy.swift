@@ -8,6 +8,8 @@ package struct RetryPolicy: Hashable, Sendable {
   package var firstDelay = 0.5
   /// No delay of ours is longer, in seconds.
   package var longestDelay = 10.0
+  /// How long a host may answer nothing but 429 and 503, in seconds; refusals are no attempts.
+  package var busyTimeout = 90.0
   /// A server may ask for no longer wait, in seconds.
   package var longestRetryAfter = 60.0
 

@@ -67,13 +67,9 @@ package struct TransferFault: Error, Hashable, Sendable {
   /// Whether the same request fails again until somebody changes something.
   package var isLasting: Bool { cure == .none || cure == .elsewhere }
 
-  /// Whether the host as a whole is affected, so that every transfer from it should be kind.
+  /// Whether no request reaches the host, so that every transfer from it should be kind; what
+  /// `isRefusal` has a pause of its own.
   package var concernsHost: Bool {
-    isUnreachableHost || kind == .status(429) || kind == .status(503)
-  }
-
-  /// Whether no request reaches the host.
-  var isUnreachableHost: Bool {
     switch kind {
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection,
       .certificate, .hostName, .clientCertificate, .authorities, .proxy, .proxyRefused:

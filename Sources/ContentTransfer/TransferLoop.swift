@@ -16,10 +16,14 @@ final class TransferLoop: @unchecked Sendable {
   /// What all transfers did together.
   let board = StatisticsBoard()
   let distances: ServerDistances
+  let pauses: HostPauses
+  let random: @Sendable () -> Double
 
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())
   private static let counter = Atomic<Int>(0)
+  /// Seconds between looks at libcurl while anything is connecting.
+  private static let connectingPollTimeout = 0.5
 
   private struct Inbox {
     var commands: [Command] = []
@@ -47,6 +51,8 @@ final class TransferLoop: @unchecked Sendable {
   // Of the loop's thread.
   var schedule: TransferSchedule
   var limiter: RateLimiter
+  /// By origin.
+  var idleTimeouts: [String: IdleTimeout] = [:]
   var waiting: [Int: Exchange] = [:]
   var running: [Int: Exchange] = [:]
   /// Whether requests came whose tickets have not been told what they wait for.
@@ -60,9 +66,14 @@ final class TransferLoop: @unchecked Sendable {
   private static let isReady =
     CryptoLibrary.isReady && curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
-  init(_ configuration: HTTPConfiguration, clock: TransferClock) {
+  init(
+    _ configuration: HTTPConfiguration, clock: TransferClock, pauses: HostPauses,
+    random: @escaping @Sendable () -> Double
+  ) {
     self.configuration = configuration
     self.clock = clock
+    self.pauses = pauses
+    self.random = random
     schedule = TransferSchedule(limits: configuration.limits)
     limiter = RateLimiter(configuration.limits, at: clock.uptime())
     distances = ServerDistances(behind: configuration.proxy)
@@ -179,6 +190,7 @@ final class TransferLoop: @unchecked Sendable {
     continueDue(now)
     var count: Int32 = 0
     curl_multi_perform(multi, &count)
+    noteProgress(now)
     // Ends make room for starts, so they are looked at before anything waits.
     guard !readEnds(multi), !isClosing, mayFallAsleep() else { return }
     curl_multi_poll(multi, nil, 0, patience(since: now), nil)
@@ -222,6 +234,8 @@ final class TransferLoop: @unchecked Sendable {
   private func patience(since turn: Double) -> Int32 {
     var instant = schedule.nextInstant(after: turn) ?? .infinity
     for exchange in running.values {
+      // libcurl 7.88 sets no timer when it gives up one address of a host and tries the next one.
+      if exchange.isConnecting { instant = min(instant, turn + Self.connectingPollTimeout) }
       instant = min(instant, exchange.limitedUntil ?? exchange.stallGuard.deadline)
       instant = min(instant, exchange.request.deadline ?? .infinity)
     }

@@ -23,6 +23,8 @@ struct TransferSchedule {
   enum Obstacle: Hashable {
     case tooEarly(until: Double)
     case connections, hostConnections, memory
+    /// The host refuses requests for now.
+    case hostPause(until: Double)
   }
 
   var limits: TransferLimits
@@ -31,6 +33,8 @@ struct TransferSchedule {
   private var runningByOrigin: [String: Int] = [:]
   private var runningByOwner: [Int: Int] = [:]
   private var memory = 0
+  /// Origins that let nothing start now, with the instants at which to try again.
+  private(set) var closed: [String: Double] = [:]
 
   init(limits: TransferLimits) { self.limits = limits }
 
@@ -54,9 +58,16 @@ struct TransferSchedule {
   }
 
   /// The requests that start now, in order; they count as running from here on.
-  mutating func start(at now: Double) -> [Int] {
+  ///
+  /// `opening` lets a request start at its host, or says when to try again.
+  mutating func start(at now: Double, opening: (Entry) -> Double? = { _ in nil }) -> [Int] {
     var started: [Int] = []
+    closed = [:]
     while let index = next(at: now) {
+      if let instant = opening(waiting[index]) {
+        closed[waiting[index].origin] = instant
+        continue
+      }
       let entry = waiting.remove(at: index)
       running[entry.id] = entry
       runningByOrigin[entry.origin, default: 0] += 1
@@ -89,6 +100,7 @@ struct TransferSchedule {
   /// Why waiting request `entry` cannot start; nil when it can.
   func obstacle(_ entry: Entry, at now: Double) -> Obstacle? {
     if entry.notBefore > now { return .tooEarly(until: entry.notBefore) }
+    if let until = closed[entry.origin] { return .hostPause(until: until) }
     let isFurther = runningByOwner[entry.owner, default: 0] > 0
     if running.count >= places(limits.connections, isFurther) { return .connections }
     if runningByOrigin[entry.origin, default: 0] >= places(limits.connectionsPerHost, isFurther) {
@@ -109,7 +121,8 @@ struct TransferSchedule {
 
   /// When a request that waits for its time may start; nil when none does.
   func nextInstant(after now: Double) -> Double? {
-    waiting.lazy.map(\.notBefore).filter { $0 > now }.min()
+    let instants = waiting.lazy.map(\.notBefore).filter { $0 > now } + closed.values
+    return instants.min()
   }
 
   /// The requests under way.

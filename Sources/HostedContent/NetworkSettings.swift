@@ -34,8 +34,10 @@ public struct NetworkSettings: Sendable {
   public var connectTimeout = 15.0
   /// Seconds without progress after which a transfer is tried anew.
   public var stallTimeout = 15.0
-  /// How often a piece is asked for in all.
+  /// How often a piece is asked for in all; answers of 429 and 503 are no attempts.
   public var attempts = 5
+  /// Seconds for which a server may answer nothing but 429 and 503.
+  public var busyTimeout = 90.0
   /// How much is transferred at once, and how fast; see `PaymentQueue.transferLimits`.
   public var limits = TransferLimits()
 
@@ -72,8 +74,9 @@ public struct NetworkSettings: Sendable {
     configuration.connectTimeout = connectTimeout
     configuration.stallTimeout = stallTimeout
     configuration.retry.attempts = max(1, attempts)
+    configuration.retry.busyTimeout = busyTimeout
     configuration.retry.firstDelay = firstRetryDelay
     configuration.limits = limits
-    return try HTTPSession(configuration)
+    return try HTTPSession(configuration, pauses: .shared)
   }
 }

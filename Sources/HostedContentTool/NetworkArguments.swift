@@ -20,6 +20,7 @@ enum NetworkArguments {
     .init("--connect-timeout", "SECONDS", "for a connection; default 15"),
     .init("--stall-timeout", "SECONDS", "without progress, then it is tried anew; default 15"),
     .init("--attempts", "N", "how often a piece is asked for in all; default 5"),
+    .init("--busy-timeout", "SECONDS", "for a server that answers 429 or 503; default 90"),
   ]
 
   /// What commands take beside that which download.
@@ -76,6 +77,9 @@ extension Arguments {
     }
     if let seconds = try number("--stall-timeout", least: 1) {
       network.stallTimeout = Double(seconds)
+    }
+    if let seconds = try number("--busy-timeout", least: 1) {
+      network.busyTimeout = Double(seconds)
     }
     if let attempts = try number("--attempts", least: 1) { network.attempts = attempts }
     if let connections = try number("--connections", least: 1) {

@@ -23,7 +23,7 @@ struct RepositoryFetcher: MetadataFetcher {
       _ = try WebURL(base)
       var configuration = HTTPConfiguration()
       configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
-      place = .web(base, try HTTPSession(configuration))
+      place = .web(base, try HTTPSession(configuration, pauses: .shared))
     }
   }
 

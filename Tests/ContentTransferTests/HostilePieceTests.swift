@@ -27,6 +27,7 @@ struct HostilePieceTests {
     /// Only for silence it is right to give up soon.
     func change(_ configuration: inout HTTPConfiguration) {
       if lasting == .transferStalled { configuration.stallTimeout = 0.3 }
+      if lasting == .serverBusy { configuration.retry.busyTimeout = 1 }
     }
 
     init(_ name: String, _ lasting: ContentError.Code?, _ misdeed: @escaping Misdeed) {

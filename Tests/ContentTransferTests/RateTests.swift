@@ -110,15 +110,68 @@ struct RateTests {
   @Test("A transfer is stalled when too little comes within the window")
   func stall() {
     var guardian = StallGuard(window: 15, leastBytes: 1500, at: 0)
-    let looks: [(bytes: Int64, now: Double, stalled: Bool)] = [
-      (0, 14.9, false), (2000, 15, false), (3499, 29.9, false), (3500, 30, false),
-      (4999, 45, true),
+    let looks: [(bytes: Int64, now: Double, verdict: StallGuard.Verdict)] = [
+      (0, 14.9, .moving), (2000, 15, .moving), (3499, 29.9, .moving), (3500, 30, .moving),
+      (4999, 45, .stalled),
     ]
     for look in looks {
-      #expect(guardian.isStalled(bytes: look.bytes, at: look.now) == look.stalled)
+      #expect(guardian.judge(bytes: look.bytes, at: look.now) == look.verdict)
     }
     guardian.restart(bytes: 4999, at: 100)
-    #expect(guardian.isStalled(bytes: 4999, at: 114) == false)
-    #expect(guardian.isStalled(bytes: 4999, at: 115) == true)
+    #expect(guardian.judge(bytes: 4999, at: 114) == .moving)
+    #expect(guardian.judge(bytes: 4999, at: 115) == .stalled)
+  }
+
+  @Test("An answer is idle after a silence, again and again, until it goes on or is given up")
+  func idle() {
+    var guardian = StallGuard(window: 15, leastBytes: 1, idleTimeout: 4, at: 0)
+    #expect(guardian.note(bytes: 100, at: 3) == 3)
+    #expect(guardian.deadline == 7)
+    #expect(guardian.judge(bytes: 100, at: 6.9) == .moving)
+    #expect(guardian.judge(bytes: 100, at: 7) == .idle && guardian.isIdle)
+    #expect(guardian.judge(bytes: 100, at: 11) == .idle)
+    #expect(guardian.note(bytes: 100, at: 12) == nil && guardian.isIdle)
+    #expect(guardian.note(bytes: 101, at: 13) == 10 && !guardian.isIdle)
+    #expect(guardian.judge(bytes: 101, at: 28) == .stalled)
+  }
+
+  @Test("A slow line that makes progress is never idle: 20 kB/s with gaps of three seconds")
+  func slowLine() {
+    let configuration = HTTPConfiguration()
+    var timeout = IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
+    var guardian = StallGuard(window: 15, leastBytes: 1500, idleTimeout: timeout.seconds, at: 0)
+    var bytes: Int64 = 0
+    var now = 0.0
+    for _ in 0..<200 {
+      // What was held up in the gap comes at once.
+      bytes += 60_000
+      now += 3
+      #expect(guardian.judge(bytes: bytes - 60_000, at: now - 0.01) == .moving)
+      if let silence = guardian.note(bytes: bytes, at: now) { timeout.resume(after: silence) }
+    }
+    timeout.stall(rate: Double(bytes) / now)
+    #expect(timeout.seconds >= configuration.idleTimeout)
+  }
+
+  @Test("The idle timeout follows what a host does: gaps, stalls and whole answers")
+  func idleTimeout() {
+    var timeout = IdleTimeout(4, maximum: 15)
+    var seen: [Double] = []
+    for _ in 0..<3 {
+      timeout.stall(rate: 1e6)
+      seen.append(timeout.seconds)
+    }
+    #expect(seen == [2, 1, 1])
+    timeout.complete()
+    timeout.complete()
+    timeout.complete()
+    #expect(timeout.seconds == 4)
+    timeout.resume(after: 5)
+    #expect(timeout.seconds == 10)
+    timeout.resume(after: 12)
+    #expect(timeout.seconds == 15)
+    for _ in 0..<20 { timeout.complete() }
+    #expect(timeout.seconds == 4)
+    #expect(IdleTimeout(4, maximum: 0.3).seconds == 0.3)
   }
 }

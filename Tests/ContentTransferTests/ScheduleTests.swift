@@ -106,6 +106,22 @@ struct ScheduleTests {
     #expect(schedule.nextInstant(after: 0) == nil)
   }
 
+  @Test("A host that refuses lets one start at a time, says when, and keeps no other host")
+  func pause() {
+    var schedule = schedule()
+    for (id, origin) in [(0, "a"), (1, "a"), (2, "b")] { schedule.add(entry(id, origin: origin)) }
+    var isAsked = false
+    let started = schedule.start(at: 5) { entry in
+      guard entry.origin == "a" else { return nil }
+      defer { isAsked = true }
+      return isAsked ? 7 : nil
+    }
+    #expect(started == [0, 2])
+    #expect(schedule.obstacles(at: 5).map(\.obstacle) == [.hostPause(until: 7)])
+    #expect(schedule.nextInstant(after: 5) == 7)
+    #expect(schedule.start(at: 7) == [1])
+  }
+
   @Test("Memory is shared, and one that needs more than there is runs alone")
   func memory() {
     var schedule = schedule { $0.memory = 100 }

@@ -20,13 +20,15 @@ package final class Nginx: Sendable {
   private let process: ServerProcess
 
   /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
-  /// port, such as `ssl http2`.
-  package init(serving root: String, listen: String = "", directives: String = "") throws {
+  /// port, such as `ssl http2`, and `zones` go before it.
+  package init(
+    serving root: String, listen: String = "", zones: String = "", directives: String = ""
+  ) throws {
     guard let program = Self.program else { throw ServerProcess.Failure(Self.reason) }
     folder = try TemporaryFolder()
     reserved = try ReservedPort()
     let listen = "\(reserved.number) \(listen)"
-    let configuration = Self.configuration(root, folder.path, listen, directives)
+    let configuration = Self.configuration(root, folder.path, listen, zones, directives)
     try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
     let words = [
       program, "-c", folder.path("nginx.conf"), "-e", folder.path("error.log"), "-p", folder.path,
@@ -48,7 +50,7 @@ package final class Nginx: Sendable {
   }
 
   private static func configuration(
-    _ root: String, _ folder: String, _ listen: String, _ directives: String
+    _ root: String, _ folder: String, _ listen: String, _ zones: String, _ directives: String
   ) -> String {
     """
     daemon off;
@@ -68,6 +70,7 @@ package final class Nginx: Sendable {
       sendfile on;
       tcp_nopush on;
       keepalive_requests 100000;
+      \(zones)
       server {
         listen 127.0.0.1:\(listen);
         root \(root);

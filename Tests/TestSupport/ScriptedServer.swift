@@ -98,10 +98,13 @@ package final class ScriptedServer: Sendable {
     var accepted = 0
   }
 
-  /// Starts a server; `answer` is called on the connection's thread.
-  package init(_ answer: @escaping @Sendable (Request) -> Answer) throws {
+  /// Starts a server on `port` of `address`; `answer` is called on the connection's thread.
+  package init(
+    at port: Int = 0, of address: UInt32 = Loopback.address,
+    _ answer: @escaping @Sendable (Request) -> Answer
+  ) throws {
     self.answer = answer
-    let (listener, port) = try Loopback.listen()
+    let (listener, port) = try Loopback.listen(at: port, of: address)
     self.port = port
     let sockets = sockets
     sockets.add(listener)
@@ -191,10 +194,15 @@ private final class Sockets: Sendable {
 
 /// Sockets on 127.0.0.1 for tests.
 package enum Loopback {
-  /// A listening socket on a free port.
-  package static func listen() throws -> (socket: Int32, port: Int) {
-    let bound = try bind()
-    guard Glibc.listen(bound.socket, 128) == 0 else {
+  /// 127.0.0.1.
+  package static let address: UInt32 = 0x7f00_0001
+
+  /// A listening socket on `port`, or on a free one.
+  package static func listen(
+    at port: Int = 0, of address: UInt32 = Loopback.address, backlog: Int32 = 128
+  ) throws -> (socket: Int32, port: Int) {
+    let bound = try bind(port, of: address)
+    guard Glibc.listen(bound.socket, backlog) == 0 else {
       close(bound.socket)
       throw POSIXError(.EADDRNOTAVAIL)
     }
@@ -202,7 +210,9 @@ package enum Loopback {
   }
 
   /// A socket that has a free port, which a server may share that allows it, too (SO_REUSEADDR).
-  fileprivate static func bind() throws -> (socket: Int32, port: Int) {
+  fileprivate static func bind(
+    _ port: Int = 0, of address: UInt32 = Loopback.address
+  ) throws -> (socket: Int32, port: Int) {
     let descriptor = stream()
     var one: Int32 = 1
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
@@ -210,7 +220,8 @@ package enum Loopback {
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let isBound = withUnsafeMutablePointer(to: &found) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        at(0) { Glibc.bind(descriptor, $0, $1) } == 0 && getsockname(descriptor, $0, &length) == 0
+        at(UInt16(port), of: address) { Glibc.bind(descriptor, $0, $1) } == 0
+          && getsockname(descriptor, $0, &length) == 0
       }
     }
     guard isBound else {
@@ -234,12 +245,13 @@ package enum Loopback {
 
   /// Calls `body`, a system call that takes an address, with that of `port`.
   package static func at(
-    _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    _ port: UInt16, of host: UInt32 = Loopback.address,
+    _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
   ) -> Int32 {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    address.sin_addr.s_addr = host.bigEndian
     return withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -282,4 +294,27 @@ package final class ReservedPort: Sendable {
   package init() throws { (socket, number) = try Loopback.bind() }
 
   deinit { close(socket) }
+}
+
+/// An address of the loopback that answers no attempt to connect, as behind a broken route.
+///
+/// It listens, and its queue of connections that nobody accepts is full.
+package final class DeadAddress: Sendable {
+  private let sockets: [Int32]
+
+  /// Takes `port` of `address`.
+  package init(_ port: Int, of address: UInt32) throws {
+    let listener = try Loopback.listen(at: port, of: address, backlog: 0).socket
+    // One connection fills the queue; what the others send is dropped.
+    sockets =
+      [listener]
+      + (0..<4).map { _ in
+        let client = Loopback.stream()
+        _ = fcntl(client, F_SETFL, O_NONBLOCK)
+        _ = Loopback.at(UInt16(port), of: address) { connect(client, $0, $1) }
+        return client
+      }
+  }
+
+  deinit { for socket in sockets { close(socket) } }
 }

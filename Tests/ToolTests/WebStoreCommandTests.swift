@@ -91,7 +91,8 @@ struct WebStoreCommandTests {
     #expect(healed.status == 0, "\(healed.errors)")
     try server.setFaults(FaultScript("/targets/* \(fault)"))
     let lasting = try tool.run(
-      ["get", "com.example.a", "--library", "lib2", "--attempts", "2"] + store)
+      ["get", "com.example.a", "--library", "lib2", "--attempts", "2", "--busy-timeout", "1"]
+        + store)
     #expect(lasting.status == 1)
     #expect(lasting.errors.contains("com.example.a"))
     try server.setFaults(.none)

@@ -1,0 +1,146 @@
+import ContentModel
+import Foundation
+import Locks
+import TestSupport
+import Testing
+
+@testable import ContentTransfer
+
+@Suite("Hosts that answer 429 or 503", .timeLimit(.minutes(5)))
+struct HostPauseTests {
+  private let policy = RetryPolicy()
+  private let busy = TransferFault(.status(503))
+
+  private func refused(_ fault: TransferFault, random: Double = 1) -> HostPause {
+    var pause = HostPause(fault)
+    pause.refuse(0, fault, startedAt: 0, at: 1, policy, random: random)
+    return pause
+  }
+
+  @Test("After a pause one request tries alone, and others follow its answer one by one")
+  func probe() {
+    var pause = refused(busy)
+    #expect(pause.start(1, at: 1.4) == 1.5)
+    #expect(pause.start(1, at: 1.5) == nil)
+    #expect(pause.start(2, at: 1.6) == 1.75)
+    #expect(pause.start(2, at: 60) == 60.25)
+    pause.answer(1, at: 61)
+    #expect(pause.refusals == 0 && pause.refusedSince == nil)
+    let next = pause.opening(at: 61)
+    #expect(next > 61 && next <= 61.5)
+    #expect(pause.start(2, at: next) == nil)
+    #expect((pause.start(3, at: next) ?? 0) >= next + HostPause.shortestInterval)
+    #expect(!pause.isOver(at: 30.9))
+    #expect(pause.isOver(at: 31))
+  }
+
+  @Test("A request that tries alone and gets no answer makes room for the next one")
+  func lostProbe() {
+    var pause = refused(busy)
+    #expect(pause.start(1, at: 2) == nil)
+    pause.end(9, at: 2.1)
+    #expect(pause.start(2, at: 2.1) != nil)
+    pause.end(1, at: 2.2)
+    #expect(pause.start(2, at: 3) == nil)
+  }
+
+  @Test("The pause grows with the refusals in a row, and a server's wish is the shortest")
+  func length() {
+    var pause = refused(busy)
+    var now = 1.0
+    var lengths: [Double] = []
+    for request in 1...5 {
+      let until = pause.opening(at: now)
+      lengths.append(until - now)
+      #expect(pause.start(request, at: until) == nil)
+      now = until + 0.5
+      pause.refuse(request, busy, startedAt: until, at: now, policy, random: 1)
+    }
+    #expect(lengths == [0.5, 1, 2, 4, 8])
+    #expect(pause.refusedSince == 1)
+    let asked = refused(TransferFault(.status(429), retryAfter: 7), random: 0)
+    #expect(asked.opening(at: 1) == 8)
+  }
+
+  @Test("Requests that ran side by side are refused once")
+  func sideBySide() {
+    var pause = refused(busy)
+    for request in 5..<9 {
+      pause.refuse(request, busy, startedAt: 0.5, at: 1.1, policy, random: 1)
+    }
+    #expect(pause.refusals == 1)
+    #expect(pause.opening(at: 1.1) == 1.5)
+    let asked = TransferFault(.status(503), retryAfter: 3)
+    pause.refuse(9, asked, startedAt: 0.5, at: 1.2, policy, random: 1)
+    #expect(pause.opening(at: 1.2) == 4.2)
+  }
+
+  @Test(
+    "A host that refuses gets at most ten requests a second, also if it answers some",
+    arguments: [0.0, 0.5, 0.9])
+  func rate(answered: Double) {
+    var random = SplitMix(state: 7)
+    func draw() -> Double { Double(random.next() >> 11) / Double(1 << 53) }
+    var pause = refused(busy, random: 0)
+    var starts: [Double] = []
+    var request = 0
+    var now = 1.0
+    while now < 120 {
+      request += 1
+      if pause.start(request, at: now) == nil {
+        starts.append(now)
+        if draw() < answered {
+          pause.answer(request, at: now + 0.001)
+        } else {
+          pause.refuse(
+            request, busy, startedAt: now, at: now + 0.001, policy, random: draw() * 0.1)
+        }
+      }
+      now += 0.002
+    }
+    let most = starts.indices.map { first in
+      starts[first...].prefix { $0 < starts[first] + 1 }.count
+    }
+    #expect((most.max() ?? 0) <= 10)
+    #expect(starts.count > 10)
+  }
+
+  @Test("A pause counts for every session of the process, and one request of all tries alone")
+  func shared() async throws {
+    let pauses = HostPauses()
+    let requestsBesideTheFirst = Mutex<[Int]>([])
+    let counts = Mutex(0)
+    let server = try ScriptedServer { request in
+      counts.withLock { $0 += 1 }
+      if request.number == 1 { return .http("503 Busy", ["Retry-After: 1"]) }
+      if request.number == 2 {
+        // Time in which others would come.
+        usleep(300_000)
+        requestsBesideTheFirst.withLock { $0.append(counts.withLock { $0 } - 2) }
+      }
+      return .http("200 OK", body: [7])
+    }
+    let sessions = try (0..<2).map { _ in
+      try HTTPSession(impatientConfiguration(), pauses: pauses)
+    }
+    let url = try WebURL(server.url())
+    let isRefused = try HTTPSession(impatientConfiguration(), pauses: pauses)
+    var once = HTTPRequest(url, limit: 10)
+    once.attempts = 1
+    #expect(code { _ = try isRefused.get(once) } == .serverBusy)
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<6 {
+        group.addTask {
+          await onOwnThread {
+            let failure = code {
+              _ = try sessions[number % 2].get(HTTPRequest(url, limit: 10))
+            }
+            #expect(failure == nil)
+          }
+        }
+      }
+    }
+    #expect(requestsBesideTheFirst.withLock { $0 } == [0])
+    #expect(server.requests.count == 7)
+  }
+}

@@ -1,0 +1,130 @@
+import ContentModel
+import ContentTransfer
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Answers that fall silent", .timeLimit(.minutes(10)))
+struct StallTests {
+  private static let file = try? SampleFile(length: 4_000_000, pieces: [8_000])
+
+  private func sample() throws -> SampleFile { try #require(Self.file) }
+
+  private func change(_ configuration: inout HTTPConfiguration) {
+    configuration.stallTimeout = 10
+    configuration.idleTimeout = 0.3
+  }
+
+  /// The first `share` of what would be right; nothing more comes.
+  private static func silent(
+    _ file: SampleFile, _ request: ScriptedServer.Request, after share: Double
+  ) -> ScriptedServer.Answer {
+    let right = ScriptedServer.Answer.file(file.bytes, request).bytes
+    return .init(Array(right.prefix(Int(Double(right.count) * share))), then: .hang)
+  }
+
+  @Test(
+    "What an answer leaves out comes over a second connection, and hardly anything comes twice",
+    arguments: [0, 0.25, 0.9])
+  func once(share: Double) throws {
+    let file = try sample()
+    let server = try ScriptedServer { request in
+      request.number == 1
+        ? Self.silent(file, request, after: share) : .file(file.bytes, request)
+    }
+    let ticket = TransferTicket()
+    let source = try HTTPPieceSource(at: server.url(), change: change)
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    // It was not given up after the long time, but as soon as the second one had delivered.
+    #expect(ticket.statistics.failures == [:])
+    #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
+    #expect(Set(server.requests.prefix(2).map(\.connection)).count == 2)
+  }
+
+  @Test("A file comes although every long answer falls silent after a quarter")
+  func every() throws {
+    let file = try sample()
+    let server = try ScriptedServer { request in
+      (request.range?.count ?? file.bytes.count) > 500_000
+        ? Self.silent(file, request, after: 0.25) : .file(file.bytes, request)
+    }
+    let ticket = TransferTicket()
+    let source = try HTTPPieceSource(at: server.url(), change: change)
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    #expect(ticket.statistics.failures == [:])
+    #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
+  }
+
+  @Test("Another mirror is asked for what a silent one leaves out, and goes on")
+  func otherMirror() throws {
+    let file = try sample()
+    let silent = try ScriptedServer { Self.silent(file, $0, after: 0.25) }
+    let right = try ScriptedServer { .file(file.bytes, $0) }
+    let ticket = TransferTicket()
+    let source = try HTTPPieceSource(at: silent.url(), right.url(), change: change)
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    #expect(ticket.statistics.failures == [:])
+    #expect(silent.requests.count <= 2)
+  }
+
+  @Test("A gap that is shorter than the idle timeout brings no second request")
+  func gap() throws {
+    let file = try sample()
+    let server = try ScriptedServer { request in
+      usleep(1_200_000)
+      return .file(file.bytes, request)
+    }
+    let source = try HTTPPieceSource(at: server.url()) { $0.idleTimeout = 2 }
+    #expect(try source.fetch(file).bytes == file.bytes)
+    #expect(server.requests.count == 1)
+  }
+
+  @Test("A second request that is refused is no failure, and no other is made to that host")
+  func refused() throws {
+    let file = try sample()
+    let server = try ScriptedServer { request in
+      switch request.number {
+      case 1: Self.silent(file, request, after: 0.25)
+      case 2: .http("503 Busy", ["Retry-After: 0"])
+      default: .file(file.bytes, request)
+      }
+    }
+    let ticket = TransferTicket()
+    let source = try HTTPPieceSource(at: server.url()) {
+      change(&$0)
+      $0.stallTimeout = 3
+      $0.retry.attempts = 2
+    }
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    #expect(ticket.statistics.failures == ["status 503": 1, "stalled": 1])
+    #expect(server.requests.count == 3)
+  }
+
+  @Test("An answer that never comes is given up in the end, with its own error")
+  func never() throws {
+    let file = try sample()
+    let server = try ScriptedServer { Self.silent(file, $0, after: 0) }
+    let source = try HTTPPieceSource(at: server.url()) {
+      change(&$0)
+      $0.stallTimeout = 1
+    }
+    #expect(code { _ = try source.fetch(file) } == .transferStalled)
+    // Five attempts at each of two ranges, and second requests.
+    #expect(server.requests.count <= 20)
+  }
+
+  @Test("A small answer that falls silent is asked for again long before the deadline")
+  func smallAnswer() throws {
+    let server = try ScriptedServer { request in
+      request.number == 1 ? .init([], then: .hang) : .http("200 OK", body: [7])
+    }
+    var configuration = impatientConfiguration()
+    configuration.stallTimeout = 600
+    configuration.idleTimeout = 0.3
+    let session = try HTTPSession(configuration)
+    var request = HTTPRequest(try WebURL(server.url()), limit: 10)
+    request.deadline = 30
+    #expect(try session.get(request).body == [7])
+    #expect(server.requests.count == 2)
+  }
+}
