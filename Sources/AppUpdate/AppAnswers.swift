@@ -16,8 +16,11 @@ extension AppCatalogue {
   public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
     let question = AppQuestion(parameters)
-    guard let country = try? question.country else { return .refused(["country"]) }
-    let sold = apps.filter { $0.isSold(in: country) }
+    let sold: [App]
+    do {
+      let country = try question.country
+      sold = apps.filter { $0.isSold(in: country) }
+    } catch { return .refused(["country"]) }
     return switch path {
     case "/lookup": lookup(question, sold)
     case "/search": search(question, sold)
@@ -39,8 +42,9 @@ extension AppCatalogue {
     }
     var found = sold.map(\.listing).filter { listing in
       // With an entity, a seller's number stands for all that the seller offers.
-      names(listing, field)
-        || (parameter == "id" && question["entity"] != nil && names(listing, "artistId"))
+      listing.isOf(entity: question["entity"])
+        && (names(listing, field)
+          || (parameter == "id" && question["entity"] != nil && names(listing, "artistId")))
     }
     if question["sort"] == "recent" {
       found.sort {
@@ -77,8 +81,9 @@ extension AppCatalogue {
       return .refused(["version"])
     }
     let app = sold.first { app in
-      question["bundleId"].map { $0.lowercased() == app.listing.bundleID?.lowercased() }
-        ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
+      app.listing.isOf(entity: question["entity"])
+        && question["bundleId"].map { $0.lowercased() == app.listing.bundleID?.lowercased() }
+          ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
     }
     guard let app else {
       return .document(404, ["errorMessage": .text("No such app is offered there")])
@@ -92,7 +97,7 @@ extension AppCatalogue.App {
   func answer(for installed: AppVersion, account: String?) -> AppVersionAnswer {
     let isNewer = listing.version.map { installed < $0 } ?? false
     let isForced =
-      minimumVersion.map { installed < $0 } ?? false
+      minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)
       || account.map(forcedAccounts.contains) ?? false
     let answer = AppVersionAnswer(
       hasNewVersion: isNewer, needUpgrade: isNewer && isForced,

@@ -1,3 +1,4 @@
+package import ContentModel
 package import FileIO
 import Locks
 
@@ -7,21 +8,50 @@ package final class AppCatalogueFile: Sendable {
   private static let limit: Int64 = 16 << 20
 
   private let folder: Directory
-  private let read = Mutex<(identity: FileIdentity, catalogue: AppCatalogue)?>(nil)
+  private let report: @Sendable (ContentError) -> Void
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The file that was read last, valid or not.
+    var identity: FileIdentity?
+    /// The last valid one.
+    var catalogue: AppCatalogue?
+  }
 
   /// The file in `folder`, which need not be there yet.
-  package init(in folder: Directory) { self.folder = folder }
-
-  /// The apps as the file has them now; nil when there is no file.
   ///
-  /// Throws file errors, and `storeDamaged` for a file that is wrong.
+  /// `report` is called once for each change that cannot be read while the last valid file is served.
+  package init(
+    in folder: Directory, report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) {
+    self.folder = folder
+    self.report = report
+  }
+
+  /// The apps of the last valid file; nil while there is no file.
+  ///
+  /// Throws file errors, and `storeDamaged` for an invalid file, if there was no valid one before.
   package func catalogue() throws -> AppCatalogue? {
-    guard let identity = try folder.status(of: Self.name)?.identity else { return nil }
-    if let known = read.withLock({ $0 }), known.identity == identity { return known.catalogue }
-    let bytes = try folder.contents(of: Self.name, limit: Self.limit)
-    let catalogue = try AppCatalogue(json: bytes, source: folder.path(of: Self.name))
-    read.withLock { $0 = (identity, catalogue) }
-    return catalogue
+    guard let identity = try folder.status(of: Self.name)?.identity else {
+      state.withLock { $0 = State() }
+      return nil
+    }
+    let known = state.withLock { $0 }
+    if known.identity == identity, let catalogue = known.catalogue { return catalogue }
+    do {
+      let bytes = try folder.contents(of: Self.name, limit: Self.limit)
+      let catalogue = try AppCatalogue(json: bytes, source: folder.path(of: Self.name))
+      state.withLock { $0 = State(identity: identity, catalogue: catalogue) }
+      return catalogue
+    } catch {
+      guard let catalogue = known.catalogue else { throw error }
+      let isNew = state.withLock { state in
+        defer { state.identity = identity }
+        return state.identity != identity
+      }
+      if isNew { report(ContentError(error, while: "reading \(Self.name)")) }
+      return catalogue
+    }
   }
 
   /// The answer to a GET of `path` with the query's decoded parameters; nil when there is no file,

@@ -25,23 +25,31 @@ extension AppLookup {
   /// Without a result it asks the same storefront past all caches, then each candidate in turn, so
   /// that it makes at most `candidates.count + 2` calls. Throws as `lookUp` does.
   public func find(
-    _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = []
+    _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = [],
+    entity: String? = nil, caching: LookupCachePolicy = .useCache
   ) async throws -> AppFinding {
     let wanted = country ?? configuration.country
-    if let listing = try await first(key, in: wanted) { return .offered(listing) }
-    if let listing = try await first(key, in: wanted, isFresh: true) { return .lagging(listing) }
+    if let listing = try await first(key, in: wanted, entity, caching) { return .offered(listing) }
+    if caching != .reloadIgnoringAllCaches,
+      let listing = try await first(key, in: wanted, entity, .reloadIgnoringAllCaches)
+    {
+      return .lagging(listing)
+    }
     var tried = [wanted]
     for candidate in candidates where !tried.contains(candidate) {
       tried.append(candidate)
-      if let listing = try await first(key, in: candidate) { return .elsewhere(listing, candidate) }
+      if let listing = try await first(key, in: candidate, entity, caching) {
+        return .elsewhere(listing, candidate)
+      }
     }
     return .unknown(tried: tried)
   }
 
-  private func first(_ key: LookupQuery.Key, in country: CountryCode, isFresh: Bool = false)
-    async throws -> AppListing?
-  {
-    let answer = try await lookUp(LookupQuery(key, country: country), isFresh: isFresh)
+  private func first(
+    _ key: LookupQuery.Key, in country: CountryCode, _ entity: String?, _ caching: LookupCachePolicy
+  ) async throws -> AppListing? {
+    let answer = try await lookUp(
+      LookupQuery(key, country: country, entity: entity), caching: caching)
     return answer.results.first(where: key.names)
   }
 }

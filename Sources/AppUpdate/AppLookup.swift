@@ -62,7 +62,6 @@ public actor AppLookup {
   private let clock: AppUpdateClock
   private var limiter: CallLimiter
   private var cache: LookupCache
-  private var freshCalls: UInt64 = 0
 
   /// Creates a look-up that sends its requests by `transport`.
   public init(_ configuration: Configuration = Configuration(), transport: any LookupTransport) {
@@ -82,41 +81,40 @@ public actor AppLookup {
 
   // MARK: Questions
 
-  /// Looks apps up; `isFresh` passes every cache by, ours and those on the way.
+  /// Looks apps up; `caching` says which caches may answer.
   ///
   /// Throws `queryInvalid` and `appIdentifierInvalid` before anything is sent, `lookupThrottled`
   /// when a turn would take longer than one's patience or the server asks to wait,
   /// `insecureConnectionRefused` for a server over plain HTTP, `requestRefused`, `serverFailed`,
   /// `answerUnreadable`, and what the transport throws.
-  public func lookUp(_ query: LookupQuery, isFresh: Bool = false) async throws -> LookupAnswer {
+  public func lookUp(
+    _ query: LookupQuery, caching: LookupCachePolicy = .useCache
+  ) async throws -> LookupAnswer {
     var query = query
     query.country = query.country ?? configuration.country
-    return try await answer("lookup", query.parameters(), isFresh: isFresh)
+    return try await answer("lookup", query.parameters(), caching)
   }
 
   /// Searches apps; throws as `lookUp` does.
-  public func search(_ query: SearchQuery, isFresh: Bool = false) async throws -> LookupAnswer {
+  public func search(
+    _ query: SearchQuery, caching: LookupCachePolicy = .useCache
+  ) async throws -> LookupAnswer {
     var query = query
     query.country = query.country ?? configuration.country
-    return try await answer("search", query.parameters(), isFresh: isFresh)
+    return try await answer("search", query.parameters(), caching)
   }
 
   // MARK: Calls
 
-  private func answer(_ path: String, _ parameters: [QueryParameter], isFresh: Bool) async throws
-    -> LookupAnswer
-  {
+  private func answer(
+    _ path: String, _ parameters: [QueryParameter], _ caching: LookupCachePolicy
+  ) async throws -> LookupAnswer {
     let plain = try url(path, parameters)
-    if !isFresh, let known = cache.answer(for: plain.absoluteString, at: clock.now()) {
+    if caching == .useCache, let known = cache.answer(for: plain.absoluteString, at: clock.now()) {
       return known
     }
-    var address = plain
-    if isFresh {
-      // Caches on the way go by the whole URL; a parameter that nobody reads makes it a new one.
-      freshCalls += 1
-      let moment = Int64(clock.now().timeIntervalSince1970 * 1000)
-      address = try url(path, parameters + [QueryParameter("fresh", "\(moment)-\(freshCalls)")])
-    }
+    let isFresh = caching == .reloadIgnoringAllCaches
+    let address = isFresh ? try url(path, parameters + [.unique]) : plain
     try await waitForTurn(subject: plain.absoluteString)
     let request = LookupRequest(
       url: address, isFresh: isFresh, limit: configuration.answerLimit,

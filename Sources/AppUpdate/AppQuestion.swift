@@ -6,11 +6,11 @@ struct AppQuestion {
 
   subscript(name: String) -> String? { values[name] }
 
-  /// The storefront; the United States where none is named.
+  /// The storefront; nil for any.
   ///
   /// Throws `countryInvalid`.
-  var country: CountryCode {
-    get throws { try values["country"].map { try CountryCode($0) } ?? .us }
+  var country: CountryCode? {
+    get throws { try values["country"].map { try CountryCode($0) } }
   }
 
   /// The limit, 1 to 200; nil for one that is not.

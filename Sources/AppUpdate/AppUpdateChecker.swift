@@ -52,8 +52,8 @@ public actor AppUpdateChecker {
   private let file: UpdateMemoryFile
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
-  /// The look that is under way; whoever wants one meanwhile waits for it.
-  private var look: Task<UpdateDecision?, Never>?
+  /// The looks that are under way; whoever wants the same one meanwhile waits for it.
+  private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
 
   /// Creates a checker; its observers are called on `queue`, or on one of its own.
   ///
@@ -102,10 +102,14 @@ public actor AppUpdateChecker {
     await take(.foreground(looksAnyway: false)) ?? current
   }
 
-  /// Looks now, whenever the last look was.
+  /// Looks now with a request, whenever the last look was.
+  ///
+  /// `bypassesCDN` also passes the caches between here and the server by, which may be hours old.
+  /// If its task is cancelled, it returns what holds at once; the look goes on for other callers.
   @discardableResult
-  public func check() async -> UpdateDecision {
-    await take(.foreground(looksAnyway: true)) ?? current
+  public func check(bypassesCDN: Bool = false) async -> UpdateDecision {
+    let caching: LookupCachePolicy = bypassesCDN ? .reloadIgnoringAllCaches : .reload
+    return await take(.foreground(looksAnyway: true), caching) ?? current
   }
 
   /// An account logged in, and `answer` came with the server's reply; nil when it said nothing.
@@ -143,6 +147,15 @@ public actor AppUpdateChecker {
     _ = await take(.skipped(version))
   }
 
+  /// Changes the rules, such as the minimum that a remote configuration names, and looks at once.
+  ///
+  /// The look may be answered from the cache. The policy is not remembered: the next start takes the
+  /// one of its configuration.
+  @discardableResult
+  public func setPolicy(_ policy: AppUpdatePolicy) async -> UpdateDecision {
+    await take(.policyChanged(policy)) ?? current
+  }
+
   /// Forgets skipped versions, reminders and the highest versions that were offered; what is
   /// forced stays.
   public func forget() async { _ = await take(.forgotten) }
@@ -168,11 +181,22 @@ public actor AppUpdateChecker {
   }
 
   /// Takes an event in, carries out what follows, and returns what was decided at the end.
-  private func take(_ event: UpdateCheckState.Event) async -> UpdateDecision? {
+  private func take(
+    _ event: UpdateCheckState.Event, _ caching: LookupCachePolicy = .useCache
+  ) async -> UpdateDecision? {
     let effects = apply(event)
-    if effects.contains(.look) { return await looking().value }
+    if effects.contains(.look) { return await result(of: looking(caching)) }
     for case .decided(let decision) in effects.reversed() { return decision }
     return nil
+  }
+
+  /// Waits for a look, or until the caller's task is cancelled.
+  private func result(of look: Task<UpdateDecision?, Never>) async -> UpdateDecision? {
+    let (results, result) = AsyncStream.makeStream(of: UpdateDecision?.self)
+    Task { result.yield(await look.value) }
+    for await decision in results { return decision }
+    return state.requirement?.decision
+      ?? UpdateDecision(.none, .cancelled, installed: configuration.app.version)
   }
 
   /// Carries out everything but a look; in one go, so that no two events mix.
@@ -211,21 +235,22 @@ public actor AppUpdateChecker {
     }
   }
 
-  private func looking() -> Task<UpdateDecision?, Never> {
-    if let look { return look }
+  private func looking(_ caching: LookupCachePolicy) -> Task<UpdateDecision?, Never> {
+    if let look = looks[caching] { return look }
     let account = state.memory.account
     let task = Task { [source, app = configuration.app] in
       let event: UpdateCheckState.Event
       do {
-        let offer = try await source.newestOffer(for: app, account: account)
+        let offer = try await source.newestOffer(
+          for: app, account: account, caching: caching)
         event = .looked(offer, account: account)
       } catch {
         event = .lookFailed(ContentError(error, while: "looking for a newer version of the app"))
       }
-      look = nil
+      looks[caching] = nil
       return await take(event)
     }
-    look = task
+    looks[caching] = task
     return task
   }
 }
@@ -233,5 +258,7 @@ public actor AppUpdateChecker {
 /// Where a checker looks for the newest version: a store's look-up or one's own server.
 public protocol AppUpdateSource: Sendable {
   /// The newest version that is offered; nil when no storefront offers the app.
-  func newestOffer(for app: InstalledApp, account: String?) async throws -> UpdateOffer?
+  func newestOffer(
+    for app: InstalledApp, account: String?, caching: LookupCachePolicy
+  ) async throws -> UpdateOffer?
 }

@@ -74,6 +74,8 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var serverReminder: Rule
   /// Whatever is older is forced, at once and whatever the level, if something newer is offered.
   public var minimumSupportedVersion: AppVersion?
+  /// Versions that must not be used any longer, if something newer is offered.
+  public var blockedVersions: Set<AppVersion> = []
   /// Whole days that a version in the store must be old, since look-ups know it before all have it.
   public var daysSinceRelease: Int
   /// Whether an update may be a link of the scheme `itms-services`.
@@ -129,6 +131,16 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
     case .store: highestInStore
     case .server: highestOnServer
     }
+  }
+
+  /// The highest version that anyone offered.
+  var highest: AppVersion? { [highestInStore, highestOnServer].compactMap(\.self).max() }
+
+  /// The highest version that the same origin offered, if the offer's is lower.
+  func decrease(to offer: UpdateOffer) -> AppVersion? {
+    guard let version = offer.version, let highest = highest(of: offer.origin), version < highest
+    else { return nil }
+    return highest
   }
 
   /// Remembers the offer's version unless a higher one was seen.

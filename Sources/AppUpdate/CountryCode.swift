@@ -35,6 +35,7 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
     return "Use two letters of ISO 3166-1, such as us, cn or de; a language is no country"
   }
 
+  /// The codes of ISO 3166-1, and `xk`, by which stores know Kosovo.
   private static let assigned = Set(
     """
     ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs \
@@ -44,7 +45,7 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
     li lk lr ls lt lu lv ly ma mc md me mf mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na \
     nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw \
     sa sb sc sd se sg sh si sj sk sl sm sn so sr ss st sv sx sy sz tc td tf tg th tj tk tl tm tn to \
-    tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
+    tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
     """.split(separator: " ").map(String.init))
 }
 

@@ -128,77 +128,22 @@ extension JSONField {
   /// How many values a document may have; each takes up to 200 bytes of memory while it is read.
   static let maximumCount = 1 << 18
 
-  /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values; throws
-  /// `answerUnreadable`, with `source` as its subject.
+  /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values.
+  ///
+  /// Throws `answerUnreadable`, with `source` as its subject.
   init(document bytes: [UInt8], limit: Int, source: String) throws {
     guard bytes.count <= limit else {
       throw ContentError(
         .answerUnreadable, "The answer has more than the \(limit) bytes that are read",
         remedy: "Ask for fewer results, or raise the limit", subject: source)
     }
-    let shape = Self.shape(of: bytes)
-    guard shape.depth <= Self.maximumDepth else {
-      throw ContentError(
-        .answerUnreadable, "The answer's JSON lies deeper than \(Self.maximumDepth) levels",
-        remedy: "Check that the server is one for app versions", subject: source)
-    }
-    guard shape.count <= Self.maximumCount else {
-      throw ContentError(
-        .answerUnreadable, "The answer's JSON has more than \(Self.maximumCount) values",
-        remedy: "Ask for fewer results", subject: source)
-    }
     do {
-      self = try JSONDecoder().decode(JSONField.self, from: Data(bytes))
+      self = try JSONReader.read(bytes)
     } catch {
       throw ContentError(
-        .answerUnreadable, "The answer is not JSON",
+        .answerUnreadable, "The answer is not JSON that can be read",
         remedy: "Check that the server is one for app versions", subject: source,
-        cause: (error as? DecodingError)?.shortened)
-    }
-  }
-
-  /// How deep brackets lie in each other, and how many values there can be, without what stands in texts;
-  /// before anything recurses.
-  static func shape(of bytes: [UInt8]) -> (depth: Int, count: Int) {
-    var depth = 0
-    var deepest = 0
-    var count = 1
-    var isInText = false
-    var isEscaped = false
-    for byte in bytes {
-      if isInText {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isInText = false
-        }
-        continue
-      }
-      switch byte {
-      case UInt8(ascii: "\""): isInText = true
-      case UInt8(ascii: "["), UInt8(ascii: "{"):
-        depth += 1
-        deepest = max(deepest, depth)
-        count += 1
-      case UInt8(ascii: ","): count += 1
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-      default: break
-      }
-    }
-    return (deepest, count)
-  }
-}
-
-extension DecodingError {
-  /// The decoder's own words, at most 200 characters.
-  fileprivate var shortened: String {
-    switch self {
-    case .dataCorrupted(let context), .keyNotFound(_, let context),
-      .typeMismatch(_, let context), .valueNotFound(_, let context):
-      context.debugDescription.printable(limit: 200)
-    @unknown default: "unknown"
+        cause: "line \(error.line): \(error.reason)")
     }
   }
 }

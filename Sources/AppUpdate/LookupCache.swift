@@ -1,5 +1,15 @@
 import FoundationEssentials
 
+/// Which answers that were fetched before may be used.
+public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
+  /// An answer that was kept is used until its time is over.
+  case useCache
+  /// A request is made; caches on the way, such as those of a CDN, may answer it.
+  case reload
+  /// A request is made, with a URL and a header that pass the caches on the way by.
+  case reloadIgnoringAllCaches
+}
+
 /// Answers that were fetched a short while ago.
 ///
 /// Pure: `now` comes with each question.

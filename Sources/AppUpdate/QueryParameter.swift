@@ -8,6 +8,9 @@ struct QueryParameter: Hashable {
     self.value = value
   }
 
+  /// A parameter that no server reads; caches on the way go by the whole URL, which it makes new.
+  static var unique: Self { Self("fresh", "\(UInt64.random(in: .min ... .max))") }
+
   /// A value that is one word of ASCII letters, digits and underscores; else throws `queryInvalid`.
   init(_ name: String, word: String) throws {
     let isWord =

@@ -23,6 +23,8 @@ struct UpdateCheckState: Sendable {
     case pushed(UpdatePush)
     /// The user chose to skip a version.
     case skipped(AppVersion)
+    /// The rules were changed, for instance by a remote configuration.
+    case policyChanged(AppUpdatePolicy)
     /// What was remembered of skips, reminders and versions is to be forgotten.
     case forgotten
   }
@@ -49,7 +51,7 @@ struct UpdateCheckState: Sendable {
 
   private(set) var memory: UpdateMemory
   let installed: InstalledApp
-  let policy: AppUpdatePolicy
+  private(set) var policy: AppUpdatePolicy
   /// Seconds between two looks at the foreground.
   let lookInterval: Double
   /// Types of pushes that are for this checker.
@@ -68,18 +70,14 @@ struct UpdateCheckState: Sendable {
     self.pushTypes = pushTypes
     self.storeURL = storeURL
     // The policy may have changed since the link was remembered, and the file is not ours alone.
-    if let link = memory.requirement?.decision.downloadURL {
-      self.memory.requirement?.decision.downloadURL = policy.link(link) ?? storeURL
-    }
+    self.memory.replaceLinks { policy.link($0) ?? storeURL }
   }
 
-  /// The requirement that holds now: not one for an account other than the one that is logged in.
+  /// The highest requirement that holds now: not one for an account other than the current one.
   var requirement: UpdateRequirement? {
-    guard let requirement = memory.requirement else { return nil }
-    if let owner = requirement.account, let account = memory.account, owner != account {
-      return nil
-    }
-    return requirement
+    memory.requirements
+      .filter { $0.account == nil || memory.account == nil || $0.account == memory.account }
+      .max { $0.isLower(than: $1) }
   }
 
   /// Takes an event in and says what is to be done about it.
@@ -97,7 +95,7 @@ struct UpdateCheckState: Sendable {
   private mutating func react(to event: Event, at now: Date) -> [Effect] {
     switch event {
     case .launched:
-      if memory.requirement?.isMet(by: installed.version) == true { memory.requirement = nil }
+      memory.removeRequirements(metBy: installed.version)
       return []
     case .foreground(let looksAnyway): return comeToForeground(looksAnyway, at: now)
     case .looked(let offer, let account):
@@ -116,8 +114,11 @@ struct UpdateCheckState: Sendable {
     case .pushed(let push): return take(push)
     case .skipped(let version):
       // A forced version cannot be skipped.
-      if memory.requirement == nil { memory.history.skippedVersion = version }
+      if requirement == nil { memory.history.skippedVersion = version }
       return []
+    case .policyChanged(let policy):
+      self.policy = policy
+      return [.look]
     case .forgotten:
       memory.history = UpdateHistory()
       memory.lastLook = nil
@@ -161,14 +162,16 @@ struct UpdateCheckState: Sendable {
     offer?.downloadURL = link
     let decision = policy.decision(
       about: offer, installed: installed, history: memory.history, now: now)
-    if let offer { memory.history.note(offer) }
-    settle(decision, origin: offer?.origin ?? .store)
     var effects: [Effect] = []
-    if case .versionWentDown(let highest) = decision.reason {
-      effects.append(.report(.wentDown(from: highest, to: decision.offered)))
+    if let offer, let highest = memory.history.decrease(to: offer) {
+      effects.append(.report(.wentDown(from: highest, to: offer.version)))
     }
+    if let offer { memory.history.note(offer) }
+    settle(decision, offer)
     if decision.action == .force, let refusal { effects.append(.report(refusal)) }
-    if decision.action == .force, !wasAsked { effects.append(.present(decision)) }
+    if decision.action == .force, !wasAsked {
+      effects.append(.present(requirement?.decision ?? decision))
+    }
     if decision.action == .remind, requirement == nil {
       memory.history.lastReminder = now
       effects.append(.present(decision))
@@ -176,18 +179,21 @@ struct UpdateCheckState: Sendable {
     return effects + [.decided(requirement?.decision ?? decision)]
   }
 
-  /// Sets, replaces or withdraws the requirement; only who demanded it can withdraw it.
-  private mutating func settle(_ decision: UpdateDecision, origin: UpdateOffer.Origin) {
+  /// Sets, replaces or withdraws a requirement; only who demanded it can withdraw it.
+  private mutating func settle(_ decision: UpdateDecision, _ offer: UpdateOffer?) {
+    let origin = offer?.origin ?? .store
+    let account = origin == .server ? memory.account : nil
     if decision.action == .force {
-      memory.requirement = UpdateRequirement(
-        decision, origin: origin, account: origin == .server ? memory.account : nil)
+      memory.require(UpdateRequirement(decision, origin: origin, account: account))
       return
     }
     switch decision.reason {
-    // These say nothing about whether the demand still stands.
-    case .versionWentDown, .versionUnreadable, .notOffered: return
-    default: if memory.requirement?.origin == origin { memory.requirement = nil }
+    // These do not say whether the demand still stands; the server may say so itself.
+    case .versionWentDown, .versionUnreadable, .notOffered, .releasedRecently:
+      guard offer?.isExplicitlyOptional == true else { return }
+    default: break
     }
+    memory.withdraw(origin, account: account)
   }
 
   /// A push closes the gate and interrupts nothing: the user is asked at the next foreground.
@@ -197,7 +203,8 @@ struct UpdateCheckState: Sendable {
     }
     guard let account = push.account else { return [.handledPush(.ignored(.withoutAccount))] }
     guard account == memory.account else { return [.handledPush(.ignored(.otherAccount))] }
-    if let version = push.version, installed.version >= version {
+    // Without a version it is late if the newest version that is known is installed.
+    if let needed = push.version ?? memory.history.highest, installed.version >= needed {
       return [.handledPush(.ignored(.upToDate))]
     }
     var offer = UpdateOffer(
@@ -207,7 +214,11 @@ struct UpdateCheckState: Sendable {
     offer.downloadURL = policy.link(offer.downloadURL) ?? storeURL
     let decision = UpdateDecision(
       .force, .pushDemands, installed: installed.version, offer: offer)
-    memory.requirement = UpdateRequirement(decision, origin: .server, account: account)
+    let pushed = UpdateRequirement(decision, origin: .server, account: account)
+    if let held = memory.requirement(.server, account: account), pushed.isLower(than: held) {
+      return [.handledPush(.remembered(held.decision))]
+    }
+    memory.require(pushed)
     return [.handledPush(.remembered(decision))] + [refusal.map(Effect.report)].compactMap(\.self)
   }
 }

@@ -44,10 +44,14 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     case lookedRecently(until: Date)
     /// It could not be looked; the error was reported.
     case lookFailed
+    /// The call was cancelled before the look ended.
+    case cancelled
     /// A newer version is offered.
     case newVersion(AppVersion.Level)
     /// The installed version is older than the oldest one that is supported.
     case belowMinimum(AppVersion)
+    /// The installed version is one of those that must not be used any longer.
+    case blockedVersion
     /// The server says that there is a newer version.
     case serverOffers
     /// The server says that the app may not go on.
@@ -105,8 +109,10 @@ extension UpdateDecision.Reason {
     case .accountChanged: "accountChanged"
     case .lookedRecently: "lookedRecently"
     case .lookFailed: "lookFailed"
+    case .cancelled: "cancelled"
     case .newVersion: "newVersion"
     case .belowMinimum: "belowMinimum"
+    case .blockedVersion: "blockedVersion"
     case .serverOffers: "serverOffers"
     case .serverDemands: "serverDemands"
     case .pushDemands: "pushDemands"

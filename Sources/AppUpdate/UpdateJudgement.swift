@@ -5,9 +5,9 @@ extension AppUpdatePolicy {
   ///
   /// The decision has the offer's link only if it is secure and allowed.
   ///
-  /// The first reason of this order holds: no offer, no readable version, a version that went down,
-  /// nothing newer, a system that is too old; then force by the minimum or the rule, then what
-  /// keeps a reminder back.
+  /// The first reason of this order holds: no offer, no readable version, nothing newer, an
+  /// explicit demand of the server, a system that is too old, the minimum; then a version that went
+  /// down, force by the rule, and what keeps a reminder back.
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {
@@ -44,9 +44,6 @@ private struct Judgement {
       // A server need not name a version, but one that it names must be readable.
       return offer.origin == .server && offer.versionText == nil ? nil : .versionUnreadable
     }
-    if let highest = history.highest(of: offer.origin), version < highest {
-      return .versionWentDown(from: highest)
-    }
     if version == installed.version { return .upToDate }
     if version < installed.version { return .offerIsOlder }
     return nil
@@ -56,7 +53,8 @@ private struct Judgement {
     guard let version = offer.version, let level = version.difference(from: installed.version)
     else { return conclusion(.none, .versionUnreadable) }
     if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
-    if let minimum = missedMinimum { return conclusion(.force, .belowMinimum(minimum)) }
+    if let reason = forcedByPolicy { return conclusion(.force, reason) }
+    if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
     let rule = policy.rule(for: level)
     guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
     if let until = ripeDate { return conclusion(.none, .releasedRecently(until: until)) }
@@ -67,13 +65,19 @@ private struct Judgement {
   func ofServer() -> UpdateDecision {
     switch offer.demand {
     case .force: return conclusion(.force, .serverDemands)
-    case .none: return conclusion(.none, .serverHasNone)
+    case .none:
+      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
+      return conclusion(.none, .serverHasNone)
     case .remind:
       if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
-      if let minimum = missedMinimum { return conclusion(.force, .belowMinimum(minimum)) }
+      if let reason = forcedByPolicy { return conclusion(.force, reason) }
+      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
       return reminder(.serverOffers, policy.serverReminder)
     }
   }
+
+  /// The highest version of the same origin, if the offer's is lower.
+  private var higherBefore: AppVersion? { history.decrease(to: offer) }
 
   private func reminder(
     _ reason: UpdateDecision.Reason, _ rule: AppUpdatePolicy.Rule
@@ -96,16 +100,19 @@ private struct Judgement {
     return needed
   }
 
-  /// The oldest supported version, if the installed one is older.
-  private var missedMinimum: AppVersion? {
-    guard let minimum = policy.minimumSupportedVersion, installed.version < minimum
-    else { return nil }
-    return minimum
+  /// Why the policy does not let the installed version go on; nil if it does.
+  private var forcedByPolicy: UpdateDecision.Reason? {
+    if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
+      return .belowMinimum(minimum)
+    }
+    return policy.blockedVersions.contains(installed.version) ? .blockedVersion : nil
   }
 
   /// When the offer is old enough, if it is not yet.
   private var ripeDate: Date? {
     guard let released = offer.releaseDate else { return nil }
+    // More than a day ahead, the date or the clock is wrong, which must not keep an update back.
+    guard released <= now.addingTimeInterval(86_400) else { return nil }
     let ripe = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
     return now < ripe ? ripe : nil
   }

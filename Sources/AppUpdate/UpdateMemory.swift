@@ -8,8 +8,53 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   var lastLook: Date?
   /// What decisions must know of the past.
   var history = UpdateHistory()
-  /// Set while the app may not go on.
-  var requirement: UpdateRequirement?
+  /// What must be met before the app may go on; one requirement for each origin and account.
+  private(set) var requirements: [UpdateRequirement] = []
+
+  /// More accounts than any device has; beyond that the account's requirement that is oldest goes.
+  private static let requirementLimit = 16
+
+  /// The requirement of exactly this origin and account.
+  func requirement(_ origin: UpdateOffer.Origin, account: String?) -> UpdateRequirement? {
+    requirements.first { $0.origin == origin && $0.account == account }
+  }
+
+  /// Adds a requirement, or replaces the one of the same origin and account.
+  mutating func require(_ requirement: UpdateRequirement) {
+    let isSame = { (other: UpdateRequirement) in
+      other.origin == requirement.origin && other.account == requirement.account
+    }
+    if let index = requirements.firstIndex(where: isSame) {
+      requirements[index] = requirement
+      return
+    }
+    requirements.append(requirement)
+    if requirements.count > Self.requirementLimit,
+      let oldest = requirements.firstIndex(where: { $0.account != nil })
+    {
+      requirements.remove(at: oldest)
+    }
+  }
+
+  /// Removes what `origin` required of `account` and of everyone.
+  mutating func withdraw(_ origin: UpdateOffer.Origin, account: String?) {
+    requirements.removeAll {
+      $0.origin == origin && ($0.account == nil || $0.account == account)
+    }
+  }
+
+  /// Removes what `version` meets.
+  mutating func removeRequirements(metBy version: AppVersion) {
+    requirements.removeAll { $0.isMet(by: version) }
+  }
+
+  /// Judges each remembered link again.
+  mutating func replaceLinks(_ replacement: (URL) -> URL?) {
+    for index in requirements.indices {
+      requirements[index].decision.downloadURL =
+        requirements[index].decision.downloadURL.flatMap(replacement)
+    }
+  }
 }
 
 /// That the app may not go on until it is updated.
@@ -28,7 +73,17 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
     self.account = account
     self.decision = decision
     needed =
-      if case .belowMinimum(let minimum) = decision.reason { minimum } else { decision.offered }
+      switch decision.reason {
+      case .belowMinimum(let minimum): minimum
+      case .blockedVersion: nil
+      default: decision.offered
+      }
+  }
+
+  /// Whether it asks for less than `other`; one without a version asks for less than any other.
+  func isLower(than other: UpdateRequirement) -> Bool {
+    guard let needed else { return other.needed != nil }
+    return other.needed.map { needed < $0 } ?? false
   }
 
   /// Whether `installed` is what was demanded.

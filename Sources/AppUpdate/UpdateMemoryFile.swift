@@ -5,7 +5,7 @@ import FoundationEssentials
 struct UpdateMemoryFile: Sendable {
   static let name = "app-update.json"
   /// The most that is read; what is written stays far below it.
-  static let limit: Int64 = 128 << 10
+  static let limit: Int64 = 2 << 20
 
   private let folder: Directory
 

@@ -24,6 +24,8 @@ public struct UpdateOffer: Hashable, Sendable {
   public var releaseNotes: String?
   /// What a server asks for; a store asks for nothing.
   public var demand: UpdateDecision.Action
+  /// Whether a server says explicitly that no update is required (`needUpgrade` is false).
+  public var isExplicitlyOptional: Bool
 
   /// The version; nil for none and for a text that is none.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
@@ -37,6 +39,7 @@ public struct UpdateOffer: Hashable, Sendable {
     downloadURL = DownloadLink(listing.trackViewURL)?.url
     releaseNotes = listing.releaseNotes
     demand = .none
+    isExplicitlyOptional = false
   }
 
   /// The offer of one's own server.
@@ -48,5 +51,6 @@ public struct UpdateOffer: Hashable, Sendable {
     downloadURL = answer.link?.url
     releaseNotes = answer.releaseNotes
     demand = answer.demand
+    isExplicitlyOptional = answer.fields["needUpgrade"]?.bool == false
   }
 }

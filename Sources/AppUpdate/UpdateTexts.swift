@@ -1,6 +1,7 @@
 /// The words of prompts by language.
 ///
-/// A caller adds languages, or replaces the built-in ones (de, en, es, fr, ja, zh). In titles and
+/// A caller adds languages, or replaces the built-in ones (ar, de, en, es,
+/// fr, it, ja, ko, pt, ru, zh, zh-Hant). In titles and
 /// messages `{app}`, `{version}` and `{installed}` are replaced.
 public struct UpdateTexts: Codable, Hashable, Sendable {
   /// The words of one language.
@@ -48,7 +49,8 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
 
   /// The words for the first of `languages` that is there, and which language that is.
   ///
-  /// A language falls back to what it is a kind of: zh-Hans-CN, zh-Hans, zh. Then English stands in.
+  /// A language falls back to what it is a kind of: zh-Hans-CN, zh-Hans, zh. Chinese of Taiwan, Hong
+  /// Kong and Macau is zh-Hant. Then English stands in.
   public func words(for languages: [String]) -> (language: String, words: Words) {
     let known = Dictionary(
       byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })
@@ -64,8 +66,10 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
 
   /// The tag in lower case with hyphens, without what a locale adds behind a period or at sign.
   private static func normal(_ language: String) -> String {
-    let tag = language.prefix { $0 != "." && $0 != "@" }.lowercased()
-    return String(tag.map { $0 == "_" ? "-" : $0 })
+    let text = language.prefix { $0 != "." && $0 != "@" }.lowercased()
+    let tag = String(text.map { $0 == "_" ? "-" : $0 })
+    let isTraditional = ["zh-tw", "zh-hk", "zh-mo"].contains(tag)
+    return isTraditional ? "zh-hant-\(tag.dropFirst(3))" : tag
   }
 
   /// The template with `{name}` replaced; what is put in is not looked at again.

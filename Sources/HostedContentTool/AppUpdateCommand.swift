@@ -11,7 +11,8 @@ enum AppUpdateCommand {
       .init("--id", "ID", "the app's Apple ID, or a store link that holds it"),
       .init("--bundle-id", "ID", "the app's bundle identifier, instead of --id"),
       .init("--installed", "VERSION", "the version that is installed"),
-      .init("--country", "CC", "the storefront's two letters; default us"),
+      .init("--country", "CC", "the storefront's two letters; default us, with --account any"),
+      .init("--entity", "KIND", "the kind of app, such as macSoftware for a Mac app"),
       .init("--also", "CC,CC", "storefronts to try when that one does not offer it"),
       .init(
         "--server", "URL", "ask this server instead of Apple's; https, unless it is this machine"),

@@ -8,8 +8,9 @@ struct AppUpdateQuestion: Sendable {
   let minimum: AppVersion?
   private let key: LookupQuery.Key
   private let bundleID: String?
-  private let country: CountryCode
+  private let country: CountryCode?
   private let candidates: [CountryCode]
+  private let entity: String?
   private let server: URL?
   private let account: String?
   private let feed: String?
@@ -24,7 +25,7 @@ struct AppUpdateQuestion: Sendable {
         name: "", version: try AppVersion(try arguments.required("--installed")),
         systemVersion: try arguments.text("--system").map { try AppVersion($0) })
       minimum = try arguments.text("--minimum").map { try AppVersion($0) }
-      country = try arguments.text("--country").map { try CountryCode($0) } ?? .us
+      country = try arguments.text("--country").map { try CountryCode($0) }
       candidates = try (arguments.text("--also") ?? "").split(separator: ",")
         .map { try CountryCode(String($0)) }
     } catch let error as ContentError {
@@ -35,13 +36,18 @@ struct AppUpdateQuestion: Sendable {
       else { throw Self.wrong("--server takes an http or https URL, not “\(text)”") }
       return url
     }
+    entity = try arguments.text("--entity")
     account = try arguments.text("--account")
     feed = try arguments.text("--feed")
     if account != nil, server == nil || bundleID == nil {
       throw Self.wrong("--account needs --server and --bundle-id")
     }
-    if feed != nil, bundleID != nil || server != nil {
-      throw Self.wrong("--feed needs --id, and neither --bundle-id nor --server")
+    if account != nil, !candidates.isEmpty {
+      throw Self.wrong("--also and --account exclude each other")
+    }
+    if feed != nil, bundleID != nil || server != nil || country != nil || !candidates.isEmpty {
+      throw Self.wrong(
+        "--feed needs --id, and neither --bundle-id nor --server, --country or --also")
     }
   }
 
@@ -74,11 +80,14 @@ struct AppUpdateQuestion: Sendable {
     if let feed { return try answer(fromFeed: feed) }
     let transport = try HTTPLookupTransport()
     if let account, let server, let bundleID {
-      let source = ServerUpdateSource(server: server, bundleID: bundleID, transport: transport)
+      let source = ServerUpdateSource(
+        server: server, bundleID: bundleID, country: country, transport: transport)
       return (UpdateOffer(try await source.answer(for: app, account: account)), nil, .server)
     }
     let lookup = AppLookup(.init(server: server), transport: transport)
-    let finding = try await lookup.find(key, country: country, candidates: candidates)
+    let country = country ?? .us
+    let finding = try await lookup.find(
+      key, country: country, candidates: candidates, entity: entity)
     switch finding {
     case .offered(let listing):
       return (UpdateOffer(listing), listing, .storefront(country, found: "offered"))

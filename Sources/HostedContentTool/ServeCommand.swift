@@ -28,7 +28,7 @@ enum ServeCommand {
     let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none
     // Only a store is served, so that a slip of the path publishes nothing else.
     _ = try StoreFolder.open(at: path)
-    try configuration.serveApps(ofFolder: path)
+    try configuration.serveApps(ofFolder: path) { console.note("\($0)") }
     let signals = StopSignals()
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()

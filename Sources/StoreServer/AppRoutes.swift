@@ -1,4 +1,5 @@
 import AppUpdate
+package import ContentModel
 package import FileIO
 
 extension StoreServer.Configuration {
@@ -6,9 +7,13 @@ extension StoreServer.Configuration {
   ///
   /// The file is read now, and again when it was changed; while there is none the paths are not
   /// found. It is not offered itself, since it may name accounts. Throws `storeDamaged` for a file
-  /// that is wrong now; when it becomes wrong later, those paths answer 500.
-  package mutating func serveApps(ofFolder path: String, fileSystem: FileSystem = .real) throws {
-    let file = AppCatalogueFile(in: try fileSystem.directory(at: path))
+  /// that is invalid now; when it becomes invalid later, `report` is called and the last valid one
+  /// is served.
+  package mutating func serveApps(
+    ofFolder path: String, fileSystem: FileSystem = .real,
+    report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) throws {
+    let file = AppCatalogueFile(in: try fileSystem.directory(at: path), report: report)
     _ = try file.catalogue()
     for path in AppCatalogue.paths { routes[path] = { Answer(to: $0, of: file) } }
     routes["/\(AppCatalogueFile.name)"] = { _ in .notFound }

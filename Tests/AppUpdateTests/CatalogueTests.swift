@@ -15,11 +15,13 @@ struct CatalogueTests {
          "description": "Sends parcels", "releaseNotes": "Faster", "kind": "software", "upc": "12",
          "currentVersionReleaseDate": "2025-12-01T08:00:00Z", "own": [1],
          "trackViewUrl": "https://apps.example.com/app/id364709193"},
-       "countries": ["us", "cn"], "minimumVersion": "1.5", "forcedAccounts": ["ada"],
+       "countries": ["us", "cn"], "minimumVersion": "1.5", "blockedVersions": ["1.6", "2.1"], "forcedAccounts": ["ada"],
        "downloadUrl": "https://get.example/courier"},
       {"listing": {"trackId": 2, "bundleId": "com.example.mac", "trackName": "Courier for Mac",
          "sellerName": "Example GmbH", "artistId": 77, "version": "1.0", "kind": "mac-software",
-         "trackExplicitness": "explicit", "currentVersionReleaseDate": "2026-01-01T08:00:00Z"}}
+         "trackExplicitness": "explicit", "currentVersionReleaseDate": "2026-01-01T08:00:00Z"}},
+      {"listing": {"trackId": 3, "bundleId": "com.example.china", "trackName": "快递",
+         "version": "1.1"}, "countries": ["cn"]}
     ]}
     """#
 
@@ -47,10 +49,12 @@ struct CatalogueTests {
     arguments: [
       ("id=364709193", [364_709_193]), ("id=2,364709193", [364_709_193, 2]), ("id=9", []),
       ("bundleId=com.example.MAC", [2]), ("id=364709193&country=cn", [364_709_193]),
+      ("bundleId=com.example.china", [3]), ("id=3&country=us", []),
       ("id=364709193&country=DE", []), ("id=2&country=de", [2]), ("upc=12", [364_709_193]),
-      ("id=77", []), ("id=77&entity=software", [364_709_193, 2]),
-      ("id=77&entity=software&sort=recent", [2, 364_709_193]),
-      ("id=77&entity=software&sort=recent&limit=1", [2]),
+      ("id=77", []), ("id=77&entity=software", [364_709_193]),
+      ("id=77&entity=macSoftware", [2]), ("id=2&entity=software", []),
+      ("id=2,3&sort=recent", [2, 3]), ("id=3,364709193,2&sort=recent", [2, 364_709_193, 3]),
+      ("id=364709193,2&sort=recent&limit=1", [2]),
     ] as [(String, [Int64])])
   func lookup(query: String, found: [Int64]) throws {
     #expect(try names("/lookup", query) == found)
@@ -74,6 +78,7 @@ struct CatalogueTests {
     "Version questions",
     arguments: [
       ("version=1.0", true, true), ("version=1.4.9", true, true), ("version=1.5", true, false),
+      ("version=1.6", true, true), ("version=1.6.1", true, false),
       ("version=2.1", false, false), ("version=2.1.0", false, false), ("version=3.0", false, false),
       ("version=2.0&account=ada", true, true), ("version=2.1&account=ada", false, false),
       ("version=2.0&account=bob", true, false), ("version=v2.0", true, false),
@@ -92,6 +97,16 @@ struct CatalogueTests {
     let byNumber = try catalogue().answer(
       path: "/app-version", parameters: parameters("id=364709193&\(query)"))
     #expect(byNumber == answer)
+  }
+
+  @Test("An app that is sold in one country is found without a country, and in that one")
+  func soldInOneCountry() throws {
+    for (query, status) in [("", 200), ("&country=cn", 200), ("&country=us", 404)] {
+      let question = parameters("bundleId=com.example.china&version=1.0" + query)
+      let answer = try catalogue().answer(path: "/app-version", parameters: question)
+      #expect(answer?.status == status, "\(query)")
+    }
+    #expect(try names("/search", "term=快递") == [3])
   }
 
   @Test(
@@ -144,6 +159,86 @@ struct CatalogueTests {
     #expect(error?.message.contains(hint) == true)
   }
 
+  struct WrongField: Sendable {
+    /// The member that replaces `X` in line 3 of the file.
+    let member: String
+    let field: String
+  }
+
+  static let wrongFields = [
+    WrongField(member: #""minVersion": "1""#, field: "minVersion"),
+    WrongField(member: #""forceAccounts": []"#, field: "forceAccounts"),
+    WrongField(member: #""forcedAccounts": "ada""#, field: "forcedAccounts"),
+    WrongField(member: #""forcedAccounts": ["ada", 7]"#, field: "forcedAccounts"),
+    WrongField(member: #""forcedAccounts": null"#, field: "forcedAccounts"),
+    WrongField(member: #""minimumVersion": true"#, field: "minimumVersion"),
+    WrongField(member: #""minimumVersion": 1.10"#, field: "minimumVersion"),
+    WrongField(member: #""minimumVersion": """#, field: "minimumVersion"),
+    WrongField(member: #""minimumVersion": "3.0""#, field: "minimumVersion"),
+    WrongField(member: #""countries": "us""#, field: "countries"),
+    WrongField(member: #""countries": ["us", 1]"#, field: "countries"),
+    WrongField(member: #""downloadUrl": 1"#, field: "downloadUrl"),
+  ]
+
+  @Test(
+    "An unknown name or a wrong type is refused with file, line and field", arguments: wrongFields)
+  func wrongField(one: WrongField) throws {
+    let text = """
+      {"apps": [{"listing": {"trackId": 1, "version": "1"}},
+        {"listing": {"trackId": 2, "version": "2"},
+         \(one.member)}]}
+      """
+    let error = #expect(throws: ContentError.self) {
+      try AppCatalogue(json: Array(text.utf8), source: "store/apps.json")
+    }
+    #expect(error?.code == .storeDamaged)
+    let message = try #require(error?.message)
+    for part in ["store/apps.json", "line 3", "app 2", one.field] {
+      #expect(message.contains(part), "\(message)")
+    }
+  }
+
+  static let wrongListings = [
+    #""version": 2.10, "trackId": 1"#, #""version": "2", "trackId": "x""#,
+    #""version": "2", "bundleId": 7"#, #""version": "2", "trackId": 1, "minimumOsVersion": 15"#,
+    #""version": "2", "trackId": 1, "minimumOsVersion": "new""#,
+    #""version": "2", "trackId": 1, "currentVersionReleaseDate": "soon""#,
+    #""version": "2", "trackId": 1, "trackViewUrl": "example.com""#,
+  ]
+
+  @Test(
+    "A field of the listing that the server itself reads must be of its type",
+    arguments: wrongListings)
+  func wrongListing(members: String) {
+    #expect(code { try catalogue("{\"apps\": [{\"listing\": {\(members)}}]}") } == .storeDamaged)
+  }
+
+  @Test("An unknown name beside the list of apps is refused")
+  func wrongName() {
+    #expect(code { try catalogue(#"{"apps": [], "app": []}"#) } == .storeDamaged)
+  }
+
+  @Test("While the changed file is wrong, the last valid one is served")
+  func lastValidFile() throws {
+    let folder = try TemporaryFolder()
+    let file = AppCatalogueFile(in: folder.directory)
+    func write(_ text: String) throws {
+      try folder.directory.replaceFile(AppCatalogueFile.name, with: Array(text.utf8))
+    }
+    func served() throws -> String? {
+      let answer = try file.answer(path: "/lookup", parameters: parameters("id=2"))
+      return try answer.flatMap { try LookupAnswer(json: $0.body).results.first?.versionText }
+    }
+    try write(#"{"apps":[{"listing":{"trackId":2,"version":"1.0"}}]}"#)
+    #expect(try served() == "1.0")
+    for wrong in ["{", #"{"apps":[{"listing":{"trackId":2,"version":"2.0"},"minVersion":"1"}]}"#] {
+      try write(wrong)
+      #expect((try? served()) == "1.0")
+    }
+    try write(#"{"apps":[{"listing":{"trackId":2,"version":"2.1"}}]}"#)
+    #expect(try served() == "2.1")
+  }
+
   @Test("The file is read anew when it was changed, and may be missing")
   func changedFile() throws {
     let folder = try TemporaryFolder()
@@ -157,9 +252,6 @@ struct CatalogueTests {
         #expect(try LookupAnswer(json: answer.body).results.first?.versionText == version)
       }
     }
-    try folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
-    #expect(
-      code { try file.answer(path: "/lookup", parameters: parameters("id=2")) } == .storeDamaged)
   }
 
   @Test("Bytes that were damaged at random are read or refused with a typed error")

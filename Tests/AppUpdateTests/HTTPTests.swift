@@ -78,7 +78,7 @@ struct HTTPTests {
     #expect(await code { try await lookup.lookUp(LookupQuery(key)) } == .requestRefused)
     for version in ["1.0", "2.0"] {
       try server.offer(version)
-      let answer = try await lookup.lookUp(LookupQuery(key), isFresh: true)
+      let answer = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
       #expect(answer.results.first?.versionText == version)
     }
     let count = server.server.requests.count
@@ -88,8 +88,8 @@ struct HTTPTests {
       LookupRequest(url: try link("\(server.url.absoluteString)apps.json")))
     #expect(response.status == 404)
     try server.folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
-    #expect(
-      await code { try await lookup.lookUp(LookupQuery(key), isFresh: true) } == .serverFailed)
+    let kept = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
+    #expect(kept.results.first?.versionText == "2.0", "the last valid file is served")
     #expect(code { try serve(server.folder) } == .storeDamaged)
   }
 
@@ -109,6 +109,22 @@ struct HTTPTests {
     #expect(finding == .elsewhere(listing("2.0"), china))
     let unknown = try await server.lookup().find(.bundleIDs(["com.example.none"]))
     #expect(unknown == .unknown(tried: [.us]))
+  }
+
+  @Test("A version question reaches an app of one country without a country, or with that one")
+  func country() async throws {
+    let server = try AppServer()
+    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
+    let answers: [(String?, ContentError.Code?)] = [
+      (nil, nil), ("cn", nil), ("us", .requestRefused),
+    ]
+    for (country, expected) in answers {
+      let source = ServerUpdateSource(
+        server: server.url, bundleID: "com.example.courier",
+        country: try country.map { try CountryCode($0) }, transport: try HTTPLookupTransport())
+      let app = try AppUpdateTests.app("1.0")
+      #expect(await code { try await source.answer(for: app, account: "ada") } == expected)
+    }
   }
 
   @Test("A server that asks to wait is heard, and a question that it refuses is told")
@@ -188,6 +204,6 @@ struct HTTPTests {
     try await updated.gate.enter("send order")
     #expect(await updated.check().reason == .upToDate)
     try server.offer("1.5")
-    #expect(await updated.check().reason == .versionWentDown(from: try version("2.0")))
+    #expect(await updated.check().reason == .offerIsOlder)
   }
 }

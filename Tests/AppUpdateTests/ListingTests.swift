@@ -119,6 +119,40 @@ struct ListingTests {
     #expect(app.screenshotURLs == nil)
   }
 
+  @Test(
+    "What one field cannot represent damages that field only",
+    arguments: [
+      (#""Thumbs \ud83d up""#, .text("Thumbs \u{fffd} up")), (#""\ude00""#, .text("\u{fffd}")),
+      (#""\ud83d\ud83d\ude00""#, .text("\u{fffd}😀")), (#""\ud83dx""#, .text("\u{fffd}x")),
+      ("1e999", .null), ("-1e999", .null), ("1e-999", .number(0)),
+      ("99999999999999999999", .number(1e20)), ("-0", .integer(0)), ("1.50", .number(1.5)),
+    ] as [(String, JSONField)])
+  func unrepresentable(text: String, field: JSONField) throws {
+    let answer = try read(#"{"results":[{"version":"2.0","x":\#(text)},{"version":"3.0"}]}"#)
+    #expect(answer.results.map(\.versionText) == ["2.0", "3.0"])
+    #expect(answer.results[0].fields["x"] == field)
+  }
+
+  @Test("Bytes that are not UTF-8 damage one text only")
+  func wrongBytes() throws {
+    let json = Array(#"{"results":[{"version":"2.0","x":"a"#.utf8) + [0xff] + Array(#"b"}]}"#.utf8)
+    #expect(try LookupAnswer(json: json).results[0].fields["x"] == .text("a\u{fffd}b"))
+  }
+
+  @Test(
+    "What is not JSON is refused with its line",
+    arguments: [
+      "{\n\"a\": 01}", "{\n\"a\": 1.}", "{\n\"a\": +1}", "{\n\"a\": nul}", "{\n\"a\": \"\\x\"}",
+      "{\n\"a\": \"\\u12g4\"}", "{\n\"a\": \"b\tc\"}", "{\n\"a\": [1,]}", "{\n\"a\": 1,}",
+      "{\n\"a\" 1}",
+      "{\n\"a\": 1} x", "{\n\"a\": .5}", "{\n\"a\": 1e}", "{\n\"a\": \"b", "{\n\"a\": -}",
+    ])
+  func notJSON(text: String) {
+    let error = #expect(throws: ContentError.self) { try read(text) }
+    #expect(error?.code == .answerUnreadable)
+    #expect(error?.cause?.contains("line 2") == true)
+  }
+
   @Test("A result that is no object costs that one only")
   func oddResult() throws {
     #expect(try read(#"{"resultCount":2,"results":[1,{"trackId":5}]}"#).results.count == 1)

@@ -69,13 +69,26 @@ struct LookupTests {
     let lookup = try lookup(transport)
     #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "1.0")
     for expected in ["2.0", "3.0"] {
-      let answer = try await lookup.lookUp(LookupQuery(key), isFresh: true)
+      let answer = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
       #expect(answer.results[0].versionText == expected)
     }
     #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "3.0")
     let urls = transport.requests.map(\.url.absoluteString)
     #expect(Set(urls).count == 3, "each fresh one has a URL of its own")
     #expect(transport.requests[1].headers["Cache-Control"] == "no-cache")
+  }
+
+  @Test("A reload makes a request that caches on the way may answer, and its answer is kept")
+  func reload() async throws {
+    let transport = ScriptedTransport { _, number in .listings([listing("\(number + 1).0")]) }
+    let lookup = try lookup(transport)
+    for expected in ["1.0", "2.0"] {
+      let answer = try await lookup.lookUp(LookupQuery(key), caching: .reload)
+      #expect(answer.results[0].versionText == expected)
+    }
+    #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "2.0")
+    #expect(Set(transport.requests.map(\.url)).count == 1)
+    #expect(transport.requests[1].headers["Cache-Control"] == nil)
   }
 
   @Test("The cache is bounded")
@@ -157,6 +170,20 @@ struct LookupTests {
     clock.advance(86_400)
     _ = await code { try await lookup.lookUp(LookupQuery(key)) }
     #expect(transport.requests.count == 2, "no server keeps us away for more than a day")
+  }
+
+  @Test("A server's version question keeps to Retry-After, too")
+  func serverRetryAfter() async throws {
+    let transport = ScriptedTransport { _, _ in
+      .json("", status: 503, headers: ["Retry-After": "3600"])
+    }
+    let source = ServerUpdateSource(
+      server: try link("https://app.example"), bundleID: "a.b", transport: transport)
+    let app = try app("1.0")
+    for _ in 0..<20 {
+      #expect(await code { try await source.answer(for: app, account: nil) } == .lookupThrottled)
+    }
+    #expect(transport.requests.count == 1)
   }
 
   @Test("Who waits for a turn hears that the server asks to wait meanwhile")
@@ -252,6 +279,19 @@ struct FindingTests {
     #expect(finding == .unknown(tried: tried))
     #expect(finding.listing == nil)
     #expect(transport.requests.count == 4)
+  }
+
+  @Test("The kind of app is asked for in every call")
+  func entity() async throws {
+    let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
+    let source = StoreUpdateSource(
+      AppLookup(.init(), transport: transport, clock: clock.clock), key: key,
+      candidates: [try CountryCode("cn")], entity: "macSoftware")
+    let offer = try await source.newestOffer(for: app("1.0"), account: nil, caching: .useCache)
+    #expect(offer?.version == (try version("1.0")))
+    #expect(
+      transport.requests.map { $0.parameters["entity"] }
+        == [String](repeating: "macSoftware", count: 3))
   }
 
   @Test("Another app in the answer is not the one that was asked for")

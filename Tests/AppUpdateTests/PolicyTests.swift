@@ -117,7 +117,7 @@ struct PolicyTests {
     #expect(try decide(garbled).reason == .versionUnreadable)
   }
 
-  @Test("A version that went down is refused, also when a server forces it")
+  @Test("A version that went down is refused, unless a server forces it")
   func wentDown() throws {
     var history = UpdateHistory()
     history.note(store("3.0"))
@@ -134,7 +134,10 @@ struct PolicyTests {
       try decide(offer, history: history).action == .force, "a store does not judge a server")
     history.note(server(["version": .text("3.0")]))
     #expect(
-      try decide(offer, history: history).reason == .versionWentDown(from: version("3.0")))
+      try decide(offer, history: history).action == .force, "an explicit demand counts")
+    let reminder = server(["hasNewVersion": .truth(true), "version": .text("2.9")])
+    #expect(
+      try decide(reminder, history: history).reason == .versionWentDown(from: version("3.0")))
   }
 
   @Test(
@@ -174,11 +177,27 @@ struct PolicyTests {
     #expect(try decide(answer, policy: policy).action == .force)
   }
 
+  @Test("A single version that is blocked is forced, others are not", arguments: ["1.6", "1.6.0"])
+  func blocked(blocked: String) throws {
+    var policy = AppUpdatePolicy(all: .ignore)
+    policy.blockedVersions = [try version(blocked)]
+    for (installed, action) in [
+      ("1.5", UpdateDecision.Action.none), ("1.6", .force), ("1.6.1", .none), ("2.0", .none),
+    ] {
+      #expect(try decide(store("2.0"), installed: installed, policy: policy).action == action)
+    }
+    #expect(try decide(store("2.0"), installed: "1.6", policy: policy).reason == .blockedVersion)
+    #expect(try decide(store("1.6"), installed: "1.6", policy: policy).reason == .upToDate)
+    let answer = server(["hasNewVersion": .truth(true)])
+    #expect(try decide(answer, installed: "1.6", policy: policy).action == .force)
+  }
+
   @Test(
     "A version must be as old as the policy says",
     arguments: [
       (0, 0.0, true), (1, 0, false), (1, 23 * hour, false), (1, 24 * hour, true),
-      (7, 6 * day, false), (7, 7 * day, true), (-3, 0, true),
+      (7, 6 * day, false), (7, 7 * day, true), (-3, 0, true), (1, -day, false),
+      (1, -2 * day, true),
     ] as [(Int, Double, Bool)])
   func releaseAge(days: Int, age: Double, isRipe: Bool) throws {
     let policy = AppUpdatePolicy(all: .critical, daysSinceRelease: days)

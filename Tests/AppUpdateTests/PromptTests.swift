@@ -44,7 +44,9 @@ struct PromptTests {
     "A language falls back to what it is a kind of, then to the next, then to English",
     arguments: [
       (["de"], "de"), (["de-AT"], "de"), (["de_CH.UTF-8@euro"], "de"), (["DE"], "de"),
-      (["zh-Hans-CN"], "zh"), (["zh-TW"], "zh"), (["tlh", "fr-CA"], "fr"), (["tlh"], "en"),
+      (["zh-Hans-CN"], "zh"), (["zh-TW"], "zh-Hant"), (["zh_HK.UTF-8"], "zh-Hant"),
+      (["zh-Hant-MO"], "zh-Hant"), (["zh-SG"], "zh"), (["zh-Hans-HK"], "zh"), (["pt-BR"], "pt"),
+      (["tlh", "fr-CA"], "fr"), (["tlh"], "en"),
       ([], "en"),
       (["C"], "en"), (["", "-", "ja"], "ja"), (["es"], "es"),
     ] as [([String], String)])
@@ -56,7 +58,12 @@ struct PromptTests {
 
   @Test("Every built-in language says the app, both versions and every button")
   func builtIn() throws {
-    for language in UpdateTexts().byLanguage.keys {
+    let languages = UpdateTexts().byLanguage.keys.sorted()
+    #expect(
+      languages == [
+        "ar", "de", "en", "es", "fr", "it", "ja", "ko", "pt", "ru", "zh", "zh-Hant",
+      ])
+    for language in languages {
       for action in [UpdateDecision.Action.remind, .force] {
         let prompt = try #require(try shown(decision(action), language))
         #expect(prompt.language == language)
@@ -72,9 +79,9 @@ struct PromptTests {
   func ownWords() throws {
     var words = UpdateTexts.english
     words.remindMessage = "{app}! {version} {unknown} {installed"
-    let texts = UpdateTexts(["pt-BR": words, "en": words])
-    #expect(shown(try decision(.remind), texts: texts, "pt-BR")?.language == "pt-BR")
-    #expect(shown(try decision(.remind), texts: texts, "pt")?.language == "en")
+    let texts = UpdateTexts(["nl-BE": words, "en": words])
+    #expect(shown(try decision(.remind), texts: texts, "nl-BE")?.language == "nl-BE")
+    #expect(shown(try decision(.remind), texts: texts, "nl")?.language == "en")
     let message = shown(try decision(.remind), texts: texts, "en")?.message
     #expect(message == "Courier! 2.0 {unknown} {installed")
   }

@@ -33,7 +33,8 @@ struct QueryTests {
     #expect(code { try AppleID(text) } == .appIdentifierInvalid)
   }
 
-  @Test("Countries are two assigned letters", arguments: ["us", "US", "cn", "Gb", "de", "ru"])
+  @Test(
+    "Countries are two assigned letters", arguments: ["us", "US", "cn", "Gb", "de", "ru", "xk"])
   func country(text: String) throws {
     #expect(try CountryCode(text).rawValue == text.lowercased())
   }

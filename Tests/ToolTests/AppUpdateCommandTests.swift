@@ -15,10 +15,12 @@ struct AppUpdateCommandTests {
     """#
 
   /// A tool in a folder with a served store that offers one app.
-  private func serving(_ body: (Tool, String) async throws -> Void) async throws {
+  private func serving(
+    _ apps: String = Self.apps, _ body: (Tool, String) async throws -> Void
+  ) async throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
-    try Self.apps.write(
+    try apps.write(
       toFile: tool.folder.path("store/apps.json"), atomically: true, encoding: .utf8)
     try await ServeTests().serving(tool, []) { _, url in try await body(tool, url.absoluteString) }
   }
@@ -83,6 +85,23 @@ struct AppUpdateCommandTests {
     }
   }
 
+  @Test("An app of one country is found with an account, and another country is not ignored")
+  func accountAndCountry() async throws {
+    let apps = Self.apps.replacing(#"["us", "cn"]"#, with: #"["cn"]"#)
+    try await serving(apps) { tool, server in
+      let question = [
+        "app-update", "--bundle-id", "com.example.courier", "--server", server, "--installed",
+        "2.0", "--account", "ada",
+      ]
+      for more in [[], ["--country", "cn"]] {
+        #expect(try tool.run(question + more).output.contains("is required; installed is 2.0"))
+      }
+      let elsewhere = try tool.run(question + ["--country", "us"])
+      #expect(elsewhere.status == 1)
+      #expect(try tool.run(question + ["--also", "cn"]).status == 2)
+    }
+  }
+
   @Test("A feed answers without a server")
   func feed() throws {
     let tool = try Tool()
@@ -106,6 +125,7 @@ struct AppUpdateCommandTests {
       ["--id", "5", "--installed", "1.0", "--server", "ftp://x"],
       ["--id", "5", "--installed", "1.0", "--account", "ada"],
       ["--bundle-id", "a.b", "--installed", "1.0", "--feed", "feed"],
+      ["--id", "5", "--installed", "1.0", "--feed", "feed", "--country", "cn"],
       ["--id", "5", "--installed", "1.0", "--minimum", "x"],
     ])
   func usage(words: [String]) throws {

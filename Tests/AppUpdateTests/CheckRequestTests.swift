@@ -1,0 +1,73 @@
+import ContentModel
+import FileIO
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+@Suite("Checks that a caller asks for")
+struct CheckRequestTests {
+  let folder: TemporaryFolder
+  let clock = TestClock()
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func checker(_ source: ScriptedSource) throws -> AppUpdateChecker {
+    try AppUpdateChecker(
+      .init(app: app("1.0"), folder: URL(filePath: folder.path("updates"))), source: source,
+      clock: clock.clock, fileSystem: .real)
+  }
+
+  @Test("A check makes a request, passes a CDN by if asked to, and a foreground may use the cache")
+  func requests() async throws {
+    let transport = ScriptedTransport(selling: ["us": listing("2.0")])
+    let lookup = AppLookup(.init(), transport: transport, clock: clock.clock)
+    let source = StoreUpdateSource(lookup, key: .bundleIDs(["com.example.courier"]))
+    let configuration = AppUpdateChecker.Configuration(
+      app: try app("1.0"), folder: URL(filePath: folder.path("updates")))
+    let checker = try AppUpdateChecker(
+      configuration, source: source, clock: clock.clock, fileSystem: .real)
+    _ = await checker.enterForeground()
+    clock.advance(hour)
+    _ = await checker.enterForeground()
+    #expect(transport.requests.count == 1)
+    _ = await checker.check()
+    #expect(transport.requests.count == 2)
+    #expect(transport.requests[1].url == transport.requests[0].url)
+    _ = await checker.check(bypassesCDN: true)
+    #expect(transport.requests.count == 3)
+    #expect(transport.requests[2].parameters["fresh"] != nil)
+    #expect(transport.requests[2].headers["Cache-Control"] == "no-cache")
+  }
+
+  @Test("The minimum is raised and lowered at run time, with a store as the source")
+  func policyAtRunTime() async throws {
+    let checker = try checker(ScriptedSource(listing("2.0")))
+    #expect(await checker.check().action == .remind)
+    var policy = AppUpdatePolicy(minimumSupportedVersion: try version("1.5"))
+    #expect(await checker.setPolicy(policy).reason == .belowMinimum(try version("1.5")))
+    await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("send order") }
+    policy.minimumSupportedVersion = try version("1.0")
+    #expect(await checker.setPolicy(policy).action == .none)
+    try await checker.gate.enter("send order")
+  }
+
+  @Test(
+    "A check that is cancelled returns at once, and the shared look goes on",
+    .timeLimit(.minutes(1)))
+  func cancelledCheck() async throws {
+    let (gate, open) = AsyncStream.makeStream(of: Void.self)
+    let source = ScriptedSource { _ in
+      for await _ in gate { break }
+      return UpdateOffer(listing("2.0"))
+    }
+    let checker = try checker(source)
+    let cancelled = Task { await checker.check() }
+    let other = Task { await checker.check() }
+    cancelled.cancel()
+    #expect(await cancelled.value.action == .none)
+    open.finish()
+    #expect(await other.value.action == .remind)
+  }
+}

@@ -1,0 +1,235 @@
+import ContentModel
+import FoundationEssentials
+import TestSupport
+import Testing
+
+@testable import AppUpdate
+
+@Suite("When a demand is withdrawn, replaced or kept")
+struct DemandTests {
+  private typealias Event = UpdateCheckState.Event
+
+  private func state(
+    installed: String = "1.0", memory: UpdateMemory = UpdateMemory(),
+    policy: AppUpdatePolicy = AppUpdatePolicy(), after events: [Event] = []
+  ) throws -> UpdateCheckState {
+    var state = UpdateCheckState(
+      memory: memory, installed: try app(installed), policy: policy, lookInterval: hour,
+      pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
+    for event in events { _ = state.apply(event, at: noon) }
+    return state
+  }
+
+  /// The answer of a server to `ada`; `needUpgrade` nil leaves the field out.
+  private func answer(_ version: String, new: Bool = true, needUpgrade: Bool?) -> Event {
+    var fields: [String: JSONField] = ["version": .text(version), "hasNewVersion": .truth(new)]
+    fields["needUpgrade"] = needUpgrade.map(JSONField.truth)
+    return .looked(UpdateOffer(AppVersionAnswer(fields: fields)), account: "ada")
+  }
+
+  private func store(_ version: String, _ more: [String: JSONField] = [:]) -> Event {
+    .looked(UpdateOffer(listing(version, more)), account: nil)
+  }
+
+  private let ada = Event.loggedIn(account: "ada", nil)
+
+  // MARK: A version number that decreases
+
+  @Test("A wrong version number that was corrected is what is required from then on")
+  func correctedDemand() throws {
+    var state = try state(after: [ada, answer("20.0", needUpgrade: true)])
+    let effects = state.apply(answer("2.0", needUpgrade: true), at: noon + hour)
+    #expect(effects.decided?.offered == (try version("2.0")))
+    #expect(effects.reported?.code == .appVersionWentDown)
+    var updated = try self.state(installed: "2.0", memory: state.memory)
+    #expect(!updated.apply(.launched, at: noon + hour).closesGate)
+  }
+
+  @Test("A user who updated before the correction is let in by needUpgrade: false")
+  func correctedAfterUpdate() throws {
+    let wrong = try state(after: [ada, answer("20.0", needUpgrade: true)])
+    for (installed, offered) in [("2.0", "2.0"), ("2.1", "2.0"), ("1.5", "2.0")] {
+      var updated = try state(installed: installed, memory: wrong.memory)
+      #expect(updated.apply(.launched, at: noon).closesGate, "the server still demands 20.0")
+      let effects = updated.apply(
+        answer(offered, new: installed < offered, needUpgrade: false), at: noon + hour)
+      #expect(effects.contains(.openGate), "\(installed)")
+      #expect(effects.reported?.code == .appVersionWentDown)
+      #expect(effects.presented == nil, "a number that went down is not offered")
+    }
+  }
+
+  @Test("A number that went down without needUpgrade neither forces nor withdraws")
+  func silentDecrease() throws {
+    var forced = try state(after: [ada, answer("20.0", needUpgrade: true)])
+    let effects = forced.apply(answer("2.0", needUpgrade: nil), at: noon + hour)
+    #expect(effects.decided?.action == .force)
+    #expect(effects.reported?.code == .appVersionWentDown)
+    #expect(!effects.contains(.openGate))
+  }
+
+  @Test("A forced version reaches those who were reminded of a wrong, higher one")
+  func forcedAfterWrongReminder() throws {
+    var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
+    let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
+    #expect(effects.decided?.action == .force)
+    #expect(effects.decided?.reason == .serverDemands)
+    #expect(effects.reported?.code == .appVersionWentDown)
+    #expect(state.requirement?.needed == (try version("2.1")))
+  }
+
+  @Test(
+    "A server that demands a lower number that is not newer than the installed one forces nothing")
+  func forcedButInstalled() throws {
+    var state = try state(installed: "3.0", after: [ada, answer("20.0", needUpgrade: false)])
+    let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
+    #expect(effects.decided?.action == UpdateDecision.Action.none)
+    #expect(state.requirement == nil)
+  }
+
+  @Test("needUpgrade: false withdraws also beside a version that cannot be read")
+  func unreadableVersion() throws {
+    let answers: [(Bool?, Bool)] = [(false, true), (true, false), (nil, false)]
+    for (needUpgrade, isOpen) in answers {
+      var state = try state(after: [ada, answer("2.0", needUpgrade: true)])
+      let effects = state.apply(answer("2.0 (7)", needUpgrade: needUpgrade), at: noon + hour)
+      #expect(effects.contains(.openGate) == isOpen)
+    }
+  }
+
+  @Test("A store's wrong number does not lock out those who run its newest version")
+  func wrongNumberInStore() throws {
+    let policy = AppUpdatePolicy(all: .critical)
+    let wrong = try state(policy: policy, after: [store("20.0")])
+    var updated = try state(installed: "2.0", memory: wrong.memory, policy: policy)
+    #expect(updated.apply(.launched, at: noon).closesGate)
+    let effects = updated.apply(store("2.0"), at: noon + hour)
+    #expect(effects.contains(.openGate))
+    #expect(effects.decided?.reason == .upToDate)
+    #expect(effects.reported?.code == .appVersionWentDown)
+  }
+
+  @Test("The minimum is enforced also when the store's number went down")
+  func minimumAfterDecrease() throws {
+    let policy = AppUpdatePolicy(minimumSupportedVersion: try version("2.0"))
+    let reminded = try state(after: [store("20.0")])
+    var state = try state(memory: reminded.memory, policy: policy)
+    let effects = state.apply(store("2.1"), at: noon + hour)
+    #expect(effects.decided?.reason == .belowMinimum(try version("2.0")))
+    #expect(effects.reported?.code == .appVersionWentDown)
+  }
+
+  @Test("With the server's file as the only lever, a wrong number is corrected without a lock-out")
+  func correctedFile() async throws {
+    let server = try AppServer()
+    let source = ServerUpdateSource(
+      server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
+    func checker(_ installed: String) throws -> AppUpdateChecker {
+      try AppUpdateChecker(
+        .init(app: app(installed), folder: URL(filePath: server.folder.path("memory"))),
+        source: source)
+    }
+    try server.offer("20.0", [:], ["minimumVersion": .text("1.5")])
+    let old = try checker("1.0")
+    try await old.logIn(account: "ada", answer: nil)
+    #expect(await old.check().action == .force)
+    try server.offer("2.0", [:], ["minimumVersion": .text("1.5")])
+    let updated = try checker("2.0")
+    _ = await updated.check()
+    try await updated.gate.enter("send order")
+    #expect(await old.check().offered == (try version("2.0")), "the old version is still refused")
+  }
+
+  // MARK: A demand lapses by nothing but its end
+
+  @Test(
+    "A forced update stays forced while a later one is too young",
+    arguments: ["2026-01-15T11:00:00Z", "2026-01-15T20:00:00Z"])
+  func youngRelease(date: String) throws {
+    let policy = AppUpdatePolicy(all: .critical)
+    var state = try state(policy: policy, after: [store("2.0")])
+    let effects = state.apply(
+      store("2.1", ["currentVersionReleaseDate": .text(date)]), at: noon)
+    #expect(effects.decided?.action == .force)
+    #expect(!effects.contains(.openGate))
+    #expect(state.requirement?.needed == (try version("2.0")))
+  }
+
+  @Test("A forced update stays forced when the clock is set back before its release")
+  func clockSetBack() throws {
+    let policy = AppUpdatePolicy(all: .critical)
+    var state = try state(policy: policy, after: [store("2.0")])
+    for date in ["2025-12-01T08:00:00Z", "2025-12-01T20:00:00Z"] {
+      let now = try Date("2025-12-01T09:00:00Z", strategy: .iso8601)
+      let effects = state.apply(
+        store("2.0", ["currentVersionReleaseDate": .text(date)]), at: now)
+      #expect(effects.decided?.action == .force)
+    }
+  }
+
+  @Test("A release date far in the future is wrong, and does not keep an update back")
+  func farFuture() throws {
+    var state = try state(policy: AppUpdatePolicy(all: .critical))
+    let future = store("2.0", ["currentVersionReleaseDate": .text("2027-01-15T12:00:00Z")])
+    #expect(state.apply(future, at: noon).decided?.action == .force)
+  }
+
+  // MARK: Pushes
+
+  private func push(_ version: String? = nil) -> Event {
+    .pushed(CheckStateTests.push(version: version))
+  }
+
+  @Test("A late push without a version is ignored by the newest version that is known")
+  func latePush() throws {
+    let known = [
+      answer("2.0", new: false, needUpgrade: false), store("2.0"), store("1.9"),
+    ]
+    for event in known {
+      var state = try state(installed: "2.0", after: [ada, event])
+      #expect(state.apply(push(), at: noon) == [.handledPush(.ignored(.upToDate))])
+      #expect(state.requirement == nil)
+    }
+    var behind = try state(
+      installed: "2.0", after: [ada, store("2.0"), answer("2.1", needUpgrade: false)])
+    #expect(behind.apply(push(), at: noon).closesGate)
+  }
+
+  @Test("A push does not replace a higher demand", arguments: ["2.0", nil])
+  func lowerPush(version: String?) throws {
+    var state = try state(after: [ada, answer("3.0", needUpgrade: true)])
+    let held = try #require(state.requirement?.decision)
+    #expect(state.apply(push(version), at: noon) == [.handledPush(.remembered(held))])
+    #expect(state.requirement?.needed == (try AppUpdateTests.version("3.0")))
+    #expect(state.apply(push("3.1"), at: noon).closesGate)
+    #expect(state.requirement?.needed == (try AppUpdateTests.version("3.1")))
+  }
+
+  // MARK: Accounts
+
+  @Test("The answer to one account leaves the demand to another")
+  func otherAccount() throws {
+    var state = try state(after: [ada, answer("2.0", needUpgrade: true)])
+    let bob = state.apply(.loggedIn(account: "bob", CheckStateTests.nothing), at: noon)
+    #expect(bob.contains(.openGate))
+    #expect(state.apply(.loggedIn(account: "ada", nil), at: noon).closesGate)
+    let withdrawn = state.apply(.loggedIn(account: "ada", CheckStateTests.nothing), at: noon)
+    #expect(withdrawn.contains(.openGate))
+  }
+
+  @Test("The demands to two accounts, and a store's, are kept side by side")
+  func severalDemands() throws {
+    var state = try state(
+      policy: AppUpdatePolicy(all: .critical),
+      after: [
+        store("3.0"), ada, answer("2.0", needUpgrade: true),
+        .loggedIn(account: "bob", CheckStateTests.demand),
+      ])
+    #expect(state.requirement?.needed == (try version("3.0")), "the highest demand holds")
+    _ = state.apply(store("1.0"), at: noon)
+    for account in ["ada", "bob"] {
+      _ = state.apply(.loggedIn(account: account, nil), at: noon)
+      #expect(state.requirement?.needed == (try version("2.0")))
+    }
+  }
+}
