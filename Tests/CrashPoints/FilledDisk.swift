@@ -30,8 +30,8 @@ package enum FilledDisk {
       case .announcing: operation == .createDirectory && path.hasSuffix("/products/\(World.own)")
       case .switching: operation == .rename && path.hasSuffix("/\(World.own)/1.1")
       case .grant: operation == .journal && path.hasSuffix("grants.sqlite")
-      case .targets: operation == .create && path.hasSuffix(".content.pkg.new")
-      case .metadata: operation == .create && path.hasSuffix("snapshot.json.new")
+      case .targets: operation == .create && path.contains("/targets/")
+      case .metadata: operation == .create && path.hasSuffix("/metadata/.publication.new")
       case .building: operation == .create && path.hasSuffix("-1.1.pkg.new")
       }
     }

@@ -88,8 +88,8 @@ struct ServeTests {
   @Test("What cannot be served is an error that says what to do")
   func refusals() throws {
     let tool = try Tool.withBook()
-    try tool.fail("serve", "nothing", saying: ["nothing is no store"])
-    try tool.fail("serve", tool.folder.path, saying: ["is no store"])
+    try tool.fail("serve", "nothing", saying: ["Cannot open the store at nothing"])
+    try tool.fail("serve", tool.folder.path, saying: ["Cannot open the store at"])
     try tool.fail("serve", "store", "--fault", "nothing.txt", saying: ["nothing.txt"])
     try tool.write("* close\n/a clsoe\n", to: "faults.txt")
     try tool.fail(
