@@ -70,6 +70,7 @@ struct Fixture {
     configuration.network.stallTimeout = 0.5
     configuration.network.attempts = 3
     configuration.network.firstRetryDelay = 0.05
+    configuration.network.busyTimeout = 1
     return try PaymentQueue(configuration)
   }
 

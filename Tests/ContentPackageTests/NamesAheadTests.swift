@@ -98,7 +98,7 @@ struct NamesAheadTests {
     #expect(looks.all == ["ContentInfo.plist"])
   }
 
-  @Test("A large assembly does so while its members arrive", .timeLimit(.minutes(5)))
+  @Test("A large assembly does so while its members arrive", .timeLimit(.minutes(20)))
   func assembly() throws {
     let folder = try TemporaryFolder()
     let index = try index(large: 1 + WriteOut.stretch >> 20)

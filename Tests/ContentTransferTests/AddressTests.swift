@@ -6,7 +6,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Hosts with several addresses", .timeLimit(.minutes(5)))
+@Suite("Hosts with several addresses", .timeLimit(.minutes(20)))
 struct AddressTests {
   @Test("A host is reached although its first address is dead")
   func deadAddress() throws {

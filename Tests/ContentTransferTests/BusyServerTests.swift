@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
   "Busy servers", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(5)))
+  .timeLimit(.minutes(20)))
 struct BusyServerTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

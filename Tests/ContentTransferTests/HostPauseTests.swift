@@ -6,7 +6,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Hosts that answer 429 or 503", .timeLimit(.minutes(5)))
+@Suite("Hosts that answer 429 or 503", .timeLimit(.minutes(20)))
 struct HostPauseTests {
   private let policy = RetryPolicy()
   private let busy = TransferFault(.status(503))

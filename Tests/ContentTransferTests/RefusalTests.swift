@@ -2,7 +2,7 @@ import ContentTransfer
 import TestSupport
 import Testing
 
-@Suite("Servers that answer 429 or 503 for a while", .timeLimit(.minutes(5)))
+@Suite("Servers that answer 429 or 503 for a while", .timeLimit(.minutes(20)))
 struct RefusalTests {
   @Test("A small answer is waited for while the host refuses, longer than other failures are")
   func patient() throws {

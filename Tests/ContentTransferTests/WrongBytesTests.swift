@@ -3,7 +3,7 @@ import ContentTransfer
 import TestSupport
 import Testing
 
-@Suite("Files that were replaced by others of the same length", .timeLimit(.minutes(5)))
+@Suite("Files that were replaced by others of the same length", .timeLimit(.minutes(20)))
 struct WrongBytesTests {
   private static let file = try? SampleFile(length: 12 << 20, pieces: [64 << 10])
 

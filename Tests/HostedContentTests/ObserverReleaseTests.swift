@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Observers whose last reference goes away while other threads use the queue.
-@Suite("Observers that are released at any moment", .timeLimit(.minutes(5)))
+@Suite("Observers that are released at any moment", .timeLimit(.minutes(20)))
 struct ObserverReleaseTests {
   /// Removes itself when it is deallocated, as many programs for StoreKit do.
   private final class SelfRemoving: PaymentTransactionObserver {

@@ -266,7 +266,7 @@ struct WebStoreTests {
   @Test("Closing a queue ends a transfer that waits for the server, and its bytes are kept")
   func closing() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
-    try server.setFaults(FaultScript("/targets/*.pkg stall 3MB"))
+    try server.setFaults(FaultScript("/targets/*.pkg stall 300kB"))
     let first = try queue()
     let transaction = try await first.purchase(
       Payment(productIdentifier: try ProductIdentifier("a")))

@@ -21,14 +21,26 @@ package final class Nginx: Sendable {
 
   /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
   /// port, such as `ssl http2`, and `zones` go before it.
-  package init(
+  package convenience init(
     serving root: String, listen: String = "", zones: String = "", directives: String = ""
   ) throws {
+    try self.init(zones: zones) { port in
+      """
+      server {
+        listen 127.0.0.1:\(port) \(listen);
+        root \(root);
+        \(directives)
+      }
+      """
+    }
+  }
+
+  /// Runs with the `server` block that `server` returns for a port; `zones` go before it.
+  package init(zones: String = "", server: (_ port: Int) -> String) throws {
     guard let program = Self.program else { throw ServerProcess.Failure(Self.reason) }
     folder = try TemporaryFolder()
     reserved = try ReservedPort()
-    let listen = "\(reserved.number) \(listen)"
-    let configuration = Self.configuration(root, folder.path, listen, zones, directives)
+    let configuration = Self.configuration(folder.path, zones, server(reserved.number))
     try Data(configuration.utf8).write(to: URL(filePath: folder.path("nginx.conf")))
     let words = [
       program, "-c", folder.path("nginx.conf"), "-e", folder.path("error.log"), "-p", folder.path,
@@ -50,7 +62,7 @@ package final class Nginx: Sendable {
   }
 
   private static func configuration(
-    _ root: String, _ folder: String, _ listen: String, _ zones: String, _ directives: String
+    _ folder: String, _ zones: String, _ server: String
   ) -> String {
     """
     daemon off;
@@ -71,11 +83,7 @@ package final class Nginx: Sendable {
       tcp_nopush on;
       keepalive_requests 100000;
       \(zones)
-      server {
-        listen 127.0.0.1:\(listen);
-        root \(root);
-        \(directives)
-      }
+      \(server)
     }
     """
   }

@@ -1,0 +1,49 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The configuration and the script of the guide to hosting.
+@Suite("Hosting with nginx", .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"))
+struct HostingTests {
+  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
+
+  /// The guide's `server` block.
+  private static func block() throws -> String {
+    let guide = root.appending(path: "Sources/ContentStore/ContentStore.docc/Hosting.md")
+    let text = try String(contentsOf: guide, encoding: .utf8)
+    let start = try #require(text.range(of: "```\nserver {"))
+    return "server {" + text[start.upperBound...].components(separatedBy: "\n```")[0]
+  }
+
+  @Test("The guide's configuration serves a store over TLS, and not apps.json")
+  func configuration() throws {
+    let tool = try Tool.withBook()
+    try tool.write("{}", to: "store/apps.json")
+    let certificate = try TestCertificate.right.write(to: tool.folder)
+    let block = try Self.block()
+    let nginx = try Nginx { port in
+      block.replacing("listen 443", with: "listen 127.0.0.1:\(port)")
+        .replacing("/etc/ssl/store.pem", with: certificate.chain)
+        .replacing("/etc/ssl/store.key", with: certificate.key)
+        .replacing("/srv/store", with: tool.folder.path("store"))
+    }
+    let url = "https://localhost:\(nginx.port)/"
+    try tool.succeed(
+      "get", Tool.chapter1, "--store", url, "--root", "store/metadata/1.root.json", "--ca",
+      certificate.chain, "--library", "lib")
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    let request = "printf 'GET /apps.json HTTP/1.0\\r\\n\\r\\n'"
+    let answer = try tool.run(
+      ["-c", "\(request) | openssl s_client -quiet -connect localhost:\(nginx.port)"],
+      program: "/bin/bash")
+    #expect(answer.output.hasPrefix("HTTP/1.1 404 "), "\(answer.output)\(answer.errors)")
+    #expect(nginx.requests().contains { $0.contains("timestamp.json") })
+  }
+
+  @Test("The script says how it is used")
+  func script() throws {
+    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
+    let wrong = try Tool().run([], program: script)
+    #expect(wrong.status == 2 && wrong.errors.hasPrefix("Usage: "))
+  }
+}
