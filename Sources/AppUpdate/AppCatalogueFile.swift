@@ -28,7 +28,7 @@ package final class AppCatalogueFile: Sendable {
     self.report = report
   }
 
-  /// The apps of the last valid file; nil while there is no file.
+  /// The apps of the last valid file; nil if the file does not exist.
   ///
   /// Throws file errors, and `storeDamaged` for an invalid file, if there was no valid one before.
   package func catalogue() throws -> AppCatalogue? {

@@ -52,7 +52,7 @@ public actor AppUpdateChecker {
   private let file: UpdateMemoryFile
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
-  /// The looks that are under way; whoever wants the same one meanwhile waits for it.
+  /// The checks in progress; a caller that asks for the same one waits for its result.
   private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
 
   /// Creates a checker; its observers are called on `queue`, or on one of its own.

@@ -47,10 +47,10 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
     self.byLanguage = Self.builtIn.merging(byLanguage) { $1 }
   }
 
-  /// The words for the first of `languages` that is there, and which language that is.
+  /// The words for the first of `languages` that has a translation, and that language.
   ///
-  /// A language falls back to what it is a kind of: zh-Hans-CN, zh-Hans, zh. Chinese of Taiwan, Hong
-  /// Kong and Macau is zh-Hant. Then English stands in.
+  /// A language falls back to its parents: zh-Hans-CN, zh-Hans, zh. Chinese of Taiwan, Hong Kong and
+  /// Macau is zh-Hant. Without any translation the words are English.
   public func words(for languages: [String]) -> (language: String, words: Words) {
     let known = Dictionary(
       byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })

@@ -50,10 +50,10 @@ extension File {
 }
 
 extension Directory {
-  /// Creates the folder `name` for everybody to read, or opens the existing one.
+  /// Creates the folder `name` with read access for all users, or opens the existing one.
   ///
-  /// An existing folder that nobody but its owner can read is opened for everybody; other rights are
-  /// its owner's choice.
+  /// An existing folder that only its owner can read gets read access for all users. Other access
+  /// rights are kept.
   @discardableResult
   func createServedDirectory(_ name: String) throws -> Directory {
     let isNew = try status(of: name) == nil

@@ -9,7 +9,7 @@ package struct FolderPieceSource: PieceSource {
   private let store: Directory
   private let rate: FolderRate
 
-  package init(store: Directory, rate: FolderRate = FolderRate(TransferLimits())) {
+  package init(store: Directory, rate: FolderRate) {
     self.store = store
     self.rate = rate
   }

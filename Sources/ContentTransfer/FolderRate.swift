@@ -46,8 +46,9 @@ package final class FolderRate: Sendable {
     while true {
       try ticket.checkCancelled()
       let seconds = state.withLock { state in
-        let seconds = state.bucket.wait(at: clock.uptime())
-        if seconds == 0 { state.bucket.take(count, at: clock.uptime()) }
+        let now = clock.uptime()
+        let seconds = state.bucket.wait(at: now)
+        if seconds == 0 { state.bucket.take(count, at: now) }
         return seconds
       }
       if seconds == 0 { return }

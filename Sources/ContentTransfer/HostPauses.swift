@@ -9,7 +9,7 @@ package final class HostPauses: Sendable {
 
   private let pauses = Mutex<[String: HostPause]>([:])
 
-  /// Creates pauses that are shared with nobody, such as those of another process in a test.
+  /// Creates pauses of its own, as another process would have; for tests.
   package init() {}
 
   /// Lets `request` start at `origin` if it may; else the instant at which to try again.

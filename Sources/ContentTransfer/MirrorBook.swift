@@ -45,13 +45,12 @@ struct MirrorBook {
   func choose(at now: Double) -> MirrorChoice {
     let open = open
     let candidates = open.map { index in
-      let (name, origin) = (addresses[index].text, addresses[index].origin)
-      let (host, hostFailures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
-      let pause = pauses.pause(of: origin, at: now)
+      let health = health(of: index)
+      let pause = pauses.pause(of: addresses[index].origin, at: now)
       return MirrorChoice.Candidate(
-        file: file.delay(of: name), host: host, pause: pause?.delay(at: now),
-        failures: file.failures(of: name) + hostFailures + (pause?.refusals ?? 0),
-        isSlow: pace.isLeft(index), ranges: marks[index].ranges)
+        file: health.file, host: health.host, pause: pause?.delay(at: now),
+        failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isLeft(index),
+        ranges: marks[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
     choice.mirror = open[choice.mirror]
@@ -66,15 +65,21 @@ struct MirrorBook {
   /// Another mirror comes first. One that had a fault lately, or refuses requests, is left alone.
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
-      let origin = addresses[index].origin
-      let isBusy = pauses.pause(of: origin, at: now) != nil
-      let delays = [
-        file.delay(of: addresses[index].text), hosts.withTable { $0.delay(of: origin) },
-      ]
-      let isLate = delays.contains { ($0?.until ?? now) > now }
+      let isBusy = pauses.pause(of: addresses[index].origin, at: now) != nil
+      let health = health(of: index)
+      let isLate = [health.file, health.host].contains { ($0?.until ?? now) > now }
       return !isBusy && !isLate && (isWhole || marks[index].ranges)
     }
     return free.first { $0 != mirror } ?? free.first
+  }
+
+  private typealias Delay = (until: Double, fault: TransferFault)
+
+  /// What came of this file's requests at `mirror`, and of all requests to its host.
+  private func health(of mirror: Int) -> (file: Delay?, host: Delay?, failures: Int) {
+    let (name, origin) = (addresses[mirror].text, addresses[mirror].origin)
+    let (host, failures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
+    return (file.delay(of: name), host, file.failures(of: name) + failures)
   }
 
   private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
@@ -96,11 +101,7 @@ struct MirrorBook {
     let now = clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
     rates.note(rate, of: addresses[mirror].origin, at: now)
-    let others = addresses.indices.filter { other in
-      let (name, origin) = (addresses[other].text, addresses[other].origin)
-      return other != mirror && !isOut(other) && file.failures(of: name) == 0
-        && hosts.withTable { $0.failures(of: origin) } == 0
-    }
+    let others = open.filter { $0 != mirror && health(of: $0).failures == 0 }
     return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
   }
 

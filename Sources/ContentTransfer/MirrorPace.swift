@@ -58,7 +58,7 @@ struct MirrorPace {
   /// The mirror among `others` that takes the place of `mirror`, which has just been measured; nil
   /// if it stays.
   ///
-  /// One that nobody has measured is tried before one that is known to be faster.
+  /// A mirror without a measured rate is tried before one that is known to be faster.
   mutating func leave(_ mirror: Int, for others: [Int], bytesLeft: Int64, at now: Double) -> Int? {
     guard let rate = mirrors[mirror].rate, Double(bytesLeft) > rate * Self.longRest else {
       return nil

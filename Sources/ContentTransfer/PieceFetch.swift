@@ -8,8 +8,6 @@ import FileIO
 final class PieceFetch {
   /// Bytes that arrive sooner than a further request's answer begins.
   private static let littleToFetch = 256 << 10
-  /// No more than one byte in so many may be fetched in vain by second requests.
-  private static let lostShare: Int64 = 20
 
   private let file: SignedFile
   private let addresses: [WebURL]
@@ -21,12 +19,7 @@ final class PieceFetch {
   private var wrongPieces: WrongPieces
   private var requests: [Int: Request] = [:]
   private var nextNumber = 0
-  /// An idle request, and a second one for the same pieces; the first to deliver one goes on.
-  private var hedge: (idle: Int, second: Int)?
-  /// Second requests that were made in vain, until they end.
-  private var lostHedges: Set<Int> = []
-  /// Bytes that those brought.
-  private var lostBytes: Int64 = 0
+  private var hedges = SecondRequests()
   /// The mirror that was chosen last.
   private var mirror = 0
   /// Bytes of pieces that are not there yet.
@@ -90,7 +83,7 @@ final class PieceFetch {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
         case .idle(let number): requests[number]?.isIdle = true
         case .ended(let number, let end, let received):
-          if lostHedges.remove(number) != nil { lostBytes += received }
+          hedges.count(received, of: number)
           try settle(number, end)
         case .cancelled: try ticket.checkCancelled()
         }
@@ -172,34 +165,30 @@ final class PieceFetch {
 
   /// Asks a second time for what an idle request leaves out, unless that was too often in vain.
   private func hedgeIdleRequest() {
-    guard hedge == nil, let (number, idle) = requests.first(where: { $0.value.isIdle }) else {
-      return
-    }
+    guard !hedges.isActive, let (number, idle) = requests.first(where: { $0.value.isIdle })
+    else { return }
     requests[number]?.isIdle = false
     let missing = idle.pieces.filter { !plan.isDone($0) }
     let isWhole = plan.isWhole(missing, of: file.length)
     let second = mirrors.second(
       besides: idle.mirror, isWhole: isWhole, at: session.loop.clock.uptime())
-    guard !missing.isEmpty, let second, lostBytes * Self.lostShare <= file.length else { return }
+    guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
     var request = ExchangeRequest(url: addresses[second])
     request.isFresh = true
-    hedge = (
-      number,
-      send(
-        request, for: missing, at: second, isWhole: isWhole,
-        insteadOf: session.connections(to: addresses[second]).insteadOf)
-    )
+    let hedge = send(
+      request, for: missing, at: second, isWhole: isWhole,
+      insteadOf: session.connections(to: addresses[second]).insteadOf)
+    hedges.begin(idle: number, second: hedge)
   }
 
   /// Ends the other one of two requests for the same pieces, now that `number` has delivered some.
   private func endRival(of number: Int) {
-    guard let pair = hedge, number == pair.idle || number == pair.second else { return }
-    hedge = nil
-    let rival = number == pair.idle ? pair.second : pair.idle
-    guard let lost = requests.removeValue(forKey: rival) else { return }
+    guard let (part, rival) = hedges.end(number),
+      let lost = requests.removeValue(forKey: rival)
+    else { return }
     session.loop.cancel(lost.id)
-    if rival == pair.second {
-      lostHedges.insert(rival)
+    if part == .idle {
+      hedges.lose(rival)
     } else if lost.mirror != requests[number]?.mirror {
       mirrors.fail(at: lost.mirror, TransferFault(.stalled), startedAt: lost.askedAt)
     }
@@ -254,11 +243,7 @@ final class PieceFetch {
     guard let request = requests[number], request.wrong >= WrongPieces.limit else { return }
     requests[number] = nil
     session.loop.cancel(request.id)
-    if let pair = hedge, number == pair.idle || number == pair.second {
-      hedge = nil
-    } else {
-      plan.putBack(request.pieces)
-    }
+    if hedges.end(number) == nil { plan.putBack(request.pieces) }
     mirrors.fail(at: request.mirror, TransferFault(.damaged), startedAt: request.askedAt)
   }
 
@@ -303,10 +288,9 @@ final class PieceFetch {
   /// Draws the conclusions from a request's end.
   private func settle(_ number: Int, _ end: ExchangeEnd) throws {
     guard let request = requests.removeValue(forKey: number) else { return }
-    if let pair = hedge, number == pair.idle || number == pair.second {
-      hedge = nil
+    if let (part, _) = hedges.end(number) {
       if request.isLeft { return }
-      return try settle(request, end, isSecond: number == pair.second)
+      return try settle(request, end, as: part)
     }
     let missing = plan.putBack(request.pieces)
     if request.isLeft { return }
@@ -329,10 +313,10 @@ final class PieceFetch {
   /// Settles one of two requests for the same pieces, which has delivered none; the other goes on.
   ///
   /// That a second request fails, such as by a refusal, is no failure.
-  private func settle(_ request: Request, _ end: ExchangeEnd, isSecond: Bool) throws {
+  private func settle(_ request: Request, _ end: ExchangeEnd, as part: SecondRequests.Part) throws {
     guard let fault = end.fault else { return }
     if fault.cure == .wholeFile { mirrors.giveUpRanges(at: request.mirror) }
-    guard !isSecond else { return }
+    guard part == .idle else { return }
     mirrors.note(fault, at: request.mirror)
     if let missing = request.pieces.first(where: { !plan.isDone($0) }), !fault.isRefusal {
       try fail(missing, fault, at: request)

@@ -73,6 +73,11 @@ package protocol SystemCalls: AnyObject, Sendable {
 
 extension SystemCalls {
   /// A file system that does not tell where its holes are.
-  package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { -1 }
-  package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { -1 }
+  package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
+  package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
+
+  private func unsupported() -> off_t {
+    errno = EOPNOTSUPP
+    return -1
+  }
 }

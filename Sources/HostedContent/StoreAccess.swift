@@ -84,8 +84,8 @@ final class StoreAccess: Sendable {
       if try folder.status(of: "metadata")?.kind == .directory { return folder }
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
-      .storeMissing, "There is no store at \(path)",
-      remedy: "Check the path, or make one with hostedcontent store init", subject: path)
+      .storeMissing, "Cannot open the store at \(path): metadata not found",
+      remedy: "Check the path. Run hostedcontent store init to create a store", subject: path)
   }
 }
 

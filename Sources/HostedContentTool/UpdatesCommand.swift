@@ -28,13 +28,14 @@ enum UpdatesCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let store = try arguments.storeLocation()
+    let mirrors = try arguments.mirrors()
+    let network = try arguments.network()
     let products = try store.products(
       nil, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), library: arguments.library(),
-      mirrors: arguments.mirrors(), network: arguments.network())
+      mirrors: mirrors, network: network)
     let updates = try arguments.libraryReader().updates(
-      of: products.products, from: store, mirrors: arguments.mirrors(),
-      network: arguments.network())
+      of: products.products, from: store, mirrors: mirrors, network: network)
     products.failures.forEach(console.report)
     if arguments.has("--json") {
       try console.print(
