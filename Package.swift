@@ -128,8 +128,9 @@ let package = Package(
         "StoreServer",
       ],
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
+    .target(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO"],
+      name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO", "CSpawn"],
       path: "Tests/TestSupport", swiftSettings: settings),
     // Apart from TestSupport, which programs use too: they are not to link the test library.
     .target(

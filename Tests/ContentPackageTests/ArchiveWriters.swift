@@ -1,5 +1,6 @@
 import ContentPackage
 import Foundation
+import TestSupport
 
 /// An entry as a hostile archiver might write it: nothing is checked.
 struct RawEntry {
@@ -142,22 +143,12 @@ final class MemorySource: ByteSource {
 /// Runs a program and returns what it printed; throws when it fails.
 @discardableResult
 func run(_ program: String, _ arguments: [String], in folder: String? = nil) throws -> String {
-  let process = Process()
-  process.executableURL = URL(fileURLWithPath: program)
-  process.arguments = arguments
-  if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
-  process.environment = ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"]
-  let output = Pipe()
-  process.standardOutput = output
-  process.standardError = output
-  try process.run()
-  let data = output.fileHandleForReading.readDataToEndOfFile()
-  process.waitUntilExit()
-  let text = String(decoding: data, as: UTF8.self)
-  guard process.terminationStatus == 0 else {
-    throw ProgramFailure(program: program, status: process.terminationStatus, output: text)
+  let end = try Program.run(
+    program, arguments, environment: ["LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"], folder: folder)
+  guard end.status == 0 else {
+    throw ProgramFailure(program: program, status: end.status, output: end.output)
   }
-  return text
+  return end.output
 }
 
 struct ProgramFailure: Error {

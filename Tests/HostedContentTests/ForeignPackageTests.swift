@@ -49,12 +49,9 @@ struct ForeignPackageTests {
       try Data(bytes).write(to: url)
     }
     let package = fixture.folder.path("a-\(version).pkg")
-    let process = Process()
-    process.executableURL = URL(filePath: "/usr/bin/bsdtar")
-    process.arguments = options + ["-cf", package, "-C", source, "Contents", "ContentInfo.plist"]
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0)
+    let words = options + ["-cf", package, "-C", source, "Contents", "ContentInfo.plist"]
+    let end = try Program.run("/usr/bin/bsdtar", words)
+    try #require(end.status == 0, "\(end.output)")
     try fixture.store.publish([package])
   }
 

@@ -19,21 +19,18 @@ package enum Program {
     package let output: String
   }
 
-  /// Runs a program to its end; blocks.
-  package static func run(_ path: String, _ words: [String]) throws -> End {
-    let process = Process()
-    process.executableURL = URL(filePath: path)
-    process.arguments = words
-    process.standardInput = FileHandle.nullDevice
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = pipe
-    try process.run()
-    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
+  /// Runs a program to its end in `folder`, with the file `input` as its input; blocks.
+  package static func run(
+    _ path: String, _ words: [String], environment: [String: String] = [:], folder: String? = nil,
+    input: String = "/dev/null"
+  ) throws -> End {
+    let outputs = try TemporaryFolder()
+    let output = outputs.path("output")
+    let (reason, status) = try ChildProcess(
+      path, words, environment: environment, folder: folder, input: input, output: output
+    ).waitUntilExit()
     return End(
-      status: process.terminationStatus,
-      wasKilled: process.terminationReason == .uncaughtSignal,
-      output: String(decoding: output, as: UTF8.self))
+      status: status, wasKilled: reason == .uncaughtSignal,
+      output: String(decoding: try Data(contentsOf: URL(filePath: output)), as: UTF8.self))
   }
 }

@@ -3,28 +3,14 @@ import Glibc
 
 /// A server of another project as a process of its own; ends with the last reference.
 package final class ServerProcess: Sendable {
-  private let process: pid_t
+  private let process: ChildProcess
 
   /// Starts `words`, of which the first is the program's path, and waits until `port` answers.
   ///
   /// Returns nil if the process ends before that.
   package init?(_ words: [String], port: Int) {
-    var arguments = words.map { strdup($0) } + [nil]
-    defer { for argument in arguments { free(argument) } }
-    var process: pid_t = 0
-    // The threads of tests block signals, which a program inherits: it could not be ended.
-    var attributes = posix_spawnattr_t()
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    guard posix_spawn(&process, words[0], nil, &attributes, &arguments, environ) == 0 else {
-      return nil
-    }
-    var status: Int32 = 0
-    while waitpid(process, &status, WNOHANG) == 0 {
+    guard let process = try? ChildProcess(words[0], Array(words.dropFirst())) else { return nil }
+    while process.isRunning {
       if Loopback.answers(on: port) {
         self.process = process
         return
@@ -35,9 +21,8 @@ package final class ServerProcess: Sendable {
   }
 
   deinit {
-    kill(process, SIGTERM)
-    var status: Int32 = 0
-    waitpid(process, &status, 0)
+    process.kill(SIGTERM)
+    process.waitUntilExit()
   }
 
   /// The path of the program `name`; nil if it is not installed.
@@ -46,12 +31,7 @@ package final class ServerProcess: Sendable {
       .first { access($0, X_OK) == 0 }
   }
 
-  /// A server could not be started.
-  package struct Failure: Error {
-    package let words: String
-
-    package init(_ words: String) { self.words = words }
-  }
+  package typealias Failure = ChildProcess.Failure
 }
 
 /// The web server of busybox on a free port of the loopback: every type is `text/html`.

@@ -45,7 +45,7 @@ struct CrashLoopTests {
       while killed < kills {
         let process = try tool.start(words + ["--store", "store", "--library", "lib", "--quiet"])
         usleep(UInt32.random(in: 0...UInt32(usual * 1_000_000), using: &random))
-        kill(process.processIdentifier, SIGKILL)
+        process.kill(SIGKILL)
         process.waitUntilExit()
         try expectCurrentIsWhole(tool, seed)
         if process.terminationReason == .exit { break }

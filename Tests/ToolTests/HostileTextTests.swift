@@ -169,7 +169,7 @@ struct HostileTextTests {
         "GE\u{202e}T /a HTTP/1.1\r\nHost: x\r\n",
         "GET /\(String(repeating: "a\u{301}", count: 5_000)) HTTP/1.1\r\nHost: x\r\n",
       ] { try ask(port, request + "Connection: close\r\n\r\n") }
-      kill(process.processIdentifier, SIGTERM)
+      process.kill(SIGTERM)
       process.waitUntilExit()
       let log = try tool.text("err.txt")
       #expect(log.unicodeScalars.allSatisfy { $0 == "\n" || $0.isPrintable })

@@ -87,7 +87,7 @@ struct InterruptionTests {
       let process = try tool.start(
         words(server), output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
       while process.isRunning, fetched(tool) < Self.sent / 2 { usleep(500) }
-      kill(process.processIdentifier, number)
+      process.kill(number)
       process.waitUntilExit()
       if number == SIGKILL {
         #expect(process.terminationReason == .uncaughtSignal)
@@ -113,7 +113,7 @@ struct InterruptionTests {
       }
     }
     while process.isRunning, try temporary().isEmpty { usleep(500) }
-    kill(process.processIdentifier, SIGTERM)
+    process.kill(SIGTERM)
     process.waitUntilExit()
     // The signal may come when all is written; then it is all there.
     #expect(process.terminationStatus == (tool.exists("out") ? 0 : 1))

@@ -65,7 +65,7 @@ struct OtherUserCommandTests {
         "flock", ["--no-fork", kind, version, "sh", "-c", "echo held; exec sleep 600"]),
       output: tool.folder.path("held"), program: "/usr/bin/env")
     defer {
-      kill(process.processIdentifier, SIGKILL)
+      process.kill(SIGKILL)
       process.waitUntilExit()
     }
     while process.isRunning, try tool.text("held").isEmpty { usleep(1_000) }

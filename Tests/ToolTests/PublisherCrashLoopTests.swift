@@ -44,7 +44,7 @@ struct PublisherCrashLoopTests {
       let process = try tool.start(words, errors: errors)
       let limit = UInt32(1.2e6 * (usual[command] ?? 0.1))
       usleep(UInt32.random(in: 0...limit, using: &random))
-      kill(process.processIdentifier, SIGKILL)
+      process.kill(SIGKILL)
       process.waitUntilExit()
       // One client looks at exactly what the kill has left.
       clients.look(newly: killed.isMultiple(of: 2))

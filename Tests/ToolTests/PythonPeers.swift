@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Independent implementations in Python, fetched from PyPI once.
@@ -46,25 +47,14 @@ enum PythonPeers {
   private static func run(_ program: String, _ words: [String], input: String = "") throws
     -> (status: Int32, output: String, errors: String)
   {
-    let process = Process()
-    process.executableURL = URL(filePath: program)
-    process.arguments = words
-    // Files, so that no pipe can fill up while nobody reads it.
-    let files = try ["in", "out", "err"].map { name in
-      let url = FileManager.default.temporaryDirectory
-        .appending(path: "hostedcontent-\(name)-\(UUID().uuidString)")
-      try Data((name == "in" ? input : "").utf8).write(to: url)
-      return url
-    }
-    defer { files.forEach { try? FileManager.default.removeItem(at: $0) } }
-    process.standardInput = try FileHandle(forReadingFrom: files[0])
-    process.standardOutput = try FileHandle(forWritingTo: files[1])
-    process.standardError = try FileHandle(forWritingTo: files[2])
-    try process.run()
-    process.waitUntilExit()
+    let folder = try TemporaryFolder()
+    let files = ["input", "output", "errors"].map { folder.path($0) }
+    try Data(input.utf8).write(to: URL(filePath: files[0]))
+    let process = try ChildProcess(
+      program, words, input: files[0], output: files[1], errors: files[2])
     return (
-      process.terminationStatus, try String(contentsOf: files[1], encoding: .utf8),
-      try String(contentsOf: files[2], encoding: .utf8)
+      process.terminationStatus, try String(contentsOfFile: files[1], encoding: .utf8),
+      try String(contentsOfFile: files[2], encoding: .utf8)
     )
   }
 }

@@ -8,13 +8,13 @@ import Testing
 struct ServeTests {
   /// Starts `serve` and waits until it says where; ended when the test is.
   func serving(
-    _ tool: Tool, _ words: [String], _ body: (Process, URL) async throws -> Void
+    _ tool: Tool, _ words: [String], _ body: (ChildProcess, URL) async throws -> Void
   ) async throws {
     let process = try tool.start(
       ["serve", "store", "--listen", "127.0.0.1:0"] + words,
       output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
     defer {
-      kill(process.processIdentifier, SIGKILL)
+      process.kill(SIGKILL)
       process.waitUntilExit()
     }
     while process.isRunning, try !tool.text("out.txt").hasSuffix("/\n") { usleep(1_000) }
@@ -26,19 +26,16 @@ struct ServeTests {
 
   /// What curl-like clients see first: the status, and the body.
   private func get(_ url: URL) throws -> (status: String, body: Data) {
-    let tool = Process()
-    let output = Pipe()
-    tool.executableURL = URL(filePath: "/bin/bash")
+    let folder = try TemporaryFolder()
+    let answer = folder.path("answer")
     // Bash can speak TCP, so that the test needs no HTTP client.
-    tool.arguments = [
+    let words = [
       "-c",
       "exec 3<>/dev/tcp/127.0.0.1/$0; printf 'GET %s HTTP/1.0\\r\\n\\r\\n' \"$1\" >&3; cat <&3",
       "\(url.port ?? 0)", url.path(percentEncoded: true),
     ]
-    tool.standardOutput = output
-    try tool.run()
-    let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-    tool.waitUntilExit()
+    try ChildProcess("/bin/bash", words, output: answer).waitUntilExit()
+    let bytes = try Data(contentsOf: URL(filePath: answer))
     let mark = try #require(bytes.firstRange(of: Data("\r\n\r\n".utf8)))
     let line = String(decoding: bytes[..<mark.lowerBound], as: UTF8.self).split(separator: "\r\n")[
       0]
@@ -58,7 +55,7 @@ struct ServeTests {
           == FileManager.default.contents(
             atPath: tool.folder.path("store/metadata/timestamp.json")))
       #expect(try get(url.appending(path: "store.keys/root.pem")).status == "404")
-      kill(process.processIdentifier, signal)
+      process.kill(signal)
       process.waitUntilExit()
       #expect(process.terminationReason == .exit)
       #expect(process.terminationStatus == 0)
@@ -75,7 +72,7 @@ struct ServeTests {
       let timestamp = url.appending(path: "metadata/timestamp.json")
       #expect(try get(timestamp).status == "503")
       #expect(try get(timestamp).status == "200")
-      kill(process.processIdentifier, SIGTERM)
+      process.kill(SIGTERM)
       process.waitUntilExit()
       #expect(process.terminationStatus == 0)
       let lines = try tool.text("err.txt").split(separator: "\n")

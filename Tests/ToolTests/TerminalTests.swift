@@ -15,19 +15,13 @@ struct TerminalTests {
 
   /// Runs the tool with a terminal as its outputs and returns what was written to it.
   private func onTerminal(_ tool: Tool, _ words: String, term: String) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: Self.script)
-    process.arguments = [
+    let words = [
       "--quiet", "--return", "--command", "'\(Tool.path)' \(words)",
       tool.folder.path("typescript"),
     ]
-    process.currentDirectoryURL = URL(filePath: tool.folder.path)
-    process.environment = ProcessInfo.processInfo.environment.merging(["TERM": term]) { $1 }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    #expect(process.terminationStatus == 0)
+    let end = try Program.run(
+      Self.script, words, environment: ["TERM": term], folder: tool.folder.path)
+    #expect(end.status == 0, "\(end.output)")
     return try tool.text("typescript")
   }
 

@@ -37,33 +37,20 @@ struct Tool: Sendable {
     let outputs = ["output", "errors"].map { folder.path(".\($0)-\(UUID().uuidString)") }
     let process = try start(
       words, output: outputs[0], errors: outputs[1], program: program, environment: environment)
-    process.waitUntilExit()
+    let status = process.waitUntilExit().status
     defer { outputs.forEach { try? FileManager.default.removeItem(atPath: $0) } }
     let texts = try outputs.map { try String(contentsOfFile: $0, encoding: .utf8) }
-    return Result(status: process.terminationStatus, output: texts[0], errors: texts[1])
+    return Result(status: status, output: texts[0], errors: texts[1])
   }
 
-  /// Starts the tool in the folder; its outputs go to files, so that no pipe can fill up.
+  /// Starts the tool in the folder.
   func start(
     _ words: [String], output: String? = nil, errors: String? = nil, program: String = Self.path,
     environment: [String: String] = [:]
-  ) throws -> Process {
-    let process = Process()
-    process.executableURL = URL(filePath: program)
-    process.arguments = words
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    process.currentDirectoryURL = URL(filePath: folder.path)
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = try Self.handle(output)
-    process.standardError = try Self.handle(errors)
-    try process.run()
-    return process
-  }
-
-  private static func handle(_ path: String?) throws -> FileHandle {
-    guard let path else { return FileHandle.nullDevice }
-    #expect(FileManager.default.createFile(atPath: path, contents: nil))
-    return try #require(FileHandle(forWritingAtPath: path))
+  ) throws -> ChildProcess {
+    try ChildProcess(
+      program, words, environment: environment, folder: folder.path, output: output ?? "/dev/null",
+      errors: errors ?? "/dev/null")
   }
 
   /// Builds a package of `files` named `name-version.pkg`.

@@ -50,7 +50,7 @@ struct TwoProcessTests {
     try server.setFaults(FaultScript("*.pkg stall 0"))
     let web = ["--store", server.url, "--root", "store/metadata/1.root.json"]
     let first = try tool.start(["get", Self.products[1]] + web + library)
-    defer { if first.isRunning { kill(first.processIdentifier, SIGKILL) } }
+    defer { if first.isRunning { first.kill(SIGKILL) } }
     while first.isRunning, !server.requests.contains(where: { $0.request.path.hasSuffix(".pkg") }) {
       usleep(1_000)
     }
@@ -68,7 +68,7 @@ struct TwoProcessTests {
     try tool.succeed("updates", "--store", "store", "--library", "lib")
 
     #expect(first.isRunning)
-    kill(first.processIdentifier, SIGKILL)
+    first.kill(SIGKILL)
     first.waitUntilExit()
     try tool.succeed(
       "get", Self.products[1], Self.products[2], "--store", "store", "--library", "lib")
