@@ -1,16 +1,19 @@
 import ContentModel
 
-/// The journal's tables, and what brings an older journal to them.
-///
-/// Version 1 had each transaction as one JSON text, version 2 has columns, and pins; version 3 says who
-/// vouches for the digests of a content's files; version 4 keeps these files as one value instead of a
-/// row each, since they are written and read together only; version 5 remembers which order a
-/// seller's number answered.
-enum JournalSchema {
-  /// The version that is written; an older journal is brought to it when it is opened to write.
-  static let version = 5
+/// The journal's tables, and the statements that bring an older journal to them.
+struct JournalSchema: Sendable {
+  /// The schema that is written; an older journal is migrated when it is opened to write.
+  static let current = JournalSchema(tables: tables, migrations: [])
 
-  private static let queueTables = """
+  /// SQL that creates the tables in an empty database.
+  let tables: String
+  /// SQL that turns version n into n + 1, from version 1 on.
+  let migrations: [String]
+
+  /// The number in `PRAGMA user_version`; 0 is an empty database.
+  var version: Int { migrations.count + 1 }
+
+  private static let tables = """
     CREATE TABLE queue_transaction (
       sequence INTEGER PRIMARY KEY,    -- its place in the queue
       id TEXT NOT NULL UNIQUE,
@@ -43,9 +46,6 @@ enum JournalSchema {
       id TEXT PRIMARY KEY,             -- the transaction's; stays after it was finished
       receipt TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
-    """
-
-  private static let libraryTables = """
     CREATE TABLE finished_transaction (
       id TEXT PRIMARY KEY,             -- a transaction cannot be finished twice
       product TEXT NOT NULL,
@@ -61,75 +61,53 @@ enum JournalSchema {
       entry_count INTEGER NOT NULL,
       installed_at REAL NOT NULL,      -- seconds since 1970
       is_confirmed INTEGER NOT NULL,
+      signers BLOB,                    -- digest of the keys that signed the files' digests; null when
+                                       -- the files were compared with them
       UNIQUE (content, version)
     ) STRICT;
-    """
-
-  private static let pinTable = """
     CREATE TABLE pin (
       content TEXT NOT NULL,
       version TEXT NOT NULL,
       PRIMARY KEY (content, version)
     ) STRICT, WITHOUT ROWID;
-    """
-
-  private static let filesTable = """
     CREATE TABLE content_files (
       content_id INTEGER PRIMARY KEY REFERENCES content (id) ON DELETE CASCADE,
       files BLOB NOT NULL              -- InstalledFile.encoded
     ) STRICT;
-    """
-
-  private static let orderTable = """
     CREATE TABLE order_number (
       number TEXT PRIMARY KEY,         -- the seller's, where it is not the transaction's id
       id TEXT NOT NULL                 -- the transaction's; stays after it was finished
     ) STRICT, WITHOUT ROWID;
     """
 
-  /// Who vouches for the digests of its files; null when the files were compared with them.
-  private static let signersColumn = "ALTER TABLE content ADD COLUMN signers BLOB"
-
-  /// Makes the tables, or brings an older journal's to this version, in one transaction.
+  /// Creates the tables, or migrates an older journal, in one transaction.
   ///
-  /// Throws `libraryNewer` for a journal that is newer still.
-  static func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let found = try version(of: connection)
+  /// Throws `libraryNewer` for a newer journal, and does not change it.
+  func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
+    let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found < version else { return }
     try connection.transaction { connection in
-      if found == 0 {
-        try connection.execute(queueTables + libraryTables)
-      } else if try QueueOfVersionOne.isIn(connection) {
-        let queue = try QueueOfVersionOne(reading: connection)
-        try connection.execute("DROP TABLE queue_transaction;" + queueTables)
-        try queue.write(to: connection)
-      }
-      if found < 2 { try connection.execute(pinTable) }
-      if found < 3 { try connection.execute(signersColumn) }
-      if found < 4 {
-        try connection.execute(filesTable)
-        if found > 0 { try FilesOfVersionThree.bringOver(connection) }
-      }
-      if found < 5 { try connection.execute(orderTable) }
+      let statements = found == 0 ? [tables] : Array(migrations.dropFirst(found - 1))
+      for statement in statements { try connection.execute(statement) }
       try connection.execute("PRAGMA user_version = \(version)")
     }
   }
 
-  /// Refuses a journal that another version has written; for readers, which may not migrate.
-  static func check(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let found = try version(of: connection)
+  /// Refuses a journal of another version; for readers, which cannot migrate.
+  func check(_ connection: borrowing SQLiteConnection, path: String) throws {
+    let found = try Self.version(of: connection)
     try refuseNewer(found, path)
-    if found < version {
+    guard found == version else {
       throw ContentError(
-        .journalFailed, "The journal \(path) has schema \(found), and \(version) is read",
-        remedy: "Run any command that writes the library once, such as get", subject: path)
+        .journalFailed, "The journal \(path) has schema \(found), expected \(version)",
+        remedy: "Open the library once with write access, which migrates the journal", subject: path)
     }
   }
 
   /// Refuses a journal that newer software wrote, and another program's database.
-  static func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
-    let found = try version(of: connection)
+  func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
+    let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     var tables: Set<String> = []
     try connection.query("SELECT name FROM sqlite_master WHERE type = 'table'") {
@@ -149,11 +127,11 @@ enum JournalSchema {
     return version
   }
 
-  private static func refuseNewer(_ found: Int, _ path: String) throws {
+  private func refuseNewer(_ found: Int, _ path: String) throws {
     guard found > version else { return }
     throw ContentError(
       .libraryNewer,
-      "The library's journal \(path) has schema \(found); this version knows \(version)",
+      "The journal \(path) has schema \(found), newer than \(version)",
       remedy: "Use the newer version of the software that wrote it", subject: path)
   }
 }

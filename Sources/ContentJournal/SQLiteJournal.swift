@@ -80,14 +80,14 @@ package final class SQLiteJournal: Sendable {
     // Looked at without a right to write, so that a newer one stays as it is to the last byte. One that
     // was cut off while it was made only a writer can read: it goes back to nothing.
     if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
-      try JournalSchema.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
+      try JournalSchema.current.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
     try makePrivate(in: folder)
     let opened = try SQLiteConnection(path: path, .write)
     try opened.execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     try opened.keepLogFiles()
-    try JournalSchema.migrate(opened, path: path)
+    try JournalSchema.current.migrate(opened, path: path)
     // Looking for them at every finished transaction would cost more. A full disk does not keep it closed.
     try? opened.execute(
       "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
@@ -111,7 +111,7 @@ package final class SQLiteJournal: Sendable {
   private static func openToRead(_ path: String, in folder: Directory) throws -> SQLiteConnection {
     do {
       let opened = try SQLiteConnection(path: path, .read)
-      try JournalSchema.check(opened, path: path)
+      try JournalSchema.current.check(opened, path: path)
       return opened
     } catch let error as ContentError
       where error.code == .journalFailed || error.code == .notPermitted
@@ -120,7 +120,7 @@ package final class SQLiteJournal: Sendable {
       guard try folder.status(of: fileName) != nil, try folder.status(of: "\(fileName)-wal") == nil
       else { throw error }
       let opened = try SQLiteConnection(path: path, .readUnchanging)
-      try JournalSchema.check(opened, path: path)
+      try JournalSchema.current.check(opened, path: path)
       return opened
     }
   }

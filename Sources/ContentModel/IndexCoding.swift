@@ -4,7 +4,7 @@
 /// bytes. Everything is bounded before room for it is made.
 extension PackageIndex {
   /// The number of this format; readers refuse any other one.
-  public static let currentFormat: UInt8 = 2
+  public static let currentFormat: UInt8 = 1
   private static let magic = Array("HCIX".utf8)
 
   /// The index as it is published.
@@ -47,14 +47,11 @@ extension PackageIndex {
       throw Unreadable(reason: "it does not begin as one")
     }
     let format = try reader.take(1).first ?? 0
-    guard format <= Self.currentFormat else {
+    guard format == Self.currentFormat else {
       throw ContentError(
         .formUnknown,
-        "The index of a package has the format \(format), and only \(Self.currentFormat) is read",
+        "The index of a package has format \(format), expected \(Self.currentFormat)",
         remedy: "Use a newer version of this software")
-    }
-    guard format == Self.currentFormat else {
-      throw Unreadable(reason: "it has the format \(format), not \(Self.currentFormat)")
     }
     let packageLength = try reader.number()
     let files = try reader.files()

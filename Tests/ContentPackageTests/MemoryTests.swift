@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("The memory that a refused package takes", .long)
+@Suite("The memory that a refused package takes")
 struct MemoryTests {
   /// Beyond the package's own length.
   private static let allowance = 64_000_000
@@ -56,7 +56,7 @@ struct MemoryTests {
 
   /// An index of folders whose paths are 4,000 bytes of the same letter, then a number.
   private static func index(entries count: Int) -> [UInt8] {
-    var bytes = Array("HCIX".utf8) + [2] + number(1)
+    var bytes = Array("HCIX".utf8) + [PackageIndex.currentFormat] + number(1)
     bytes += number(count)
     for place in 0..<count {
       let digits = Array(String(1_000_000 + place).utf8)
@@ -71,7 +71,9 @@ struct MemoryTests {
   /// An index without files of members of one byte.
   private static func index(members count: Int) -> [UInt8] {
     let member = number(1) + number(0) + [UInt8](repeating: 0, count: 32)
-    var bytes = Array("HCIX".utf8) + [2] + number(count) + number(0) + number(1) + number(0)
+    var bytes =
+      Array("HCIX".utf8) + [PackageIndex.currentFormat] + number(count) + number(0) + number(1)
+      + number(0)
     bytes += number(count)
     for _ in 0..<count { bytes += member }
     return bytes

@@ -1,0 +1,109 @@
+@testable import ContentJournal
+import ContentModel
+import ContentStore
+import CrashPoints
+import FileIO
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// Journals and indexes that other versions of this software have written.
+struct SchemaTests {
+  private let key: ContentKey
+  private let folder: TemporaryFolder
+  private let path: String
+
+  /// Makes a journal with a pin.
+  init() throws {
+    key = ContentKey(try ProductIdentifier("com.example.a"), try ContentVersion("1.0"))
+    folder = try TemporaryFolder()
+    path = folder.path(SQLiteJournal.fileName)
+    let journal = try SQLiteJournal(in: folder.opened())
+    try journal.setPin(true, on: key)
+  }
+
+  /// The schema of a version to come: a step adds a column, and another one fills it.
+  private static let later = JournalSchema(
+    tables: JournalSchema.current.tables,
+    migrations: ["ALTER TABLE pin ADD COLUMN note TEXT", "UPDATE pin SET note = 'from 1.0'"])
+
+  private func version() throws -> Int64 {
+    var version: Int64 = 0
+    try SQLiteConnection(path: path, .read).query("PRAGMA user_version") {
+      version = $0.integer(0)
+    }
+    return version
+  }
+
+  @Test func `an older journal is migrated step by step and keeps its rows`() throws {
+    let connection = try SQLiteConnection(path: path, .existing)
+    try Self.later.migrate(connection, path: path)
+    var notes: [String] = []
+    try connection.query("SELECT content, note FROM pin") { notes += [$0.text(0), $0.text(1)] }
+    #expect(notes == ["com.example.a", "from 1.0"])
+    #expect(try version() == 3)
+    try Self.later.check(connection, path: path)
+  }
+
+  @Test func `a migration that fails changes nothing`() throws {
+    let broken = JournalSchema(
+      tables: Self.later.tables, migrations: Self.later.migrations + ["UPDATE nothing SET a = 1"])
+    do {
+      let connection = try SQLiteConnection(path: path, .existing)
+      let error = #expect(throws: ContentError.self) {
+        try broken.migrate(connection, path: path)
+      }
+      #expect(error?.code == .journalFailed)
+    }
+    #expect(try version() == 1)
+    #expect(try SQLiteJournal(in: folder.opened()).pins() == [key])
+  }
+
+  @Test func `a reader refuses an older journal and names what migrates it`() throws {
+    let connection = try SQLiteConnection(path: path, .read)
+    let error = #expect(throws: ContentError.self) { try Self.later.check(connection, path: path) }
+    #expect(error?.code == .journalFailed)
+    #expect(error?.message.contains("has schema 1, expected 3") == true)
+  }
+
+  @Test(arguments: [false, true])
+  func `a journal of a newer version is refused and stays as it is to the last byte`(
+    isInLog: Bool
+  ) throws {
+    let world = try World()
+    _ = try StoreFolder.create(at: world.storePath)
+    try world.queue().close()
+    let copy = world.libraryPath("copy")
+    do {
+      let folder = try FileSystem.real.directory(at: world.libraryPath())
+      let journal = try SQLiteJournal(in: folder)
+      try journal.write {
+        try $0.execute("PRAGMA user_version = \(JournalSchema.current.version + 1)")
+      }
+      // With the journal open the newer version stands in its log only.
+      if isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
+    }
+    if !isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
+    let files = ["journal.sqlite", "journal.sqlite-wal"].map { URL(filePath: "\(copy)/\($0)") }
+    let before = try files.map { try Data(contentsOf: $0) }
+    #expect(before[1].isEmpty != isInLog)
+    for _ in 0..<2 {
+      let error = #expect(throws: ContentError.self) {
+        _ = try world.queue("copy")
+      }
+      #expect(error?.code == .libraryNewer)
+      #expect(error?.message.contains("\(JournalSchema.current.version + 1)") == true)
+      #expect(throws: ContentError.self) { try LibraryReader(URL(filePath: copy)).pins() }
+      #expect(try files.map { try Data(contentsOf: $0) } == before)
+    }
+  }
+
+  @Test func `an index of a newer version says that newer software is needed`() throws {
+    var bytes = PackageIndex(packageLength: 0, blockLength: 4096, blocks: [], files: []).encoded
+    bytes[4] += 1
+    let error = #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }
+    #expect(error?.code == .formUnknown)
+    #expect(throws: ContentError.self) { try PackageIndex(encoded: Array("{}".utf8)) }
+  }
+}
