@@ -59,7 +59,7 @@ struct Fixture {
     return server
   }
 
-  /// A queue on `library`; its patience is short, so that a table of hundreds of runs is made soon.
+  /// A queue on `library` with short timeouts, so that hundreds of runs end soon.
   func queue(_ server: StoreServer, library: String) throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path(library)), store: try StoreLocation(server.url))
@@ -70,7 +70,8 @@ struct Fixture {
     configuration.network.stallTimeout = 0.5
     configuration.network.attempts = 3
     configuration.network.firstRetryDelay = 0.05
-    configuration.network.busyTimeout = 1
+    // Longer than the Retry-After of a row.
+    configuration.network.busyTimeout = 3
     return try PaymentQueue(configuration)
   }
 

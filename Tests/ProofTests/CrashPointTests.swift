@@ -4,8 +4,8 @@ import Testing
 
 /// A process of its own kills itself at its n-th operation on the file system or the journal.
 ///
-/// All n with the slow tests; else a few of them. What the disk had not been told to keep is there all
-/// the same: losing that is for the simulation.
+/// Every n in complete campaigns, else a sample; a failure names the step. Data that was not synced
+/// survives here: the simulation loses it.
 @Suite("A process may be killed at any step", .timeLimit(.minutes(60)))
 struct CrashPointTests {
   @Test(arguments: CrashOperation.allCases)
@@ -14,10 +14,9 @@ struct CrashPointTests {
   ) async throws {
     let template = try World()
     try await operation.prepare(template)
-    let step = SlowTests.areOn ? 1 : 97
     let (survived, all) = try await onOwnThread(givingWay: true) {
       var survived = 0
-      for n in Swift.stride(from: SlowTests.areOn ? 1 : 23, to: .max, by: step) {
+      for n in SlowTests.steps(everyOf: 97, slow: 6) {
         guard try Self.survives(n, of: operation, template) else { return (survived, n - 1) }
         survived += 1
       }

@@ -18,7 +18,7 @@ struct ExitTests {
     let template = try World()
     try await CrashOperation.install.prepare(template)
     let worlds = try (0..<4).map { _ in try template.copy() }
-    let runs = SlowTests.areOn ? 1_000 : 40
+    let runs = SlowTests.count(quick: 40, slow: 200, all: 1_000)
     let failures = Failures()
     await onOwnThread(givingWay: true) {
       DispatchQueue.concurrentPerform(iterations: worlds.count) { lane in

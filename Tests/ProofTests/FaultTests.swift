@@ -8,7 +8,7 @@ import Testing
 
 /// The n-th operation on the file system or the journal fails once, for every n until none does.
 ///
-/// Every n by each error among the slow tests, else a few of them.
+/// Every n by each error in complete campaigns, else a sample; a failure names the step.
 @Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
 struct FaultTests {
   private static let codes: [Int32: ContentError.Code] = [
@@ -21,8 +21,8 @@ struct FaultTests {
   ) async throws {
     let template = try World()
     try await operation.prepare(template)
-    for (place, number) in [EIO, ENOSPC, EMFILE].enumerated() {
-      for n in Self.steps(place) {
+    for number in [EIO, ENOSPC, EMFILE] {
+      for n in SlowTests.steps(everyOf: 131, slow: 4) {
         try Task.checkCancellation()
         let plan = FaultPlan(failing: n, as: number)
         try await Self.disturb(
@@ -33,12 +33,6 @@ struct FaultTests {
         }
       }
     }
-  }
-
-  /// The steps that the error at `place` in the list makes fail: other ones for each.
-  private static func steps(_ place: Int) -> StrideTo<Int> {
-    if SlowTests.areOn { return Swift.stride(from: 1, to: .max, by: 1) }
-    return Swift.stride(from: 11 + 40 * place, to: .max, by: 131)
   }
 
   private static func disturb(

@@ -15,7 +15,7 @@ struct ScheduleTests {
 
   @Test("No rule is broken")
   func schedules() async throws {
-    let count = SlowTests.areOn ? 2000 : 200
+    let count = SlowTests.count(quick: 200, slow: 1_000, all: 5_000)
     let result = try await Self.simulate("--seeds", "\(count)")
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.hasPrefix("\(count) schedules"))

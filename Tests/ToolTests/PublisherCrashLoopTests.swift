@@ -9,7 +9,7 @@ import Testing
 
 /// Publishers that are killed with SIGKILL at random moments, while clients read the store.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300, --slow: 400),
+/// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300),
 /// `HOSTEDCONTENT_CRASH_SEED` replays the commands and, as far as the machine allows, the moments.
 @Suite("Publishers killed at random moments", .long, .timeLimit(.minutes(60)))
 struct PublisherCrashLoopTests {
@@ -17,7 +17,8 @@ struct PublisherCrashLoopTests {
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
     let kills =
-      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "") ?? (SlowTests.areOn ? 400 : 12)
+      Int(environment["HOSTEDCONTENT_CRASH_KILLS"] ?? "")
+      ?? SlowTests.count(quick: 12, slow: 80, all: 400)
     let seed = UInt64(environment["HOSTEDCONTENT_CRASH_SEED"] ?? "") ?? .random(in: 0...UInt64.max)
     var random = SplitMix(state: seed)
     let tool = try Tool()
