@@ -4,6 +4,8 @@ import ContentModel
 struct JournalSchema: Sendable {
   /// The schema that is written; an older journal is migrated when it is opened to write.
   static let current = JournalSchema(tables: tables, migrations: [])
+  /// `PRAGMA application_id` of a journal: “HCJo”.
+  static let applicationIdentifier = 0x4843_4A6F
 
   /// SQL that creates the tables in an empty database.
   let tables: String
@@ -90,7 +92,8 @@ struct JournalSchema: Sendable {
     try connection.transaction { connection in
       let statements = found == 0 ? [tables] : Array(migrations.dropFirst(found - 1))
       for statement in statements { try connection.execute(statement) }
-      try connection.execute("PRAGMA user_version = \(version)")
+      try connection.execute(
+        "PRAGMA application_id = \(Self.applicationIdentifier); PRAGMA user_version = \(version)")
     }
   }
 
@@ -101,20 +104,20 @@ struct JournalSchema: Sendable {
     guard found == version else {
       throw ContentError(
         .journalFailed, "The journal \(path) has schema \(found), expected \(version)",
-        remedy: "Open the library once with write access, which migrates the journal", subject: path)
+        remedy: "Open the library once with write access, which migrates the journal", subject: path
+      )
     }
   }
 
   /// Refuses a journal that newer software wrote, and another program's database.
   func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
+    var (application, tableCount) = (0, 0)
+    try connection.query(
+      "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id"
+    ) { (application, tableCount) = (Int($0.integer(0)), Int($0.integer(1))) }
     let found = try Self.version(of: connection)
-    try refuseNewer(found, path)
-    var tables: Set<String> = []
-    try connection.query("SELECT name FROM sqlite_master WHERE type = 'table'") {
-      tables.insert($0.text(0))
-    }
-    let isNew = found == 0 && tables.isEmpty
-    guard isNew || tables.isSuperset(of: ["queue_transaction", "content"]) else {
+    if application == Self.applicationIdentifier { return try refuseNewer(found, path) }
+    guard application == 0, found == 0, tableCount == 0 else {
       throw ContentError(
         .libraryFolderTaken, "\(path) is a database of another program",
         remedy: "Choose another folder for the library", subject: path)

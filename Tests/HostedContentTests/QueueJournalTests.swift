@@ -134,33 +134,6 @@ struct QueueJournalTests {
     #expect(try Self.journal(folder).transactions() == [record])
   }
 
-  @Test("A journal of an older schema is migrated and keeps its records")
-  func migration() throws {
-    let folder = try TemporaryFolder()
-    let records = try Self.records()
-    do {
-      let journal = try Self.journal(folder)
-      try journal.commit(records.map { .save($0) })
-      try journal.write {
-        try $0.execute(
-          "DROP TABLE order_number; DROP TABLE pin; ALTER TABLE content DROP COLUMN signers;"
-            + "DROP TABLE content_files;"
-            + Self.fileTableOfVersionThree + "PRAGMA user_version = 1")
-      }
-    }
-    let journal = try Self.journal(folder)
-    #expect(try journal.transactions() == records.map(\.withoutReceipt))
-    let key = ContentKey(try ProductIdentifier("a"), try ContentVersion("1.0"))
-    try journal.setPin(true, on: key)
-    #expect(try journal.pins() == [key])
-  }
-
-  private static let fileTableOfVersionThree = """
-    CREATE TABLE content_file (content_id INTEGER NOT NULL, path TEXT NOT NULL, kind TEXT NOT NULL,
-      size INTEGER NOT NULL, digest BLOB, target TEXT, inode INTEGER, modified INTEGER,
-      changed INTEGER, PRIMARY KEY (content_id, path)) STRICT, WITHOUT ROWID;
-    """
-
   /// A list in which every field says something.
   private static func files() throws -> [InstalledFile] {
     let digest = try #require(Digest(bytes: [UInt8](repeating: 9, count: 32)))
@@ -177,37 +150,17 @@ struct QueueJournalTests {
     ]
   }
 
-  @Test("The files of a content, of which older journals kept a row each, come over")
-  func filesOfVersionThree() throws {
+  @Test("The files of a content are kept, and removed with it")
+  func keptFiles() throws {
     let folder = try TemporaryFolder()
     let identifier = try ProductIdentifier("a")
     let version = try ContentVersion("1.0")
     let content = InstalledContent(
       contentIdentifier: identifier, productIdentifier: identifier, version: version, size: 6,
       entryCount: 4, date: Date(timeIntervalSince1970: 1))
-    do {
-      let journal = try Self.journal(folder)
-      try journal.announce(content, files: [], signers: nil)
-      try journal.write { connection in
-        try connection.execute("DROP TABLE content_files;" + Self.fileTableOfVersionThree)
-        for file in try Self.files().reversed() {
-          try connection.run(
-            "INSERT INTO content_file VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            [
-              .text(file.entry.path), .text(file.entry.kind.rawValue), .integer(file.entry.size),
-              file.entry.digest.map { .blob($0.bytes) } ?? .null,
-              file.entry.target.map { .text($0) } ?? .null,
-              file.identity.map { .integer(Int64(bitPattern: $0.inode)) } ?? .null,
-              file.identity.map { .integer($0.modified) } ?? .null,
-              file.identity.map { .integer($0.changed) } ?? .null,
-            ])
-        }
-        try connection.execute("DROP TABLE order_number; PRAGMA user_version = 3")
-      }
-    }
+    try Self.journal(folder).announce(content, files: Self.files().reversed(), signers: nil)
     let journal = try Self.journal(folder)
     #expect(try journal.files(of: identifier, version) == Self.files())
-    // They go with their content.
     try journal.forget(identifier, version)
     var rows = 0
     try journal.read {
