@@ -117,6 +117,8 @@ extension ContentError.Code {
   public static let tooManyFiles = Self(rawValue: 303)
   /// The process may not start as many threads as it needs.
   public static let tooFewThreads = Self(rawValue: 304)
+  /// A library could not allocate memory.
+  public static let outOfMemory = Self(rawValue: 305)
   /// Another engine uses the library.
   public static let libraryLocked = Self(rawValue: 310)
   /// A newer version of the software has written the library.
@@ -259,7 +261,7 @@ extension ContentError.Code {
   public var isRetryable: Bool {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
-      .libraryLocked, .diskFull,
+      .outOfMemory, .libraryLocked, .diskFull,
       .fileFailed, .journalFailed, .grantsFailed, .sellerNotResponding, .metadataExpired, .stopped,
       .timedOut, .serverFailed,
       .serverBusy, .answerUnusable, .lookupThrottled:
@@ -301,5 +303,12 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   public func about(_ subject: String) -> ContentError {
     self.subject == nil
       ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
+  }
+
+  /// `library` could not allocate memory.
+  package static func outOfMemory(_ library: String) -> ContentError {
+    ContentError(
+      .outOfMemory, "\(library) cannot allocate memory",
+      remedy: "Free memory or raise the process's limit, then try again")
   }
 }

@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 import Digests
 import FileIO
@@ -9,7 +8,7 @@ final class MemberWorker {
   private let survey: PackageSurvey
   private let chain: FolderChain
   private let sources: [FolderChain]
-  private let decompressor: OpaquePointer
+  private let decompressor: Decompressor
   private let plain: UnsafeMutableRawBufferPointer
   private let scratch: UnsafeMutableRawBufferPointer
   private var digest = DigestStream()
@@ -17,11 +16,8 @@ final class MemberWorker {
   private var plan: AssemblyPlan { survey.plan }
 
   init(_ board: AssemblyBoard) throws {
-    guard let decompressor = libdeflate_alloc_decompressor() else {
-      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
-    }
+    decompressor = try Decompressor()
     self.board = board
-    self.decompressor = decompressor
     survey = board.survey
     chain = FolderChain(board.folder)
     sources = survey.catalog.trees.map { FolderChain($0.root) }
@@ -31,7 +27,6 @@ final class MemberWorker {
   }
 
   deinit {
-    libdeflate_free_decompressor(decompressor)
     plain.deallocate()
     scratch.deallocate()
   }
@@ -49,16 +44,13 @@ final class MemberWorker {
 
   private func decoded(_ number: Int, _ packed: UnsafeRawBufferPointer) throws -> PlainRuns {
     let member = plan.payload.members[number]
-    var used = 0
-    var count = 0
-    let result = libdeflate_gzip_decompress_ex(
-      decompressor, packed.baseAddress, packed.count, plain.baseAddress, member.plainLength, &used,
-      &count)
-    guard result == LIBDEFLATE_SUCCESS, used == packed.count, count == member.plainLength else {
+    let room = UnsafeMutableRawBufferPointer(rebasing: plain[..<member.plainLength])
+    let expected = Decompressor.Member.complete(packed: packed.count, plain: room.count)
+    guard decompressor.decompressMember(packed, into: room) == expected else {
       throw Refusal.damaged("Member \(number) does not decode to what the index says")
         .error(in: board.name)
     }
-    return PlainRuns(UnsafeRawBufferPointer(rebasing: plain[..<count]))
+    return PlainRuns(UnsafeRawBufferPointer(room))
   }
 
   private func write(_ number: Int, _ bytes: PlainRuns) throws {

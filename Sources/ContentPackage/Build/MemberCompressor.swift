@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 import Dispatch
 import Locks
@@ -73,10 +72,11 @@ final class MemberCompressor {
   }
 
   private static func pack(_ slots: [Slot], _ packing: Board) {
-    let packer = MemberPacker(level: level)
+    let packer = try? MemberPacker(level: level)
     while let number = packing.next() {
       let slot = slots[number]
-      slot.packedCount = packer.pack(slot.plain[..<slot.plainCount], into: slot.packed)
+      // 0 without memory, which the emitter reports.
+      slot.packedCount = packer?.pack(slot.plain[..<slot.plainCount], into: slot.packed) ?? 0
       slot.isPacked.signal()
     }
   }
@@ -109,10 +109,7 @@ final class MemberCompressor {
     }
 
     private func emit(_ slot: Slot) throws {
-      guard slot.packedCount > 0 else {
-        throw ContentError(
-          .inconsistent, "libdeflate has no memory", remedy: "Free memory and start again")
-      }
+      guard slot.packedCount > 0 else { throw ContentError.outOfMemory("libdeflate") }
       try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
     }
 
@@ -177,44 +174,41 @@ final class MemberCompressor {
 private final class MemberPacker {
   private static let sampleLength = 8 << 10
 
-  private let compressor: OpaquePointer?
-  private let storer: OpaquePointer?
-  private let sampler: OpaquePointer?
+  private let compressor: Compressor
+  private let storer: Compressor
+  private let sampler: Compressor
   private let sample = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
 
-  init(level: Int32) {
-    compressor = libdeflate_alloc_compressor(level)
-    storer = libdeflate_alloc_compressor(0)
-    sampler = libdeflate_alloc_compressor(1)
+  /// Throws `outOfMemory`.
+  init(level: Int32) throws {
+    do {
+      compressor = try Compressor(level: level)
+      storer = try Compressor(level: 0)
+      sampler = try Compressor(level: 1)
+    } catch {
+      sample.deallocate()
+      throw error
+    }
   }
 
-  deinit {
-    libdeflate_free_compressor(compressor)
-    libdeflate_free_compressor(storer)
-    libdeflate_free_compressor(sampler)
-    sample.deallocate()
-  }
+  deinit { sample.deallocate() }
 
-  /// Packs `plain` into `packed`; how many bytes it became, 0 without memory.
+  /// Packs `plain` into `packed`; returns the packed length.
   func pack(
     _ plain: Slice<UnsafeMutableRawBufferPointer>, into packed: UnsafeMutableRawBufferPointer
-  )
-    -> Int
-  {
-    guard let compressor, let storer, sampler != nil else { return 0 }
-    let plain = UnsafeMutableRawBufferPointer(rebasing: plain)
-    return libdeflate_gzip_compress(
-      isIncompressible(plain) ? storer : compressor, plain.baseAddress, plain.count,
-      packed.baseAddress, packed.count)
+  ) -> Int {
+    let plain = UnsafeRawBufferPointer(rebasing: plain)
+    return isIncompressible(plain)
+      ? storer.compressMember(plain, into: packed) : compressor.compressMember(plain, into: packed)
   }
 
   /// Whether neither the middle nor the end shrinks even a little, which saves looking at the rest.
-  private func isIncompressible(_ plain: UnsafeMutableRawBufferPointer) -> Bool {
+  private func isIncompressible(_ plain: UnsafeRawBufferPointer) -> Bool {
     let length = Self.sampleLength
     guard plain.count >= 4 * length else { return false }
     return [plain.count / 2, plain.count - length].allSatisfy { start in
-      let count = libdeflate_deflate_compress(
-        sampler, plain.baseAddress.map { $0 + start }, length, sample.baseAddress, sample.count)
+      let count = sampler.deflate(
+        UnsafeRawBufferPointer(rebasing: plain[start..<(start + length)]), into: sample)
       return count == 0 || count >= length
     }
   }

@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 import Digests
 import FileIO

@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 import Digests
 
@@ -115,14 +114,7 @@ struct XarWriter {
 
   /// Stored in zlib's form, because its length must not depend on what it says.
   private static func deflated(_ plain: [UInt8]) throws -> [UInt8] {
-    guard let compressor = libdeflate_alloc_compressor(0) else {
-      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
-    }
-    defer { libdeflate_free_compressor(compressor) }
-    var packed = [UInt8](
-      repeating: 0, count: libdeflate_zlib_compress_bound(compressor, plain.count))
-    let count = libdeflate_zlib_compress(compressor, plain, plain.count, &packed, packed.count)
-    return Array(packed[..<count])
+    try Compressor(level: 0).compressedStream(plain)
   }
 
   private static func bigEndian(_ number: UInt64, _ length: Int) -> [UInt8] {

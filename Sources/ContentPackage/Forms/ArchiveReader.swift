@@ -29,7 +29,7 @@ final class ArchiveReader {
     }
     guard let archive = archive_read_new() else {
       hc_utf8_locale_free(locale)
-      throw ContentError(.inconsistent, "archive_read_new failed", remedy: "Free memory")
+      throw ContentError.outOfMemory("libarchive")
     }
     self.archive = archive
     self.locale = locale

@@ -11,7 +11,7 @@ final class GzipStream: ByteStream {
   private static let memberLimit = 1 << 20
 
   private let upstream: TailStream
-  private let decompressor: OpaquePointer
+  private let decompressor: Decompressor
   private let plain = UnsafeMutableRawBufferPointer.allocate(
     byteCount: GzipStream.memberLimit, alignment: 16)
   // Longer than a packed member of 1 MiB of plain bytes can be, its header included.
@@ -27,20 +27,20 @@ final class GzipStream: ByteStream {
   // What the upstream delivered and the window had no room for yet.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
-  /// Throws only for want of memory.
+  /// Throws `outOfMemory`.
   init(_ upstream: any ByteStream) throws {
-    guard let decompressor = libdeflate_alloc_decompressor() else {
-      // The buffers are initialised already and deinit does not run: not all properties are set.
+    do {
+      decompressor = try Decompressor()
+    } catch {
+      // deinit does not run before all properties are set.
       plain.deallocate()
       window.deallocate()
-      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
+      throw error
     }
     self.upstream = TailStream(upstream)
-    self.decompressor = decompressor
   }
 
   deinit {
-    libdeflate_free_decompressor(decompressor)
     plain.deallocate()
     window.deallocate()
   }
@@ -90,18 +90,14 @@ final class GzipStream: ByteStream {
   /// Inflates the member at `start`: its plain bytes, −1 when they do not fit, nil when it is not
   /// complete and whole.
   private func inflateMember() -> Int? {
-    var used = 0
-    var count = 0
-    let result = libdeflate_gzip_decompress_ex(
-      decompressor, window.baseAddress.map { $0 + start }, end - start, plain.baseAddress,
-      plain.count, &used, &count)
-    switch result {
-    case LIBDEFLATE_SUCCESS:
+    let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
+    switch decompressor.decompressMember(packed, into: plain) {
+    case .complete(let used, let count):
       start += used
       memberCount += 1
       return count
-    case LIBDEFLATE_INSUFFICIENT_SPACE: return -1
-    default: return nil
+    case .tooLong: return -1
+    case .damaged: return nil
     }
   }
 

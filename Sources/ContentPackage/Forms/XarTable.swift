@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 
 /// The names and checksums in a xar archive's table of contents.
@@ -66,7 +65,7 @@ struct XarTable {
     _ source: any ByteSource, at offset: UInt64, _ packedLength: Int, plainLength: Int
   ) throws -> [UInt8] {
     let packed = try source.bytes(at: offset, count: packedLength)
-    guard packed.count == packedLength, let plain = inflated(packed, length: plainLength) else {
+    guard packed.count == packedLength, let plain = try inflated(packed, length: plainLength) else {
       throw Refusal.damaged("The xar table of contents is damaged or breaks off")
     }
     return plain
@@ -82,12 +81,7 @@ struct XarTable {
       remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
   }
 
-  private static func inflated(_ packed: [UInt8], length: Int) -> [UInt8]? {
-    guard let decompressor = libdeflate_alloc_decompressor() else { return nil }
-    defer { libdeflate_free_decompressor(decompressor) }
-    var plain = [UInt8](repeating: 0, count: length)
-    let result = libdeflate_zlib_decompress(
-      decompressor, packed, packed.count, &plain, plain.count, nil)
-    return result == LIBDEFLATE_SUCCESS ? plain : nil
+  private static func inflated(_ packed: [UInt8], length: Int) throws -> [UInt8]? {
+    try Decompressor().decompressStream(packed, length: length)
   }
 }

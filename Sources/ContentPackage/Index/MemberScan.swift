@@ -1,4 +1,3 @@
-import CDeflate
 import ContentModel
 import Digests
 
@@ -41,10 +40,7 @@ struct MemberScan {
   }
 
   private mutating func readMembers() throws {
-    guard let decompressor = libdeflate_alloc_decompressor() else {
-      throw ContentError(.inconsistent, "libdeflate has no memory", remedy: "Free memory")
-    }
-    defer { libdeflate_free_decompressor(decompressor) }
+    let decompressor = try Decompressor()
     let window = UnsafeMutableRawBufferPointer.allocate(
       byteCount: PayloadIndex.maximumPackedLength, alignment: 64)
     let plain = UnsafeMutableRawBufferPointer.allocate(
@@ -69,17 +65,14 @@ struct MemberScan {
 
   /// Reads the whole members in `window`; how many bytes they have.
   private mutating func readMembers(
-    in window: UnsafeRawBufferPointer, _ decompressor: OpaquePointer,
+    in window: UnsafeRawBufferPointer, _ decompressor: borrowing Decompressor,
     _ plain: UnsafeMutableRawBufferPointer
   ) throws -> Int {
     var start = 0
     while start < window.count {
-      var used = 0
-      var count = 0
-      let result = libdeflate_gzip_decompress_ex(
-        decompressor, window.baseAddress.map { $0 + start }, window.count - start,
-        plain.baseAddress, plain.count, &used, &count)
-      guard result == LIBDEFLATE_SUCCESS else { break }
+      let rest = UnsafeRawBufferPointer(rebasing: window[start...])
+      guard case .complete(let used, let count) = decompressor.decompressMember(rest, into: plain)
+      else { break }
       let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + used)])
       let bytes = UnsafeRawBufferPointer(rebasing: plain[..<count])
       guard cpio.push(bytes) else { throw Obstacle("The payload is no cpio archive, odc or newc") }

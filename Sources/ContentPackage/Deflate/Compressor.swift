@@ -1,0 +1,41 @@
+import CDeflate
+import ContentModel
+
+/// Owns a compressor of libdeflate; one thread at a time may use it.
+struct Compressor: ~Copyable {
+  private let handle: OpaquePointer
+
+  /// A compressor of `level` 0 (stores) to 12; throws `outOfMemory`.
+  init(level: Int32) throws {
+    guard let handle = libdeflate_alloc_compressor(level) else {
+      throw ContentError.outOfMemory("libdeflate")
+    }
+    self.handle = handle
+  }
+
+  deinit { libdeflate_free_compressor(handle) }
+
+  /// Writes a gzip member (RFC 1952) without a time; returns its length, 0 if it does not fit.
+  borrowing func compressMember(
+    _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
+  ) -> Int {
+    libdeflate_gzip_compress(
+      handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
+  }
+
+  /// Writes deflated data (RFC 1951); returns its length, 0 if it does not fit.
+  borrowing func deflate(
+    _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
+  ) -> Int {
+    libdeflate_deflate_compress(
+      handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
+  }
+
+  /// The zlib stream (RFC 1950) of `plain`.
+  borrowing func compressedStream(_ plain: [UInt8]) -> [UInt8] {
+    let bound = libdeflate_zlib_compress_bound(handle, plain.count)
+    return [UInt8](unsafeUninitializedCapacity: bound) { packed, count in
+      count = libdeflate_zlib_compress(handle, plain, plain.count, packed.baseAddress, bound)
+    }
+  }
+}
