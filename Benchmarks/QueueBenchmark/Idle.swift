@@ -19,9 +19,9 @@ enum Idle {
           let payment = Payment(productIdentifier: offer.value.productIdentifier)
           return .save(
             TransactionRecord(
-              id: id, sequence: number + 1, payment: payment, state: .purchased,
-              grant: Grant(
-                transactionIdentifier: id, date: 1e9, payment: payment, receipt: receipt),
+              id: id, sequence: number + 1, payment: payment,
+              status: .purchased(
+                Grant(transactionIdentifier: id, date: 1e9, payment: payment, receipt: receipt)),
               downloads: [DownloadRecord(of: id, number: 1, sharing: offer)]))
         })
     }

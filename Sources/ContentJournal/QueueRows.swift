@@ -104,39 +104,51 @@ private struct QueueRowReader {
     -> TransactionRecord
   {
     let id = row.text(1)
-    guard let state = TransactionState(rawValue: Int(row.integer(5))) else {
-      throw ContentError.unreadableRecord(of: id, "state \(row.integer(5))")
-    }
     let payment = Payment(
       productIdentifier: try product(row), quantity: Int(row.integer(3)),
       applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
+    return TransactionRecord(
+      id: id, sequence: sequence, payment: payment, status: try status(row, of: id, payment),
+      downloads: try downloads(row, of: id, at: 0))
+  }
+
+  private func status(_ row: SQLiteConnection.Row, of id: String, _ payment: Payment) throws
+    -> TransactionStatus
+  {
+    let state = TransactionState(rawValue: Int(row.integer(5)))
     var grant: Grant?
     if !row.isNull(6) {
       grant = Grant(
         transactionIdentifier: row.text(6, sharing: id), date: row.real(7),
         payment: try optional(Payment.self, row, 8, of: id) ?? payment)
     }
-    return TransactionRecord(
-      id: id, sequence: sequence, payment: payment, state: state, grant: grant,
-      original: try optional(Grant.self, row, 9, of: id),
-      error: try optional(ContentError.self, row, 10, of: id),
-      downloads: try downloads(row, of: id, at: 0))
+    let original = try optional(Grant.self, row, 9, of: id)
+    let error = try optional(ContentError.self, row, 10, of: id)
+    switch (state, grant, original, error) {
+    case (.purchasing, nil, nil, nil): return .purchasing
+    case (.deferred, nil, nil, nil): return .deferred
+    case (.purchased, let grant?, nil, nil): return .purchased(grant)
+    case (.restored, let grant?, let original?, nil): return .restored(grant, original: original)
+    case (.failed, nil, nil, let error?): return .failed(error)
+    default:
+      throw ContentError.unreadableRecord(
+        of: id, "state \(row.integer(5)) does not fit grant, original and error")
+    }
   }
 
   private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
     -> [DownloadRecord]
   {
     guard !row.isNull(11) else { return [] }
+    let error = try optional(ContentError.self, row, 15, of: id)
     guard let offer = offers[row.integer(11)],
-      let state = DownloadState(rawValue: Int(row.integer(12)))
+      let status = DownloadStatus(
+        DownloadState(rawValue: Int(row.integer(12))), isRequested: row.integer(13) != 0, error)
     else {
       throw ContentError.unreadableRecord(
         of: id, "offer \(row.integer(11)), state \(row.integer(12))")
     }
-    var download = DownloadRecord(
-      of: id, number: position + 1, sharing: offer, state: state,
-      isRequested: row.integer(13) != 0,
-      error: try optional(ContentError.self, row, 15, of: id))
+    var download = DownloadRecord(of: id, number: position + 1, sharing: offer, status: status)
     download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0
     return [download]
   }
@@ -169,6 +181,21 @@ private struct QueueRowReader {
       return try decoder.decode(type, from: Data(row.blob(column)))
     } catch {
       throw ContentError.unreadableRecord(of: what, "\(error)")
+    }
+  }
+}
+
+extension DownloadStatus {
+  /// Nil if `error` does not fit the state.
+  fileprivate init?(_ state: DownloadState?, isRequested: Bool, _ error: ContentError?) {
+    switch (state, error) {
+    case (.waiting, nil): self = .waiting(isRequested: isRequested)
+    case (.active, nil): self = .active
+    case (.paused, nil): self = .paused
+    case (.finished, nil): self = .finished
+    case (.failed, let error?): self = .failed(error)
+    case (.cancelled, nil): self = .cancelled
+    default: return nil
     }
   }
 }

@@ -88,7 +88,7 @@ struct QueueRecords: Hashable, Sendable {
   private static func waiting(in record: TransactionRecord) -> [WaitingLine.Place] {
     var places: [WaitingLine.Place] = []
     for (position, download) in record.downloads.enumerated()
-    where download.state == .waiting && download.isRequested {
+    where download.isRequested {
       places.append(WaitingLine.Place(record: record, position: position))
     }
     return places

@@ -4,17 +4,17 @@
 /// copy as the new state, and then carries out the effects. Every state takes every event; what
 /// has no meaning in a state changes nothing. Documentation/StateMachine.md has the whole table.
 package struct QueueState: Hashable, Sendable {
-  private var records = QueueRecords()
+  var records = QueueRecords()
   /// How many downloads may be worked on at once, 1 to 32.
   package private(set) var activeLimit: Int
 
   /// Downloads that a worker is on, those of transactions that are gone included.
-  private var workers: [String: DownloadWorker] = [:]
+  var workers: [String: DownloadWorker] = [:]
   private var nextSequence: Int
   /// The restore that is under way; a second one is refused.
   private var restoring: RestoreEnd?
   /// Whether somebody observes; before that nothing is asked for or started.
-  private var isLaunched = false
+  private(set) var isLaunched = false
 
   /// More at once would only be more threads that wait for the same disk and network.
   private static func bounded(_ limit: Int) -> Int { min(max(1, limit), 32) }
@@ -90,7 +90,7 @@ package struct QueueState: Hashable, Sendable {
       }
       for (position, download) in transaction.downloads.enumerated()
       where download.state == .active && workers[download.id] == nil {
-        records.change(transaction.id, position) { $0.state = .waiting }
+        records.change(transaction.id, position) { $0.status = .waiting(isRequested: true) }
         draft.touched.insert(transaction.id)
       }
     }
@@ -100,15 +100,12 @@ package struct QueueState: Hashable, Sendable {
 
   private mutating func add(_ id: String, _ payment: Payment, _ draft: inout DecisionDraft) {
     guard isNew(id, &draft) else { return }
-    var record = TransactionRecord(
-      id: id, sequence: nextSequence, payment: payment, state: .purchasing)
-    if let refusal = payment.refusal {
-      record.state = .failed
-      record.error = refusal
-    } else if isLaunched {
+    let status: TransactionStatus = payment.refusal.map { .failed($0) } ?? .purchasing
+    if case .purchasing = status, isLaunched {
       draft.effects.append(.purchase(transaction: id, payment))
     }
-    append(record, &draft)
+    append(
+      TransactionRecord(id: id, sequence: nextSequence, payment: payment, status: status), &draft)
   }
 
   /// Journals a payment that was only added in memory, and then asks for it.
@@ -147,8 +144,8 @@ package struct QueueState: Hashable, Sendable {
       receipt: original.receipt)
     append(
       TransactionRecord(
-        id: id, sequence: nextSequence, payment: original.payment, state: .restored, grant: grant,
-        original: original, downloads: downloads),
+        id: id, sequence: nextSequence, payment: original.payment,
+        status: .restored(grant, original: original), downloads: downloads),
       &draft)
   }
 
@@ -158,7 +155,7 @@ package struct QueueState: Hashable, Sendable {
     guard isNew(id, &draft), records.holder(of: grant) == nil else { return }
     append(
       TransactionRecord(
-        id: id, sequence: nextSequence, payment: grant.payment, state: .purchased, grant: grant,
+        id: id, sequence: nextSequence, payment: grant.payment, status: .purchased(grant),
         downloads: downloads(of: id, contents, for: grant.payment)),
       &draft)
   }
@@ -207,19 +204,16 @@ package struct QueueState: Hashable, Sendable {
     }
     switch outcome {
     case .purchased(let grant, _) where !grant.payment.answers(record.payment):
-      record.state = .failed
-      record.error = .answerMismatch(grant.payment, to: record.payment)
+      record.status = .failed(.answerMismatch(grant.payment, to: record.payment))
     case .purchased(let grant, let contents):
-      record.state = .purchased
-      record.grant = grant
+      record.status = .purchased(grant)
       record.downloads = downloads(of: id, contents, for: record.payment)
       draft.answered.append(.answer(number: grant.transactionIdentifier, transaction: id))
     case .failed(let error):
-      record.state = .failed
-      record.error = error
+      record.status = .failed(error)
     case .deferred:
       guard record.state != .deferred else { return }
-      record.state = .deferred
+      record.status = .deferred
     }
     records.store(record)
     draft.report(transaction: id)
@@ -233,7 +227,7 @@ package struct QueueState: Hashable, Sendable {
       let offer = content.checked(for: payment.productIdentifier)
       return DownloadRecord(
         of: id, number: position + 1, sharing: Shared(offer),
-        state: offer.problem == nil ? .waiting : .failed, error: offer.problem)
+        status: offer.problem.map { .failed($0) } ?? .waiting(isRequested: false))
     }
   }
 
@@ -247,160 +241,5 @@ package struct QueueState: Hashable, Sendable {
     }
     for position in record.downloads.indices { cancel(id, position, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
-  }
-
-  // MARK: Downloads
-
-  private mutating func start(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
-    switch place.download.state {
-    case .waiting, .paused, .failed, .cancelled: request(place, &draft)
-    case .active, .finished: break
-    }
-  }
-
-  private mutating func resume(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
-    switch place.download.state {
-    case .paused, .failed: request(place, &draft)
-    case .waiting, .active, .finished, .cancelled: break
-    }
-  }
-
-  private mutating func pause(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
-    switch place.download.state {
-    case .waiting, .active:
-      set(.paused, place.record.id, place.position, &draft)
-      stopWorker(of: place.download.id, discarding: false, &draft)
-    case .paused, .finished, .failed, .cancelled: break
-    }
-  }
-
-  private mutating func cancel(_ id: String, _ position: Int, _ draft: inout DecisionDraft) {
-    guard let record = transaction(id) else { return }
-    cancel(QueueRecords.Place(record: record, position: position), &draft)
-  }
-
-  private mutating func cancel(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
-    let download = place.download
-    switch download.state {
-    case .waiting, .active, .paused, .failed:
-      set(.cancelled, place.record.id, place.position, &draft)
-      if workers[download.id] == nil {
-        draft.effects.append(.discardStaging(download: download.id))
-      } else {
-        stopWorker(of: download.id, discarding: true, &draft)
-      }
-    case .finished, .cancelled: break
-    }
-  }
-
-  /// Nothing that must survive a launch, so nothing is journaled or reported.
-  private mutating func setPriority(
-    _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
-  ) {
-    records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
-    draft.effects.append(.setPriority(download: place.download.id, priority))
-  }
-
-  private mutating func take(
-    _ offer: ContentOffer, for id: String, _ draft: inout DecisionDraft
-  ) {
-    guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
-      return
-    }
-    records.change(place.record.id, place.position) { $0.offer = offer }
-    draft.report(download: id, of: place.record.id)
-  }
-
-  private mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {
-    guard let worker = workers.removeValue(forKey: id) else { return }
-    if worker.duty == .stopping(discarding: true) {
-      draft.effects.append(.discardStaging(download: id))
-    }
-    guard let place = records.place(ofDownload: id) else { return }
-    let (transaction, position) = (place.record.id, place.position)
-    switch (place.download.state, result) {
-    case (.active, .installed), (.paused, .installed):
-      // Paused too late to matter: the content is there, and says so.
-      set(.finished, transaction, position, &draft)
-      for other in records.waiting(like: place.download) {
-        set(.finished, other.record.id, other.position, &draft)
-        draft.effects.append(.discardStaging(download: other.download.id))
-      }
-    case (.active, .failed(let error)):
-      set(.failed, transaction, position, &draft)
-      records.change(transaction, position) { $0.error = error }
-    case (.active, .stopped):
-      // Nobody told it to stop, so it goes on.
-      set(.waiting, transaction, position, &draft)
-    case (.paused, .failed), (.paused, .stopped), (.waiting, _), (.finished, _), (.failed, _),
-      (.cancelled, _):
-      break
-    }
-  }
-
-  private mutating func request(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
-    switch place.record.state {
-    case .purchased, .restored: break
-    case .purchasing, .failed, .deferred: return
-    }
-    guard place.download.state != .waiting || !place.download.isRequested else { return }
-    set(.waiting, place.record.id, place.position, &draft)
-    records.change(place.record.id, place.position) { $0.isRequested = true }
-  }
-
-  /// Gives free workers to waiting downloads, in the queue's order.
-  ///
-  /// One content is worked on by one download at a time, since two would install into one folder
-  /// and race for `current`. The second one then finds what the first has installed.
-  private mutating func activateWaiting(_ draft: inout DecisionDraft) {
-    guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
-    // The content of a download whose old worker is still stopping is busy, too.
-    var busy = Set(workers.values.map(\.content))
-    // A thousand may wait for one content, and are not looked at while it is busy.
-    let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
-    var turns: [WaitingLine.Place] = []
-    for place in records.line.places {
-      guard turns.count < limit else { break }
-      if busy.insert(place.content).inserted { turns.append(place) }
-    }
-    for turn in turns {
-      set(.active, turn.record.id, turn.position, &draft)
-      guard let download = transaction(turn.record.id)?.downloads[turn.position] else { continue }
-      workers[download.id] = DownloadWorker(content: turn.content, duty: .working)
-      draft.started.append(download)
-    }
-  }
-
-  private mutating func set(
-    _ state: DownloadState, _ id: String, _ position: Int, _ draft: inout DecisionDraft
-  ) {
-    records.change(id, position) { download in
-      download.state = state
-      download.error = nil
-      if state != .waiting, state != .active { download.isRequested = false }
-    }
-    guard let download = transaction(id)?.downloads[position] else { return }
-    draft.report(download: download.id, of: id)
-  }
-
-  private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout DecisionDraft) {
-    switch workers[id]?.duty {
-    case .working:
-      workers[id]?.duty = .stopping(discarding: discarding)
-      draft.effects.append(.stopWork(download: id))
-    case .stopping(let wasDiscarding):
-      workers[id]?.duty = .stopping(discarding: discarding || wasDiscarding)
-    case nil: break
-    }
-  }
-
-  private mutating func each(
-    _ ids: [String], _ draft: inout DecisionDraft,
-    _ act: (inout QueueState, QueueRecords.Place, inout DecisionDraft) -> Void
-  ) {
-    for id in ids {
-      guard let place = records.place(ofDownload: id) else { continue }
-      act(&self, place, &draft)
-    }
   }
 }

@@ -28,6 +28,39 @@ public enum DownloadState: Int, Codable, Sendable, CaseIterable {
   case cancelled = 5
 }
 
+/// The state of a transaction, with the values that exist only in that state.
+///
+/// Rare payloads are indirect: a queue may have a hundred thousand transactions.
+package enum TransactionStatus: Hashable, Sendable {
+  case purchasing
+  /// With what the seller granted.
+  case purchased(Grant)
+  indirect case failed(ContentError)
+  /// With the grant of this transaction, and that of the purchase that it restores or updates.
+  indirect case restored(Grant, original: Grant)
+  case deferred
+
+  package var state: TransactionState {
+    switch self {
+    case .purchasing: .purchasing
+    case .purchased: .purchased
+    case .failed: .failed
+    case .restored: .restored
+    case .deferred: .deferred
+    }
+  }
+
+  /// The status without receipts.
+  fileprivate var withoutReceipt: TransactionStatus {
+    switch self {
+    case .purchased(let grant): .purchased(grant.withoutReceipt)
+    case .restored(let grant, let original):
+      .restored(grant.withoutReceipt, original: original.withoutReceipt)
+    case .purchasing, .failed, .deferred: self
+    }
+  }
+}
+
 /// A transaction as the journal keeps it; a value that shares its storage until one copy changes.
 ///
 /// There may be a hundred thousand of them, and queue, handles and reports each hold them all.
@@ -45,22 +78,16 @@ package struct TransactionRecord: Hashable, Sendable {
     let id: String
     let sequence: Int
     let payment: Payment
-    var state: TransactionState
-    var grant: Grant?
-    // Most transactions have neither.
-    var original: Shared<Grant>?
-    var error: Shared<ContentError>?
+    var status: TransactionStatus
     var downloads: [DownloadRecord]
   }
 
   package init(
-    id: String, sequence: Int, payment: Payment, state: TransactionState, grant: Grant? = nil,
-    original: Grant? = nil, error: ContentError? = nil, downloads: [DownloadRecord] = []
+    id: String, sequence: Int, payment: Payment, status: TransactionStatus,
+    downloads: [DownloadRecord] = []
   ) {
     storage = Storage(
-      Fields(
-        id: id, sequence: sequence, payment: payment, state: state, grant: grant,
-        original: original.map(Shared.init), error: error.map(Shared.init), downloads: downloads))
+      Fields(id: id, sequence: sequence, payment: payment, status: status, downloads: downloads))
   }
 
   private mutating func change(_ body: (inout Fields) -> Void) {
@@ -68,35 +95,37 @@ package struct TransactionRecord: Hashable, Sendable {
     body(&storage.fields)
   }
 
-  /// The queue's own name for it, unique in a library.
+  /// The queue's identifier of the transaction, unique in a library.
   package var id: String { storage.fields.id }
-  /// Where it stands in the queue; later ones have larger numbers.
+  /// The position in the queue; later transactions have larger numbers.
   package var sequence: Int { storage.fields.sequence }
   package var payment: Payment { storage.fields.payment }
 
-  package var state: TransactionState {
-    get { storage.fields.state }
-    set { change { $0.state = newValue } }
+  package var status: TransactionStatus {
+    get { storage.fields.status }
+    set { change { $0.status = newValue } }
   }
 
-  /// What the seller granted; only when purchased or restored.
+  package var state: TransactionState { status.state }
+
+  /// What the seller granted; nil unless purchased or restored.
   ///
   /// Without its receipt once the journal has that: see `QueueJournal.receipt(of:)`.
   package var grant: Grant? {
-    get { storage.fields.grant }
-    set { change { $0.grant = newValue } }
+    switch status {
+    case .purchased(let grant), .restored(let grant, _): grant
+    case .purchasing, .failed, .deferred: nil
+    }
   }
 
-  /// The purchase that is restored, whose receipt is the grant's; only when restored.
+  /// The purchase that is restored, whose receipt is the grant's; nil unless restored.
   package var original: Grant? {
-    get { storage.fields.original?.value }
-    set { change { $0.original = newValue.map(Shared.init) } }
+    if case .restored(_, let original) = status { original } else { nil }
   }
 
-  /// Only when failed.
+  /// Nil unless failed.
   package var error: ContentError? {
-    get { storage.fields.error?.value }
-    set { change { $0.error = newValue.map(Shared.init) } }
+    if case .failed(let error) = status { error } else { nil }
   }
 
   package var downloads: [DownloadRecord] {
@@ -104,12 +133,11 @@ package struct TransactionRecord: Hashable, Sendable {
     set { change { $0.downloads = newValue } }
   }
 
-  /// The record as it is kept in memory, its receipt left to the journal.
+  /// The record as it is kept in memory; the journal has its receipt.
   package var withoutReceipt: TransactionRecord {
     guard grant?.receipt != nil || original?.receipt != nil else { return self }
     var record = self
-    record.grant = grant?.withoutReceipt
-    record.original = original?.withoutReceipt
+    record.status = status.withoutReceipt
     return record
   }
 
@@ -140,34 +168,51 @@ package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
   package func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }
 
+/// The state of a download, with the values that exist only in that state.
+package enum DownloadStatus: Hashable, Sendable {
+  /// A download that was not requested to start waits for that, others for a free worker.
+  case waiting(isRequested: Bool)
+  case active
+  case paused
+  case finished
+  indirect case failed(ContentError)
+  case cancelled
+
+  package var state: DownloadState {
+    switch self {
+    case .waiting: .waiting
+    case .active: .active
+    case .paused: .paused
+    case .finished: .finished
+    case .failed: .failed
+    case .cancelled: .cancelled
+    }
+  }
+}
+
 /// A download as the journal keeps it.
 package struct DownloadRecord: Hashable, Sendable {
   /// Its transaction's identifier, whose storage is shared: a hundred thousand names would be many.
   private let transaction: String
   /// From 1, in its transaction.
   private let number: Int32
-  /// −1000 to 1000, of which the higher one has its turn first; not journaled.
+  /// −1000 to 1000, of which higher ones start first; not journaled.
   package var priority: Int32 = 0
   /// One storage for the thousands of downloads that may have the same offer.
   package private(set) var sharedOffer: Shared<ContentOffer>
-  private var sharedError: Shared<ContentError>?
-  package var state: DownloadState
-  /// Whether it was asked to start; a waiting one that was not stays where it is.
-  package var isRequested: Bool
-  /// Whether the version stays beside the current one; nil in records of before there was a choice.
+  package var status: DownloadStatus
+  /// Whether the version stays beside the current one; nil unless an update decided it.
   package var keepsCurrent: Bool?
 
   /// Download `number`, from 1, of the transaction named `transaction`.
   package init(
     of transaction: String, number: Int, sharing offer: Shared<ContentOffer>,
-    state: DownloadState = .waiting, isRequested: Bool = false, error: ContentError? = nil
+    status: DownloadStatus = .waiting(isRequested: false)
   ) {
     self.transaction = transaction
     self.number = Int32(clamping: number)
     sharedOffer = offer
-    self.state = state
-    self.isRequested = isRequested
-    sharedError = error.map(Shared.init)
+    self.status = status
   }
 
   /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
@@ -178,102 +223,18 @@ package struct DownloadRecord: Hashable, Sendable {
     set { sharedOffer = Shared(newValue) }
   }
 
-  /// Only when failed.
+  package var state: DownloadState { status.state }
+
+  /// Whether it waits for a free worker.
+  package var isRequested: Bool { status == .waiting(isRequested: true) }
+
+  /// Nil unless failed.
   package var error: ContentError? {
-    get { sharedError?.value }
-    set { sharedError = newValue.map(Shared.init) }
+    if case .failed(let error) = status { error } else { nil }
   }
 
   /// The transaction that a download of this name belongs to; nil when it is no such name.
   package static func transaction(ofDownload id: String) -> String? {
     id.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(id[..<$0]) }
-  }
-}
-
-/// The durable record of the queue; kept by the journal.
-///
-/// Durable when a call returns; throws `journalFailed` or `diskFull`, and then nothing changed.
-package protocol QueueJournal: Sendable {
-  /// All unfinished transactions, without their receipts.
-  func readQueue() throws -> JournaledQueue
-  /// The seller's receipt for an unfinished transaction; nil when there is none.
-  func receipt(of transaction: String) throws -> String?
-  /// Carries out all changes or none.
-  ///
-  /// Throws `answerMismatch` for a number that answered another order, `transactionExists` for a new
-  /// record with a known identifier, and `UncertainCommit` if a crash may bring the changes back.
-  func commit(_ changes: [JournalChange]) throws
-  /// Removes every record that cannot be read; returns what each one was.
-  func removeUnreadable() throws -> [ContentError]
-}
-
-extension QueueJournal {
-  /// Every record can be read.
-  package func removeUnreadable() throws -> [ContentError] { [] }
-
-  /// All unfinished transactions that can be read, in their order, without their receipts.
-  package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
-}
-
-/// The unfinished transactions in a journal.
-package struct JournaledQueue: Sendable {
-  /// Those that can be read, in their order.
-  package var transactions: [TransactionRecord]
-  /// Why others cannot be read, each naming its transaction; their rows stay in the journal.
-  package var unreadable: [ContentError]
-  /// The highest sequence number, that of unreadable ones included; 0 for none.
-  package var lastSequence: Int
-
-  package init(
-    transactions: [TransactionRecord] = [], unreadable: [ContentError] = [], lastSequence: Int = 0
-  ) {
-    self.transactions = transactions
-    self.unreadable = unreadable
-    self.lastSequence = lastSequence
-  }
-}
-
-/// A commit failed so that its outcome is not known: its changes cannot be seen now, and a start after a
-/// crash may find them.
-///
-/// The next commit that writes something decides it: then they are gone.
-package struct UncertainCommit: Error {
-  /// Why the commit failed.
-  package let error: ContentError
-
-  package init(_ error: ContentError) { self.error = error }
-}
-
-/// One change of the queue's durable record.
-package enum JournalChange: Hashable, Sendable {
-  /// Saves a record whose identifier is new: no transaction has had it, a finished one neither.
-  case add(TransactionRecord)
-  /// A receipt that the record does not carry stays as it was journaled.
-  case save(TransactionRecord)
-  /// Takes the transaction out and remembers that it was finished, once.
-  case finish(TransactionRecord)
-  /// Remembers which transaction's order the seller's number answered; a number answers one only.
-  case answer(number: String, transaction: String)
-
-  /// The record that it saves; nil for other changes.
-  package var savedRecord: TransactionRecord? {
-    switch self {
-    case .add(let record), .save(let record): record
-    case .finish, .answer: nil
-    }
-  }
-}
-
-/// What is remembered of a transaction that is gone.
-package struct FinishedTransaction: Hashable, Sendable {
-  package let id: String
-  package let productIdentifier: ProductIdentifier
-  /// The state it was finished in.
-  package let state: TransactionState
-
-  package init(id: String, productIdentifier: ProductIdentifier, state: TransactionState) {
-    self.id = id
-    self.productIdentifier = productIdentifier
-    self.state = state
   }
 }

@@ -6,7 +6,7 @@ import Testing
 struct AnswerCheckTests {
   private func ordered(_ payment: Payment) -> QueueState {
     QueueState(transactions: [
-      TransactionRecord(id: "t", sequence: 1, payment: payment, state: .purchasing)
+      TransactionRecord(id: "t", sequence: 1, payment: payment, status: .purchasing)
     ])
   }
 

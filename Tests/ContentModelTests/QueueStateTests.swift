@@ -203,7 +203,7 @@ struct QueueStateTests {
   @Test("Before the launch nothing is asked for or started, and the launch does both once")
   func beforeLaunch() throws {
     var waiting = try Sample.transaction(.purchased, id: "w", download: .waiting)
-    waiting.downloads[0].isRequested = true
+    waiting.downloads[0].status = .waiting(isRequested: true)
     var queue = QueueState(transactions: [waiting])
     let payment = Payment(productIdentifier: try ProductIdentifier("b"))
     let early = queue.apply(.paymentAdded(transaction: "t", payment))

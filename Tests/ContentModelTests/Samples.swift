@@ -31,16 +31,33 @@ enum Sample {
     let downloads = try download.map {
       [
         DownloadRecord(
-          of: id, number: 1, sharing: Shared(try offer(product)), state: $0,
-          isRequested: $0 == .active,
-          error: $0 == .failed ? error : nil)
+          of: id, number: 1, sharing: Shared(try offer(product)), status: status($0))
       ]
     }
     return TransactionRecord(
       id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
-      state: state, grant: state == .purchased || state == .restored ? try grant() : nil,
-      original: state == .restored ? try grant() : nil, error: state == .failed ? error : nil,
-      downloads: downloads ?? [])
+      status: try status(state), downloads: downloads ?? [])
+  }
+
+  static func status(_ state: TransactionState) throws -> TransactionStatus {
+    switch state {
+    case .purchasing: .purchasing
+    case .purchased: .purchased(try grant())
+    case .failed: .failed(error)
+    case .restored: .restored(try grant(), original: try grant())
+    case .deferred: .deferred
+    }
+  }
+
+  static func status(_ state: DownloadState) -> DownloadStatus {
+    switch state {
+    case .waiting: .waiting(isRequested: false)
+    case .active: .active
+    case .paused: .paused
+    case .finished: .finished
+    case .failed: .failed(error)
+    case .cancelled: .cancelled
+    }
   }
 
   /// A launched queue with one purchased transaction `t`, whose download `t-1` is in `state`.

@@ -64,7 +64,7 @@ struct LibraryTests {
     try fixture.publish("a", "1.0")
     try await fixture.leaveActiveDownload(of: "a")
     let id = try #require(try fixture.reader().transactions().first?.downloads.first?.id)
-    try fixture.editJournal { $0.downloads[0].state = .cancelled }
+    try fixture.editJournal { $0.downloads[0].status = .cancelled }
     let left = "\(fixture.libraryPath)/staging/\(id)"
     try FileManager.default.createDirectory(atPath: left, withIntermediateDirectories: true)
     try Data(count: 10).write(to: URL(filePath: "\(left)/package"))

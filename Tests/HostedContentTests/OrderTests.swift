@@ -261,7 +261,7 @@ struct OrderTests {
     queue.close()
     // As it was when the answer was not yet journaled.
     try fixture.editJournal {
-      ($0.state, $0.grant, $0.downloads) = (.purchasing, nil, [])
+      ($0.status, $0.downloads) = (.purchasing, [])
     }
     queue = try open()
     let observer = RecordingObserver()

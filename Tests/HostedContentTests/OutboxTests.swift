@@ -13,7 +13,7 @@ struct OutboxTests {
   private func record(_ id: String) throws -> TransactionRecord {
     TransactionRecord(
       id: id, sequence: 1, payment: Payment(productIdentifier: try ProductIdentifier("a")),
-      state: .purchased)
+      status: .purchasing)
   }
 
   private func putChanges(_ id: String, _ due: DispatchTime, _ outbox: inout Outbox) throws {

@@ -112,14 +112,14 @@ extension StoreFixture {
     let id = queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     queue.close()
-    try editJournal { $0.downloads[0].state = .active }
+    try editJournal { $0.downloads[0].status = .active }
   }
 
   /// Leaves a transaction for `product` in the journal that the seller has not answered.
   func leavePurchasing(_ product: String) throws -> String {
     let payment = Payment(productIdentifier: try ProductIdentifier(product))
     let record = TransactionRecord(
-      id: "left-\(product)", sequence: 100, payment: payment, state: .purchasing)
+      id: "left-\(product)", sequence: 100, payment: payment, status: .purchasing)
     try journal().commit([.save(record)])
     return record.id
   }

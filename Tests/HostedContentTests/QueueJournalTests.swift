@@ -27,21 +27,24 @@ struct QueueJournalTests {
     let other = Payment(
       productIdentifier: try ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
     var failed = DownloadRecord(
-      of: "r", number: 2, sharing: Shared(try offer("b")), state: .failed, error: error)
+      of: "r", number: 2, sharing: Shared(try offer("b")), status: .failed(error))
     failed.keepsCurrent = true
     return [
-      TransactionRecord(id: "p", sequence: 1, payment: other, state: .purchasing),
-      TransactionRecord(id: "f", sequence: 2, payment: payment, state: .failed, error: error),
+      TransactionRecord(id: "p", sequence: 1, payment: other, status: .purchasing),
+      TransactionRecord(id: "f", sequence: 2, payment: payment, status: .failed(error)),
       TransactionRecord(
-        id: "o", sequence: 3, payment: payment, state: .purchased,
-        grant: Grant(transactionIdentifier: "o", date: 1.5, payment: payment),
+        id: "o", sequence: 3, payment: payment,
+        status: .purchased(Grant(transactionIdentifier: "o", date: 1.5, payment: payment)),
         downloads: [DownloadRecord(of: "o", number: 1, sharing: Shared(try offer("a")))]),
       TransactionRecord(
-        id: "r", sequence: 7, payment: payment, state: .restored,
-        grant: Grant(transactionIdentifier: "r", date: 2, payment: other, receipt: "signed"),
-        original: Grant(transactionIdentifier: "9", date: 2, payment: other, receipt: "signed"),
+        id: "r", sequence: 7, payment: payment,
+        status: .restored(
+          Grant(transactionIdentifier: "r", date: 2, payment: other, receipt: "signed"),
+          original: Grant(transactionIdentifier: "9", date: 2, payment: other, receipt: "signed")),
         downloads: [
-          DownloadRecord(of: "r", number: 1, sharing: Shared(try offer("a")), isRequested: true),
+          DownloadRecord(
+            of: "r", number: 1, sharing: Shared(try offer("a")), status: .waiting(isRequested: true)
+          ),
           failed,
         ]),
     ]
@@ -62,7 +65,7 @@ struct QueueJournalTests {
     #expect(try journal.receipt(of: "o") == nil)
     // Saved again without it, the receipt stays; finished, it stays readable.
     var restored = try #require(try journal.transactions().last)
-    restored.downloads[0].state = .finished
+    restored.downloads[0].status = .finished
     try journal.commit([.save(restored)])
     #expect(try journal.transactions().last == restored)
     try journal.commit([.finish(restored)])
@@ -118,6 +121,25 @@ struct QueueJournalTests {
       try journal.commit(journal.transactions().map { .finish($0) })
       journal = try Self.journal(folder)
     }
+  }
+
+  @Test(
+    "A transaction whose columns do not fit its state is set aside",
+    arguments: [
+      "UPDATE queue_transaction SET error = NULL WHERE id = 'f'",
+      "UPDATE queue_transaction SET grant_number = NULL WHERE id = 'o'",
+      "UPDATE queue_transaction SET original = NULL WHERE id = 'r'",
+      "UPDATE queue_transaction SET state = 0 WHERE id = 'o'",
+      "UPDATE queue_download SET error = NULL WHERE sequence = 7",
+    ])
+  func columnsOfAnotherState(sql: String) throws {
+    let folder = try TemporaryFolder()
+    let journal = try Self.journal(folder)
+    try journal.commit(Self.records().map { .save($0) })
+    try journal.write { try $0.execute(sql) }
+    let queue = try Self.journal(folder).readQueue()
+    #expect(queue.transactions.count == 3)
+    #expect(queue.unreadable.map(\.code) == [.journalFailed])
   }
 
   @Test("A commit that fails leaves nothing, and what it would have shared is saved later")

@@ -24,7 +24,7 @@ struct UncertainCommitTests {
   private func record(_ id: String, _ sequence: Int) throws -> TransactionRecord {
     TransactionRecord(
       id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
-      state: .purchasing)
+      status: .purchasing)
   }
 
   /// The transactions that another process finds if this one is killed now.

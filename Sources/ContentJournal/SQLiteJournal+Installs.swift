@@ -1,0 +1,169 @@
+package import ContentModel
+import FoundationEssentials
+
+/// Installed contents, their files, and pins.
+extension SQLiteJournal: InstallJournal {
+  package func announce(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: false)
+  }
+
+  package func replace(
+    _ content: InstalledContent, files: [InstalledFile], signers: Digest?
+  ) throws {
+    try write(content, files, signers, isConfirmed: true)
+  }
+
+  private func write(
+    _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
+  ) throws {
+    let list = InstalledFile.encoded(files)
+    // Megabytes for many files; the download has reserved space for them.
+    try write(usingReserve: false) { connection in
+      try Self.delete(content.contentIdentifier, content.version, connection)
+      var id: Int64 = 0
+      try connection.query(
+        "INSERT INTO content "
+          + "(content, version, product, size, entry_count, installed_at, is_confirmed, signers) "
+          + "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING id",
+        [
+          .text(content.contentIdentifier.rawValue), .text(content.version.rawValue),
+          .text(content.productIdentifier.rawValue), .integer(content.size),
+          .integer(Int64(content.entryCount)), .real(content.date.timeIntervalSince1970),
+          .integer(isConfirmed ? 1 : 0), signers.map { .blob($0.bytes) } ?? .null,
+        ]
+      ) { id = $0.integer(0) }
+      try connection.run(
+        "INSERT INTO content_files VALUES (?1, ?2)", [.integer(id), .blob(list)])
+    }
+  }
+
+  package func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write {
+      try $0.run(
+        "UPDATE content SET is_confirmed = 1 WHERE content = ?1 AND version = ?2",
+        [.text(content.rawValue), .text(version.rawValue)])
+    }
+  }
+
+  package func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws {
+    try write { connection in
+      try Self.delete(content, version, connection)
+      try Self.unpin(ContentKey(content, version), connection)
+    }
+  }
+
+  private static func delete(
+    _ content: ProductIdentifier, _ version: ContentVersion,
+    _ connection: borrowing SQLiteConnection
+  ) throws {
+    try connection.run(
+      "DELETE FROM content WHERE content = ?1 AND version = ?2",
+      [.text(content.rawValue), .text(version.rawValue)])
+  }
+
+  package func announced() throws -> [InstalledContent] { try contents(confirmed: false) }
+
+  package func installed() throws -> [InstalledContent] { try contents(confirmed: true) }
+
+  package func installed(_ content: ProductIdentifier) throws -> [InstalledContent] {
+    try contents(confirmed: true, of: content)
+  }
+
+  private func contents(confirmed: Bool, of content: ProductIdentifier? = nil) throws
+    -> [InstalledContent]
+  {
+    try read { connection in
+      var found: [InstalledContent] = []
+      try connection.query(
+        "SELECT content, product, version, size, entry_count, installed_at FROM content "
+          + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
+        [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
+      ) { row in
+        // `unreadableContents` has the others.
+        if let content = try? Self.content(row) { found.append(content) }
+      }
+      return found.sorted {
+        ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+      }
+    }
+  }
+
+  static func content(_ row: SQLiteConnection.Row) throws -> InstalledContent {
+    InstalledContent(
+      contentIdentifier: try row.identifier(0), productIdentifier: try row.identifier(1),
+      version: try row.version(2), size: row.integer(3), entryCount: Int(row.integer(4)),
+      date: Date(timeIntervalSince1970: row.real(5)))
+  }
+
+  package func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
+    try read { connection in
+      var signers: Digest?
+      try connection.query(
+        "SELECT signers FROM content WHERE content = ?1 AND version = ?2",
+        [.text(content.rawValue), .text(version.rawValue)]
+      ) { signers = Digest(bytes: $0.blob(0)) }
+      return signers
+    }
+  }
+
+  package func pins() throws -> Set<ContentKey> { try read(Self.pins) }
+
+  private static func pins(_ connection: borrowing SQLiteConnection) throws -> Set<ContentKey> {
+    var pins: Set<ContentKey> = []
+    try connection.query("SELECT content, version FROM pin") { pins.insert(try pin($0)) }
+    return pins
+  }
+
+  static func pin(_ row: SQLiteConnection.Row) throws -> ContentKey {
+    ContentKey(try row.identifier(0), try row.version(1))
+  }
+
+  package func setPin(_ pinned: Bool, on key: ContentKey) throws {
+    try write { connection in
+      // One pin a version, however it is written.
+      try Self.unpin(key, connection)
+      guard pinned else { return }
+      try connection.run("INSERT INTO pin VALUES (?1, ?2)", Self.values(of: key))
+    }
+  }
+
+  /// 1.0 and 1.0.0 are one version, which SQL cannot tell.
+  private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
+    var written: [ContentKey] = []
+    try connection.query("SELECT content, version FROM pin") { row in
+      // A pin that cannot be read is not of this version.
+      if let pin = try? Self.pin(row), pin == key { written.append(pin) }
+    }
+    for pin in written {
+      try connection.run("DELETE FROM pin WHERE content = ?1 AND version = ?2", values(of: pin))
+    }
+  }
+
+  private static func values(of key: ContentKey) -> [SQLiteConnection.Value] {
+    [.text(key.contentIdentifier.rawValue), .text(key.version.rawValue)]
+  }
+
+  package func files(of content: ProductIdentifier, _ version: ContentVersion) throws
+    -> [InstalledFile]
+  {
+    try read { connection in
+      var files: [InstalledFile] = []
+      try connection.query(
+        "SELECT files FROM content_files JOIN content c ON c.id = content_id "
+          + "WHERE content = ?1 AND version = ?2",
+        [.text(content.rawValue), .text(version.rawValue)]
+      ) { row in
+        guard let found = InstalledFile.decoded(row.blob(0)) else {
+          throw ContentError(
+            .journalFailed,
+            "The journal's record of the files of \(content) \(version) cannot be read",
+            remedy: "Repair the library, or get the product again", subject: content.rawValue)
+        }
+        files = found
+      }
+      return files
+    }
+  }
+}
