@@ -177,6 +177,7 @@ struct ListingTests {
 
   @Test(
     "Many small values take at most 64 MB more than the answer's size",
+    .enabled(if: PeakMemory.isMeasurable),
     arguments: SlowTests.cases(["0", "[0]", #"{"":0}"#], quick: 1))
   func values(_ value: String) async {
     await #expect(processExitsWith: .success) { [value = value as String] in

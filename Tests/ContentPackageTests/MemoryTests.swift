@@ -11,7 +11,7 @@ struct MemoryTests {
   private static let allowance = 64_000_000
 
   @Test(
-    "It takes at most 64 MB more than its own size",
+    "It takes at most 64 MB more than its own size", .enabled(if: PeakMemory.isMeasurable),
     arguments: SlowTests.cases(Glutton.allCases, quick: 1))
   func refused(_ glutton: Glutton) async throws {
     let folder = try TemporaryFolder()
@@ -23,7 +23,9 @@ struct MemoryTests {
     }
   }
 
-  @Test("An index takes at most 64 MB more than its own size, too")
+  @Test(
+    "An index takes at most 64 MB more than its own size, too",
+    .enabled(if: PeakMemory.isMeasurable))
   func index() async throws {
     await #expect(processExitsWith: .success) {
       let bytes = Self.index(entries: 100_000)

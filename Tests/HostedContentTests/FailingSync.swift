@@ -21,8 +21,9 @@ enum FailingSync {
   private static let real = Pointer(sqlite3_vfs_find(nil))
   // Written once, by `isInstalled`.
   nonisolated(unsafe) private static var files = sqlite3_vfs()
-  // Written inside `state`, once.
-  nonisolated(unsafe) private static var methods = sqlite3_io_methods()
+  // Written inside `state`, once; SQLite reads what they point to from any thread.
+  nonisolated(unsafe) private static let methods = UnsafeMutablePointer<sqlite3_io_methods>
+    .allocate(capacity: 1)
   nonisolated(unsafe) private static var realMethods: UnsafePointer<sqlite3_io_methods>?
 
   /// An immutable pointer to what SQLite never frees.
@@ -82,15 +83,15 @@ enum FailingSync {
     state.withLock { state in
       if realMethods == nil {
         realMethods = found
-        methods = found.pointee
-        methods.xSync = { file, flags in FailingSync.sync(file, flags) }
-        methods.xWrite = { file, bytes, count, offset in
+        methods.initialize(to: found.pointee)
+        methods.pointee.xSync = { file, flags in FailingSync.sync(file, flags) }
+        methods.pointee.xWrite = { file, bytes, count, offset in
           FailingSync.write(file, bytes, count, offset)
         }
       }
       state.logs[UInt(bitPattern: file)] = String(cString: name)
     }
-    withUnsafePointer(to: &methods) { file.pointee.pMethods = $0 }
+    file.pointee.pMethods = UnsafePointer(methods)
     return code
   }
 

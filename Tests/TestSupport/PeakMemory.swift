@@ -3,6 +3,9 @@ import Glibc
 
 /// The most memory that this process has used at once; for processes that do one thing.
 package struct PeakMemory {
+  /// Whether memory can be measured: sanitizers need much of it for themselves.
+  package static let isMeasurable = getenv("HOSTEDCONTENT_SANITIZER") == nil
+
   private let before: Int
 
   /// Measures from now on; more than `limit` bytes of address space are not given.
