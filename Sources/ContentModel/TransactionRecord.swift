@@ -127,6 +127,30 @@ extension Grant {
   }
 }
 
+extension TransactionRecord {
+  /// Has finished downloads of `contents` wait to be started again; whether there are any.
+  package mutating func reopenDownloads(of contents: Set<ContentKey>) -> Bool {
+    let lost = downloads.indices.filter {
+      downloads[$0].state == .finished && contents.contains(downloads[$0].content)
+    }
+    for position in lost { downloads[position].state = .waiting }
+    return !lost.isEmpty
+  }
+}
+
+extension [TransactionRecord] {
+  /// The versions that finished downloads have installed.
+  package var finishedContents: Set<ContentKey> {
+    var contents: Set<ContentKey> = []
+    for record in self {
+      for download in record.downloads where download.state == .finished {
+        contents.insert(download.content)
+      }
+    }
+    return contents
+  }
+}
+
 /// A value that many hold, each by a pointer to the same storage.
 package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
   package let value: Value
@@ -177,6 +201,9 @@ package struct DownloadRecord: Hashable, Sendable {
     get { sharedOffer.value }
     set { sharedOffer = Shared(newValue) }
   }
+
+  /// The version that it installs.
+  package var content: ContentKey { ContentKey(offer.contentIdentifier, offer.version) }
 
   /// Only when failed.
   package var error: ContentError? {
