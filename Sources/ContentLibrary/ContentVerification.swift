@@ -42,8 +42,60 @@ extension ContentLibrary {
   package func verify(
     _ content: InstalledContent, pace: ReadPace? = nil, isStopped: () throws -> Void = {}
   ) throws -> [ContentDamage] {
+    try damages(of: content) { try differences(of: $0, from: content, pace, isStopped) }
+  }
+
+  /// The recorded files of an installed version that are missing, or have another kind or size; reads none.
+  ///
+  /// An app may have moved files out of the version's folder, or deleted it. A record that cannot be read
+  /// names no file: `repair` makes it anew. Throws `notInstalled` if the version is removed meanwhile.
+  package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
+    try damages(of: content) { tree in
+      let walker = TreeWalker(tree)
+      return try (recordedFiles(of: content) ?? []).compactMap { file in
+        guard let status = try walker.status(of: file.entry.path) else {
+          return ContentDamage(content, file.entry.path, .missing)
+        }
+        return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
+      }
+    }
+  }
+
+  /// Whether a version is installed, with all its files by kind and size.
+  package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
+    let installed = try journal.installed(content).first { $0.version.rawValue == version.rawValue }
+    guard let installed, try hasFolder(installed) else { return false }
+    do {
+      return try missingFiles(of: installed).isEmpty
+    } catch let error as ContentError where error.code == .notInstalled {
+      return false
+    }
+  }
+
+  /// Those of `contents` that are not complete, and why others cannot be checked.
+  package func incomplete(among contents: Set<ContentKey>) throws
+    -> (Set<ContentKey>, [ContentError])
+  {
+    var folderErrors = FolderErrors()
+    var incomplete: Set<ContentKey> = []
+    // In one order, so that a simulation can be repeated.
+    let ordered = contents.sorted {
+      ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+    }
+    for key in ordered {
+      try folderErrors.collect {
+        if try !isComplete(key.contentIdentifier, key.version) { incomplete.insert(key) }
+      }
+    }
+    return (incomplete, folderErrors.errors)
+  }
+
+  /// What `differences` finds in the folder of `content`, unless the version is being removed.
+  private func damages(
+    of content: InstalledContent, _ differences: (Directory) throws -> [ContentDamage]
+  ) throws -> [ContentDamage] {
     guard let tree = try tree(of: content) else { return [ContentDamage(content, "", .missing)] }
-    let result = Result { try differences(of: tree, from: content, pace, isStopped) }
+    let result = Result { try differences(tree) }
     if case .success([]) = result { return [] }
     // A removal takes files away only after it has moved the folder. So a folder that is still in its place
     // is really damaged.
@@ -168,6 +220,17 @@ extension ContentLibrary {
       guard entry.kind == .directory, entry.isText else { return [path[...]] }
       return try [path[...]]
         + paths(in: folder.directory(entry.name), below: path + [UInt8(ascii: "/")])
+    }
+  }
+}
+
+extension IndexedFile {
+  /// Whether `status` is of an entry of this kind and, for a file, of this size.
+  fileprivate func isLike(_ status: FileStatus) -> Bool {
+    switch kind {
+    case .file: status.kind == .file && status.size == size
+    case .directory: status.kind == .directory
+    case .link: status.kind == .link
     }
   }
 }

@@ -155,6 +155,30 @@ extension Grant {
   }
 }
 
+extension TransactionRecord {
+  /// Has finished downloads of `contents` wait to be started again; whether there are any.
+  package mutating func reopenDownloads(of contents: Set<ContentKey>) -> Bool {
+    let lost = downloads.indices.filter {
+      downloads[$0].state == .finished && contents.contains(downloads[$0].content)
+    }
+    for position in lost { downloads[position].status = .waiting(isRequested: false) }
+    return !lost.isEmpty
+  }
+}
+
+extension [TransactionRecord] {
+  /// The versions that finished downloads have installed.
+  package var finishedContents: Set<ContentKey> {
+    var contents: Set<ContentKey> = []
+    for record in self {
+      for download in record.downloads where download.state == .finished {
+        contents.insert(download.content)
+      }
+    }
+    return contents
+  }
+}
+
 /// A value that many hold, each by a pointer to the same storage.
 package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
   package let value: Value
@@ -222,6 +246,9 @@ package struct DownloadRecord: Hashable, Sendable {
     get { sharedOffer.value }
     set { sharedOffer = Shared(newValue) }
   }
+
+  /// The version that it installs.
+  package var content: ContentKey { ContentKey(offer.contentIdentifier, offer.version) }
 
   package var state: DownloadState { status.state }
 

@@ -64,7 +64,9 @@ public struct Download: Sendable, Identifiable {
 
   /// The version's folder, with ContentInfo.plist and Contents; only when finished.
   ///
-  /// Valid until that version is removed from the library, also after the transaction is finished.
+  /// Valid until that version is removed from the library, also after the transaction is finished. Copy files
+  /// from it, do not move them: the library verifies, shares and removes them. Missing files are fetched again
+  /// by the next download of the version.
   public var contentURL: URL? {
     guard record.state == .finished else { return nil }
     return URL(

@@ -54,6 +54,15 @@ public struct LibraryReader: Sendable {
     }
   }
 
+  /// The paths of recorded files that are missing, or have another kind or size; an empty one for the folder.
+  ///
+  /// Reads no file, so it takes much less time than `verify`. An app may have moved files out of the folder:
+  /// a repair or a download of this version fetches them. Throws `notPermitted` for a user who may not read
+  /// the journal, and `notInstalled` if the version is removed meanwhile.
+  public func missingFiles(of content: InstalledContent) throws -> [String] {
+    try library.missingFiles(of: content).map(\.path)
+  }
+
   /// The updates that `products` offer for what is installed.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
     UpdateComparison(

@@ -48,10 +48,12 @@ public final class PaymentQueue: Sendable {
     try folder.markAsCaches()
     library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
     let queue = try journal.readQueue()
-    let transactions = queue.transactions
+    var transactions = queue.transactions
     // A cancelled one drops its bytes; its process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
-    leftovers = try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
+    leftovers =
+      try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
+      + library.reopenIncomplete(&transactions, journal)
 
     let store = try StoreAccess(
       configuration.store, mirrors: configuration.mirrors, network: configuration.network,
@@ -328,11 +330,6 @@ public final class PaymentQueue: Sendable {
   /// Whether the account was granted `product` before; nil is the library's own account.
   public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
     try await service.latest(of: product, account: account) != nil
-  }
-
-  /// The version of `content` that is installed and current; nil for none.
-  public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
-    try library.currentVersion(of: content)
   }
 }
 

@@ -36,10 +36,12 @@ struct Pipeline: Sendable {
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
     // What is installed is not fetched again: after a crash, an update, a second purchase.
     let switching = download.keepsCurrent != true
-    if try library.isInstalled(offer.contentIdentifier, offer.version)
-      || library.finishInterrupted(offer.contentIdentifier, offer.version)
+    let (content, version) = (offer.contentIdentifier, offer.version)
+    // Files that somebody has moved or deleted are fetched below, into the folder that is there.
+    if try library.isComplete(content, version)
+      || library.finishInterrupted(content, version) && library.isComplete(content, version)
     {
-      if switching { try library.advance(offer.contentIdentifier, to: offer.version) }
+      if switching { try library.advance(content, to: version) }
       return leaveStaging(of: download)
     }
 

@@ -5,7 +5,8 @@ import HostedContent
 enum GetCommand {
   static let command = Command(
     name: "get", summary: "Buys, downloads and installs products; what is there is success.",
-    operands: "ID…", operandCount: 1...Int.max, options: InstallSession.options,
+    operands: "ID…", operandCount: 1...Int.max,
+    options: InstallSession.options + [.json],
     example: "hostedcontent get com.example.book.chapter1 --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {

@@ -20,6 +20,16 @@ extension ContentError {
       subject: product.rawValue)
   }
 
+  static func filesMissing(
+    _ content: ProductIdentifier, _ installed: ContentVersion, offered: ContentVersion
+  ) -> ContentError {
+    ContentError(
+      .contentDamaged,
+      "Files of \(content) \(installed) are missing, and the store offers only \(offered)",
+      remedy: "Run hostedcontent remove \(content) \(installed), then get it again",
+      subject: content.rawValue)
+  }
+
   func askingForAccount() -> ContentError {
     ContentError(
       code, message,

@@ -20,6 +20,8 @@ final class InstallSession: Sendable {
   private let queue: PaymentQueue
   private let console: Console
   private let account: String?
+  /// Whether what is installed is printed as one JSON document at the end.
+  private let printsJSON: Bool
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let signals: StopSignals?
@@ -34,14 +36,14 @@ final class InstallSession: Sendable {
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
-      console,
-      signals: StopSignals())
+      console, signals: StopSignals(), printsJSON: arguments.has("--json"))
   }
 
   init(
     _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
-    signals: StopSignals?, closingSeconds: Int = 5
+    signals: StopSignals?, closingSeconds: Int = 5, printsJSON: Bool = false
   ) throws {
+    self.printsJSON = printsJSON
     self.closingSeconds = closingSeconds
     self.console = console
     self.account = account
@@ -99,15 +101,16 @@ final class InstallSession: Sendable {
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
     queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
-    let left = await withTaskGroup(of: ProductIdentifier?.self) { group in
+    let delivered = await withTaskGroup(of: DeliveredProduct?.self) { group in
       for product in products {
-        group.addTask {
-          await self.install(product, unfinished, mayBuy) ? nil : product.productIdentifier
-        }
+        group.addTask { await self.install(product, unfinished, mayBuy) }
       }
       return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
     }
     progress.end()
+    if printsJSON { printReport(of: delivered) }
+    let left = Set(products.map(\.productIdentifier))
+      .subtracting(delivered.map(\.productIdentifier)).sorted()
     if let abort = driver.abortion, !left.isEmpty {
       console.report(abort.before(left))
     }
@@ -125,38 +128,47 @@ final class InstallSession: Sendable {
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
-  /// Takes the steps that one product needs, until the offered version is installed.
+  /// Takes the steps that one product needs, until the offered version is installed; nil after a failure.
   private func install(
     _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
-  ) async -> Bool {
+  ) async -> DeliveredProduct? {
     let identifier = product.productIdentifier
     do {
       try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
-      let versions = try installedVersions(of: product)
-      guard !versions.isEmpty || product.contents.isEmpty else {
+      let delivered = DeliveredProduct(product, contents: try installedVersions(of: product))
+      guard !delivered.contents.isEmpty || product.contents.isEmpty else {
         throw ContentError.notDelivered(identifier)
       }
-      progress.print((versions.isEmpty ? identifier.rawValue : versions) + ": installed")
-      return true
+      if !printsJSON { progress.print(delivered.summary) }
+      return delivered
     } catch {
       // What stops the whole command is said once, at its end.
       if driver.abortion == nil {
         let error = ContentError(error, while: "installing \(identifier)")
         progress.report(error.naming(identifier))
       }
-      return false
+      return nil
     }
   }
 
   /// The product's contents that are installed, with their versions.
   ///
   /// An update leaves alone what was never installed, so that they need not be all.
-  private func installedVersions(of product: Product) throws -> String {
+  private func installedVersions(of product: Product) throws -> [DeliveredProduct.Content] {
     try product.contents.compactMap { offer in
       try queue.installedVersion(of: offer.contentIdentifier).map {
-        "\(offer.contentIdentifier) \($0)"
+        DeliveredProduct.Content(
+          contentIdentifier: offer.contentIdentifier.rawValue, version: $0.rawValue)
       }
-    }.joined(separator: ", ")
+    }
+  }
+
+  private func printReport(of products: [DeliveredProduct]) {
+    do {
+      try console.print(json: DeliveredProduct.Report(products))
+    } catch {
+      console.report(ContentError(error, while: "printing the report"))
+    }
   }
 
   private func takeSteps(
@@ -208,6 +220,12 @@ final class InstallSession: Sendable {
         continue
       }
       if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
+      guard try !queue.isComplete(offer.contentIdentifier, installed) else { continue }
+      // A download of the same version fetches the missing files, and nothing is bought.
+      guard installed.rawValue == offer.version.rawValue else {
+        throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
+      }
+      return .update(ContentUpdate(of: offer, from: installed))
     }
     return nil
   }

@@ -17,15 +17,25 @@ enum ListCommand {
       let current: Bool
       let path: String
       let bytes: Int64
+      /// Whether recorded files are missing, or have another kind or size; nil if that is not known.
+      let filesMissing: Bool?
+
+      var remarks: String {
+        ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
+          .compactMap(\.self).joined(separator: ", ")
+      }
     }
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let entries = try arguments.libraryReader().contents().map { entry in
+    let library = try arguments.libraryReader()
+    let entries = try library.contents().map { entry in
       Report.Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent, path: entry.path,
-        bytes: entry.content.size)
+        bytes: entry.content.size,
+        // Another user cannot read what was recorded.
+        filesMissing: (try? library.missingFiles(of: entry.content)).map { !$0.isEmpty })
     }
     if arguments.has("--json") {
       try console.print(json: Report(contents: entries))
@@ -34,7 +44,7 @@ enum ListCommand {
     } else {
       console.print(
         table: entries.map {
-          [$0.contentIdentifier, $0.version, $0.current ? "current" : "", "\($0.bytes)", $0.path]
+          [$0.contentIdentifier, $0.version, $0.remarks, "\($0.bytes)", $0.path]
         }, heading: ["content", "version", "", "bytes", "path"])
     }
     return .done

@@ -122,7 +122,9 @@ extension World {
 
   /// When a download is reported as finished: every byte is durable, and `current` names a version.
   func checkFinished(_ offer: ContentOffer, switching: Bool) {
-    guard !isDamaged(offer.contentIdentifier.rawValue, offer.version.rawValue) else { return }
+    // The last start finds what was damaged before, and nothing is damaged after it.
+    guard isHealing || !isDamaged(offer.contentIdentifier.rawValue, offer.version.rawValue)
+    else { return }
     let least = disk.leastDurable()
     let name = offer.contentIdentifier.rawValue
     guard let home = products(on: least)?.names[name] else {

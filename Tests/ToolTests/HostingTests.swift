@@ -40,6 +40,25 @@ struct HostingTests {
     #expect(nginx.requests().contains { $0.contains("timestamp.json") })
   }
 
+  @Test("The script needs a folder only, and prints the URL that it serves")
+  func folder() throws {
+    let tool = try Tool.withBook()
+    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
+    let words = [
+      "-ec",
+      """
+      coproc server { exec "$0" store; }
+      trap 'kill "$server_PID"' EXIT
+      read -r url <&"${server[0]}"
+      "$1" get \(Tool.chapter1) --store "$url" --root store/metadata/1.root.json --library lib
+      """, script, Tool.path,
+    ]
+    let result = try tool.run(
+      words, program: "/bin/bash", environment: ["TMPDIR": tool.folder.path])
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+  }
+
   @Test("The script says how it is used")
   func script() throws {
     let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)

@@ -47,6 +47,67 @@ struct RestoredStoreTests {
     #expect(try tool.run(browse).output.contains("com.example.d"))
   }
 
+  /// Runs `get` for a client that has seen each publication.
+  private func get() throws -> Tool.Result {
+    try tool.run("get", Tool.chapter1, "--store", "store", "--library", "lib")
+  }
+
+  private func timestampVersion() throws -> Int {
+    let timestamp = try #require(
+      JSONSerialization.jsonObject(with: Data(tool.text("store/metadata/timestamp.json").utf8))
+        as? [String: Any])
+    return try #require((timestamp["signed"] as? [String: Any])?["version"] as? Int)
+  }
+
+  /// A store of which a client has seen a later state than its backup.
+  private func prepareBackup() throws {
+    try tool.succeed("store", "init", "store")
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.0.pkg"))
+    try copy("store", to: "backup")
+    try copy("store.keys", to: "backup.keys")
+    for version in ["1.1", "1.10"] {
+      try tool.succeed("store", "publish", "store", Tool.sample("chapter1-\(version).pkg"))
+    }
+    #expect(try get().status == 0)
+    try copy("backup", to: "store")
+  }
+
+  @Test("Clients refuse a store from a backup until refresh --restored, and then follow")
+  func client() throws {
+    try prepareBackup()
+    let refused = try get()
+    #expect(refused.status == 1 && refused.errors.contains("[503]"), "\(refused.errors)")
+    try tool.fail("store", "refresh", "store", saying: ["--restored"])
+    #expect(try get().status == 1)
+    try tool.succeed("store", "refresh", "store", "--restored")
+    #expect(try get().status == 0)
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
+    #expect(try get().status == 0)
+    #expect(try tool.current() == [Tool.chapter1: "1.10"])
+  }
+
+  @Test("If the record is from the backup too, clients follow after enough refresh --everything")
+  func clientWithoutRecord() throws {
+    try prepareBackup()
+    try copy("backup.keys", to: "store.keys")
+    try tool.succeed("store", "refresh", "store", "--restored")
+    let refused = try get()
+    #expect(refused.status == 1)
+    // The message says which number the client has.
+    let numbers = try #require(
+      refused.errors.firstMatch(of: /Version (\d+) of the timestamp metadata is not version (\d+)/))
+    let known = try #require(Int(numbers.output.2))
+    #expect(Int(numbers.output.1) == (try timestampVersion()))
+    while try timestampVersion() <= known {
+      let before = try timestampVersion()
+      try tool.succeed("store", "refresh", "store", "--everything")
+      #expect(try timestampVersion() == before + 1)
+    }
+    #expect(try get().status == 0)
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
+    #expect(try get().status == 0)
+  }
+
   @Test("--state keeps the record in a folder of its own, for list too")
   func state() throws {
     let state = ["--state", "state"]

@@ -135,7 +135,7 @@ struct StoryTests {
     let result = try tool.run(
       ["get", "com.example.club"] + products + ["--store", "store", "--library", "lib"])
     #expect(result.status == 0, "\(result.errors)")
-    #expect(result.output.contains("com.example.club: installed\n"))
+    #expect(result.output.contains("com.example.club: bought"))
     #expect(Set(try tool.current().keys) == Set(products))
     #expect(
       try tool.succeed("verify", "--library", "lib").output.hasPrefix("8 versions verified, 0"))
@@ -202,7 +202,9 @@ struct StoryTests {
     #expect(list.keys.map(\.self) == ["contents"])
     let entry = try #require((list["contents"] as? [[String: Any]])?.first)
     #expect(
-      Set(entry.keys) == ["contentIdentifier", "version", "current", "path", "bytes"])
+      Set(entry.keys) == [
+        "contentIdentifier", "version", "current", "path", "bytes", "filesMissing",
+      ])
     let path = try #require(entry["path"] as? String)
     #expect(FileManager.default.fileExists(atPath: "\(path)/Contents/page-1.txt"))
     #expect(entry["bytes"] as? Int ?? 0 > 0)

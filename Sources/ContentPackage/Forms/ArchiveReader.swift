@@ -58,8 +58,8 @@ final class ArchiveReader {
   private static func enable(_ format: Format, _ archive: OpaquePointer) -> Int32 {
     switch format {
     case .xar: archive_read_support_format_xar(archive)
-    // The seekable reader trusts the central directory, as every unzip does; the streaming one is
-    // not enabled, so that there are no two opinions about one archive.
+    // The seekable reader finds entries by the central directory and takes their names from the local
+    // headers. `ZipDirectory` has compared the two before. The streaming reader stays off.
     case .zip: archive_read_support_format_zip_seekable(archive)
     case .tar: archive_read_support_format_tar(archive)
     case .cpio: archive_read_support_format_cpio(archive)

@@ -1,0 +1,37 @@
+import ContentModel
+
+/// A product that `get` has bought, and what of it is installed.
+struct DeliveredProduct: Encodable {
+  let productIdentifier: ProductIdentifier
+  /// Whether the store offers content for it.
+  let hasContent: Bool
+  let contents: [Content]
+
+  struct Content: Encodable {
+    let contentIdentifier: String
+    let version: String
+  }
+
+  /// What `get --json` prints.
+  struct Report: Encodable {
+    let products: [DeliveredProduct]
+
+    init(_ products: [DeliveredProduct]) {
+      self.products = products.sorted { $0.productIdentifier < $1.productIdentifier }
+    }
+  }
+
+  init(_ product: Product, contents: [Content]) {
+    productIdentifier = product.productIdentifier
+    hasContent = !product.contents.isEmpty
+    self.contents = contents
+  }
+
+  var summary: String {
+    guard hasContent else {
+      return "\(productIdentifier): bought, the store offers no content for it"
+    }
+    return contents.map { "\($0.contentIdentifier) \($0.version)" }.joined(separator: ", ")
+      + ": installed"
+  }
+}
