@@ -16,7 +16,9 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
 
-  /// Downloads changed state or moved on, several at once; progress at most 10 times a second.
+  /// Downloads changed state or progressed: only these, of one or more transactions.
+  ///
+  /// Progress is reported at most 10 times a second.
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download])
 
   /// Something that was asked of the queue could not be done, such as finishing a `.purchasing`

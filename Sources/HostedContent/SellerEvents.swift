@@ -1,5 +1,13 @@
 import ContentModel
 
+extension PaymentQueue {
+  /// The storefront as it was reported last; before the first report the seller is asked.
+  package func currentStorefront() async -> Storefront? {
+    if let storefront { return storefront }
+    return await service.storefront()
+  }
+}
+
 /// What the seller says without being asked, as events of the queue or as reports.
 extension Engine {
   /// Takes what happens on the seller's side as events, for as long as the engine runs.

@@ -32,6 +32,8 @@ public protocol StoreService: Sendable {
   func events() -> AsyncStream<StoreEvent>
 
   /// Where the library's account buys; nil when the seller does not say.
+  ///
+  /// Requests of the module StoreKit wait for the first answer, since prices have its region.
   func storefront() async -> Storefront?
 }
 

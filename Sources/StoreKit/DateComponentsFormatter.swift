@@ -1,63 +1,244 @@
 public import Foundation
 import Locks
 
-/// Words for lengths of time such as a subscription's, which Foundation on Linux does not have.
+/// Words for lengths of time, such as that of a subscription; Foundation on Linux does not have this class.
 ///
-/// English only, and no more than formatting whole date components.
+/// English only. Values are expressed in the largest allowed units: 14 days are "2 weeks". Lengths of more
+/// than 6,000 years have no words.
 // Sendable because all that changes is behind a lock.
 open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   /// How units are written.
   public enum UnitsStyle: Int, Sendable {
+    /// "1:10:05"; units larger than an hour are abbreviated, "1d 2:00:00".
     case positional = 0
+    /// "1h 10m"
     case abbreviated
+    /// "1 hr, 10 min"
     case short
+    /// "1 hour, 10 minutes"
     case full
+    /// "one hour, ten minutes"
     case spellOut
+    /// "1hr 10min"
     case brief
   }
 
-  /// How units are written; full words for every style but `abbreviated`, "1d 2h".
-  open var unitsStyle: UnitsStyle {
-    get { settings.withLock { $0.style } }
-    set { settings.withLock { $0.style = newValue } }
-  }
-  /// Which units are written; empty for all.
-  open var allowedUnits: NSCalendar.Unit {
-    get { settings.withLock { $0.units } }
-    set { settings.withLock { $0.units = newValue } }
-  }
-  /// How many units are written at most; 0 for all.
-  open var maximumUnitCount: Int {
-    get { settings.withLock { $0.count } }
-    set { settings.withLock { $0.count = newValue } }
+  /// Which units that are zero are left out, and whether a position has two digits.
+  public struct ZeroFormattingBehavior: OptionSet, Sendable {
+    /// Apple's bits.
+    public let rawValue: UInt
+    /// Takes Apple's bits.
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    /// `dropLeading` for the positional style, `dropAll` for the others.
+    public static let `default` = Self(rawValue: 1)
+    /// Leaves out zeros before the first other value.
+    public static let dropLeading = Self(rawValue: 1 << 1)
+    /// Leaves out zeros between other values.
+    public static let dropMiddle = Self(rawValue: 1 << 2)
+    /// Leaves out zeros after the last other value.
+    public static let dropTrailing = Self(rawValue: 1 << 3)
+    /// Leaves out all zeros.
+    public static let dropAll: Self = [.dropLeading, .dropMiddle, .dropTrailing]
+    /// Leaves out nothing, and writes "05" in the positional style.
+    public static let pad = Self(rawValue: 1 << 16)
   }
 
   private struct Settings {
     var style = UnitsStyle.positional
     var units: NSCalendar.Unit = []
     var count = 0
+    var zeros = ZeroFormattingBehavior.default
+    var calendar: Calendar? = .current
+    var isApproximation = false
+    var isTimeRemaining = false
   }
 
   private let settings = Mutex(Settings())
 
-  /// Writes components that are not zero, largest first; nil when there is none.
+  /// How units are written.
+  open var unitsStyle: UnitsStyle {
+    get { settings.withLock { $0.style } }
+    set { settings.withLock { $0.style = newValue } }
+  }
+  /// Which of year, month, weekOfMonth, day, hour, minute and second are written; empty for all.
+  open var allowedUnits: NSCalendar.Unit {
+    get { settings.withLock { $0.units } }
+    set { settings.withLock { $0.units = newValue } }
+  }
+  /// How many units are written at most, the largest ones; 0 for all.
+  open var maximumUnitCount: Int {
+    get { settings.withLock { $0.count } }
+    set { settings.withLock { $0.count = newValue } }
+  }
+  /// How zeros are written.
+  open var zeroFormattingBehavior: ZeroFormattingBehavior {
+    get { settings.withLock { $0.zeros } }
+    set { settings.withLock { $0.zeros = newValue } }
+  }
+  /// The calendar that divides the time between two dates; nil for the current one.
+  open var calendar: Calendar? {
+    get { settings.withLock { $0.calendar } }
+    set { settings.withLock { $0.calendar = newValue } }
+  }
+  /// Whether the text begins with "About".
+  open var includesApproximationPhrase: Bool {
+    get { settings.withLock { $0.isApproximation } }
+    set { settings.withLock { $0.isApproximation = newValue } }
+  }
+  /// Whether the text ends with "remaining".
+  open var includesTimeRemainingPhrase: Bool {
+    get { settings.withLock { $0.isTimeRemaining } }
+    set { settings.withLock { $0.isTimeRemaining = newValue } }
+  }
+
+  /// Writes `components` in a style and all units.
+  open class func localizedString(from components: DateComponents, unitsStyle: UnitsStyle)
+    -> String?
+  {
+    let formatter = DateComponentsFormatter()
+    formatter.unitsStyle = unitsStyle
+    return formatter.string(from: components)
+  }
+
+  /// Writes date components; nil for other values.
+  open override func string(for obj: Any?) -> String? {
+    (obj as? DateComponents).flatMap { string(from: $0) }
+  }
+
+  /// Writes a length of time that is given in units.
   open func string(from components: DateComponents) -> String? {
-    let all: [(NSCalendar.Unit, Int?, String)] = [
-      (.year, components.year, "year"), (.month, components.month, "month"),
-      (.weekOfMonth, components.weekOfMonth ?? components.weekOfYear, "week"),
-      (.day, components.day, "day"), (.hour, components.hour, "hour"),
-      (.minute, components.minute, "minute"), (.second, components.second, "second"),
-    ]
-    let words = all.compactMap { unit, value, name -> String? in
-      guard let value, value != 0, allowedUnits.isEmpty || allowedUnits.contains(unit) else {
-        return nil
-      }
-      if unitsStyle == .abbreviated { return "\(value)\(unit == .month ? "mo" : name.prefix(1))" }
-      return "\(value) \(name)\(abs(value) == 1 ? "" : "s")"
+    let length = Unit.all.reduce(0) { $0 + Double($1.value(in: components)) * $1.seconds }
+    guard abs(length) < Self.longest else { return nil }
+    var known = DateComponents()
+    for unit in Unit.all { known.setValue(unit.value(in: components), for: unit.component) }
+    let calendar = Self.plainCalendar
+    guard let end = calendar.date(byAdding: known, to: Self.start) else { return nil }
+    return string(from: Self.start, to: end, in: calendar)
+  }
+
+  /// Writes a number of seconds, in days of 24 hours.
+  open func string(from ti: TimeInterval) -> String? {
+    string(from: Self.start, to: Self.start + ti, in: Self.plainCalendar)
+  }
+
+  /// Writes the time from one date to another.
+  open func string(from startDate: Date, to endDate: Date) -> String? {
+    string(from: startDate, to: endDate, in: calendar ?? .current)
+  }
+
+  /// Where lengths begin: on the first day of a month of 31 days.
+  private static let start = Date(timeIntervalSinceReferenceDate: 0)
+  /// Seconds from `start` that a calendar can express, before and after it.
+  private static let longest = 2e11
+
+  private static var plainCalendar: Calendar {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = .gmt
+    return calendar
+  }
+
+  private func string(from start: Date, to end: Date, in calendar: Calendar) -> String? {
+    let settings = settings.withLock { $0 }
+    let units = Unit.all.filter { settings.units.isEmpty || settings.units.contains($0.option) }
+    // False for NaN, too.
+    guard let smallest = units.last,
+      abs(start.timeIntervalSinceReferenceDate) < Self.longest,
+      abs(end.timeIntervalSinceReferenceDate) < Self.longest
+    else { return nil }
+    let parts = calendar.dateComponents(Set(units.map(\.component)), from: start, to: end)
+    let values = units.map { (unit: $0, value: parts.value(for: $0.component) ?? 0) }
+    var shown = withoutZeros(values, settings)
+    if shown.isEmpty { shown = [(smallest, 0)] }
+    if settings.count > 0 { shown = Array(shown.prefix(settings.count)) }
+    let text =
+      (shown.contains { $0.value < 0 } ? "-" : "")
+      + words(shown.map { ($0.unit, abs($0.value)) }, settings)
+    return (settings.isApproximation ? "About " : "") + text
+      + (settings.isTimeRemaining ? " remaining" : "")
+  }
+
+  private func withoutZeros(_ values: [(unit: Unit, value: Int)], _ settings: Settings)
+    -> [(unit: Unit, value: Int)]
+  {
+    var dropped = settings.zeros
+    if dropped.contains(.default) {
+      dropped.formUnion(settings.style == .positional ? .dropLeading : .dropAll)
     }
-    guard !words.isEmpty else { return nil }
-    let shown = maximumUnitCount > 0 ? words.prefix(maximumUnitCount) : words[...]
-    return shown.joined(separator: unitsStyle == .abbreviated ? " " : ", ")
+    let first = values.firstIndex { $0.value != 0 } ?? values.count
+    let last = values.lastIndex { $0.value != 0 } ?? values.count
+    return values.indices.filter { index in
+      let place: ZeroFormattingBehavior =
+        index < first ? .dropLeading : index > last ? .dropTrailing : .dropMiddle
+      return values[index].value != 0 || !dropped.contains(place)
+    }.map { values[$0] }
+  }
+
+  private func words(_ values: [(unit: Unit, value: Int)], _ settings: Settings) -> String {
+    let numbers = NumberFormatter()
+    numbers.locale = Locale(identifier: "en_US")
+    numbers.numberStyle = settings.style == .spellOut ? .spellOut : .decimal
+    func number(_ value: Int) -> String { numbers.string(from: NSNumber(value: value)) ?? "" }
+    switch settings.style {
+    case .positional:
+      let times = values.filter { $0.unit.seconds <= 3_600 }
+      var texts = values.dropLast(times.count).map { number($0.value) + $0.unit.letters }
+      numbers.usesGroupingSeparator = false
+      let digits = times.enumerated().map { index, time in
+        numbers.minimumIntegerDigits = index > 0 || settings.zeros.contains(.pad) ? 2 : 1
+        return number(time.value)
+      }
+      if !digits.isEmpty { texts.append(digits.joined(separator: ":")) }
+      return texts.joined(separator: " ")
+    case .abbreviated:
+      return values.map { number($0.value) + $0.unit.letters }.joined(separator: " ")
+    case .brief:
+      return values.map { number($0.value) + $0.unit.short($0.value) }.joined(separator: " ")
+    case .short:
+      return values.map { "\(number($0.value)) \($0.unit.short($0.value))" }
+        .joined(separator: ", ")
+    case .full, .spellOut:
+      return values.map { "\(number($0.value)) \($0.unit.name)\($0.value == 1 ? "" : "s")" }
+        .joined(separator: ", ")
+    }
+  }
+
+  private struct Unit {
+    let option: NSCalendar.Unit
+    let component: Calendar.Component
+    let seconds: Double
+    let letters: String
+    let shortName: String
+    let hasShortPlural: Bool
+    let name: String
+
+    /// The value in `components`; weeks have two names.
+    func value(in components: DateComponents) -> Int {
+      let weeks = component == .weekOfMonth ? components.weekOfYear : nil
+      return components.value(for: component) ?? weeks ?? 0
+    }
+
+    func short(_ value: Int) -> String { shortName + (hasShortPlural && value != 1 ? "s" : "") }
+
+    /// From the largest to the smallest.
+    static let all = [
+      Unit(.year, .year, 31_556_952, "y", "yr", true, "year"),
+      Unit(.month, .month, 2_629_746, "mo", "mth", true, "month"),
+      Unit(.weekOfMonth, .weekOfMonth, 604_800, "w", "wk", true, "week"),
+      Unit(.day, .day, 86_400, "d", "day", true, "day"),
+      Unit(.hour, .hour, 3_600, "h", "hr", false, "hour"),
+      Unit(.minute, .minute, 60, "m", "min", false, "minute"),
+      Unit(.second, .second, 1, "s", "sec", false, "second"),
+    ]
+
+    private init(
+      _ option: NSCalendar.Unit, _ component: Calendar.Component, _ seconds: Double,
+      _ letters: String, _ shortName: String, _ hasShortPlural: Bool, _ name: String
+    ) {
+      (self.option, self.component, self.seconds) = (option, component, seconds)
+      (self.letters, self.shortName, self.hasShortPlural) = (letters, shortName, hasShortPlural)
+      self.name = name
+    }
   }
 }
 

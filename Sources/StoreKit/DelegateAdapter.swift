@@ -23,7 +23,9 @@ final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
     _ engine: PaymentQueue, shouldContinue transaction: PaymentTransaction,
     in storefront: Storefront
   ) -> Bool {
-    guard let delegate, let queue, let objects = host?.objects(of: engine) else { return true }
+    guard let delegate, let queue = queue ?? host?.appsQueue,
+      let objects = host?.objects(of: engine)
+    else { return true }
     let start = clock.now
     let isWanted = delegate.paymentQueue(
       queue, shouldContinue: objects.transaction(transaction),

@@ -6,7 +6,7 @@ import Locks
 // delivery queue only.
 final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private let reference: WeakReference<any SKPaymentTransactionObserver>
-  private weak var queue: SKPaymentQueue?
+  private weak var addingQueue: SKPaymentQueue?
   // The host has the adapters.
   private weak var host: StoreHost?
   private let isRemoved = Atomic(false)
@@ -15,9 +15,12 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     _ observer: any SKPaymentTransactionObserver, of queue: SKPaymentQueue, _ host: StoreHost
   ) {
     reference = WeakReference(observer)
-    self.queue = queue
+    addingQueue = queue
     self.host = host
   }
+
+  /// The queue object with which the observer was added; the app's one if that is deallocated.
+  private var queue: SKPaymentQueue? { addingQueue ?? host?.appsQueue }
 
   /// The observer; nil once it is deallocated.
   var observer: (any SKPaymentTransactionObserver)? { reference.object }
@@ -66,7 +69,14 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueue(_ engine: PaymentQueue, updatedDownloads downloads: [Download]) {
-    tell(engine) { $1.paymentQueue($0, updatedDownloads: downloads.map($2.download)) }
+    // A call for each transaction, with all of its downloads: observers that were written for one
+    // download a product decide by one call whether all content is there.
+    var told: Set<PaymentTransaction> = []
+    for download in downloads where told.insert(download.transaction).inserted {
+      tell(engine) {
+        $1.paymentQueue($0, updatedDownloads: download.transaction.downloads.map($2.download))
+      }
+    }
   }
 
   func paymentQueue(_ _: PaymentQueue, didFailWith error: ContentError) {
@@ -92,12 +102,12 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueue(
-    _ _: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
+    _ engine: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
   ) -> Bool {
     guard let queue, let listener, let host else { return false }
     return listener.paymentQueue(
       queue, shouldAddStorePayment: SKPayment(payment),
-      for: SKProduct(product, language: host.language))
+      for: SKProduct(product, host.language, engine.storefront))
   }
 
   func paymentQueueDidChangeStorefront(_ engine: PaymentQueue) {

@@ -19,6 +19,23 @@ public struct SKError: _BridgedStoredNSError {
   /// StoreKit's domain.
   public static var errorDomain: String { SKErrorDomain }
 
+  /// The error's code; `unknown` for a number that has no name here, which `errorCode` still is.
+  public var code: Code { Code(rawValue: _nsError.code) ?? .unknown }
+
+  // Foundation's defaults of both hash the NSError, which on Linux calls itself without end.
+  /// Hashes domain and number.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(_nsError.domain)
+    hasher.combine(_nsError.code)
+  }
+
+  /// The hash of domain and number.
+  public var hashValue: Int {
+    var hasher = Hasher()
+    hash(into: &hasher)
+    return hasher.finalize()
+  }
+
   /// The numbers of StoreKit's errors.
   public enum Code: Int, _ErrorCodeProtocol, Sendable {
     /// What the number is of.

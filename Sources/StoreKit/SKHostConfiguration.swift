@@ -20,7 +20,9 @@ public struct SKHostConfiguration: Sendable {
   ///
   /// Such as finishing a purchasing transaction. Called on any thread; by default a line on standard
   /// error.
-  public var onRefusal: @Sendable (ContentError) -> Void = { error in
+  public var onRefusal: @Sendable (ContentError) -> Void = Self.logToStandardError
+
+  static let logToStandardError: @Sendable (ContentError) -> Void = { error in
     FileHandle.standardError.write(Data("StoreKit: \(error)".printable().utf8 + [0x0a]))
   }
 
@@ -51,9 +53,9 @@ public struct SKHostConfiguration: Sendable {
       let library = environment["HOSTEDCONTENT_LIBRARY"]
     else {
       throw ContentError(
-        .usage, "StoreKit is not told which store and library to use",
-        remedy: "Call SKPaymentQueue.configure(_:) at launch, or set HOSTEDCONTENT_STORE and "
-          + "HOSTEDCONTENT_LIBRARY")
+        .usage, "No store is configured, so payments cannot be made",
+        remedy: "Call SKPaymentQueue.configure(_:) at launch, or set the environment variables "
+          + "HOSTEDCONTENT_STORE, HOSTEDCONTENT_LIBRARY and, for a web store, HOSTEDCONTENT_ROOT")
     }
     try self.init(
       store: store, library: URL(filePath: library, directoryHint: .isDirectory),

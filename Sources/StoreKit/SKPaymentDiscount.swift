@@ -8,6 +8,9 @@ public import Foundation
 open class SKPaymentDiscount: NSObject, @unchecked Sendable {
   private let values: (String, String, UUID, String, NSNumber)
 
+  /// Creates a discount of nothing, for subclasses in tests.
+  public override init() { values = ("", "", UUID(), "", 0) }
+
   /// Creates a discount; `timestamp` is in milliseconds since 1970.
   public init(
     identifier: String, keyIdentifier: String, nonce: UUID, signature: String, timestamp: NSNumber

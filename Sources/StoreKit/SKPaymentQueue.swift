@@ -23,20 +23,25 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     return queue
   }
 
-  /// Whether payments can be added: whether there is a library that can be opened.
+  /// Whether payments can be added: whether a store is configured and its library can be opened.
+  ///
+  /// Without a configuration, the first such call logs one line that says how to configure it.
   open class func canMakePayments() -> Bool {
-    (try? StoreHost.shared.session().engine.canMakePayments) ?? false
+    StoreHost.shared.canMakePayments
   }
 
   /// Another object for the app's queue, as tests make it.
   public override init() { host = .shared }
 
+  init(host: StoreHost) { self.host = host }
+
   /// A queue over a library of its own, beside the app's; opens it and throws what that throws.
   ///
   /// Not in Apple's API. It works until `close()`, or until nobody holds it.
-  public init(configuration: SKHostConfiguration) throws {
-    host = StoreHost()
+  public convenience init(configuration: SKHostConfiguration) throws {
+    let host = StoreHost()
     try host.configure(configuration)
+    self.init(host: host)
   }
 
   /// Tells the app's queue its library and its store, and opens the library.
@@ -64,7 +69,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   /// Where the account buys; nil when the seller did not say, or not yet.
   open var storefront: SKStorefront? {
-    (try? host.session())?.engine.storefront.map(SKStorefront.init)
+    host.useSession { $0.engine.storefront.map(SKStorefront.init) } ?? nil
   }
 
   /// Adds an observer, not retained; it is told what is unfinished.
@@ -99,9 +104,8 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
       try host.session().engine.restoreCompletedTransactions(withApplicationUsername: username)
     } catch {
       let reason = ContentError(error, while: "restoring purchases").storeKitError
-      host.deliver { [weak self] in
-        guard let self else { return }
-        for observer in self.host.observers {
+      host.deliver { [self] in
+        for observer in host.observers {
           observer.paymentQueue(self, restoreCompletedTransactionsFailedWithError: reason)
         }
       }
@@ -130,8 +134,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
   private func with(_ downloads: [SKDownload], _ body: (PaymentQueue, [Download]) -> Void) {
     let handles = downloads.compactMap(\.handle)
-    guard !handles.isEmpty, let engine = try? host.session().engine else { return }
-    body(engine, handles)
+    if !handles.isEmpty { host.useSession { body($0.engine, handles) } }
   }
 
   // MARK: What there is no screen for

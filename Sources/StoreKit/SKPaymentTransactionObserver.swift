@@ -19,7 +19,7 @@ public protocol SKPaymentTransactionObserver: NSObjectProtocol {
   /// Every restored transaction was reported; their downloads wait to be started.
   func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue)
 
-  /// Downloads changed state or moved on, several at once.
+  /// Downloads of one transaction changed state or progressed; a call has all of its downloads.
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload])
 
   /// The user chose a product outside the app; true adds the payment now.

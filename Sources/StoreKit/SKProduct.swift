@@ -6,6 +6,7 @@ import HostedContent
 open class SKProduct: NSObject, @unchecked Sendable {
   private let product: Product?
   private let language: String
+  private let region: Locale.Region?
 
   /// A unit of a subscription's length.
   public enum PeriodUnit: UInt, Sendable {
@@ -19,11 +20,14 @@ open class SKProduct: NSObject, @unchecked Sendable {
   public override init() {
     product = nil
     language = "en"
+    region = nil
   }
 
-  init(_ product: Product, language: String) {
+  init(_ product: Product, _ language: String, _ storefront: Storefront?) {
     self.product = product
     self.language = language
+    // Locale knows the region of both kinds of codes, of two letters and of three.
+    region = storefront.flatMap { Locale(identifier: "und_\($0.countryCode)").region }
   }
 
   /// A description in the configured language, else in English, else in any.
@@ -38,9 +42,14 @@ open class SKProduct: NSObject, @unchecked Sendable {
     return price == .notANumber ? .zero : price
   }
 
-  /// The configured language with the price's currency, for a formatter; US dollars when it is free.
+  /// The configured language, the storefront's region and the price's currency, for a formatter.
+  ///
+  /// A free product has US dollars. The region is nil if the seller names no storefront.
   open var priceLocale: Locale {
-    Locale(identifier: "\(language)@currency=\(product?.currency ?? "USD")")
+    var components = Locale.Components(identifier: language)
+    components.languageComponents.region = region ?? components.languageComponents.region
+    components.currency = Locale.Currency(product?.currency ?? "USD")
+    return Locale(components: components)
   }
 
   /// The name by which it is asked for and paid.

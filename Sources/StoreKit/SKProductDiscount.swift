@@ -34,15 +34,18 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
   /// Creates a discount of nothing, for subclasses in tests.
   public override init() { values = Values() }
 
+  private init(_ values: Values) { self.values = values }
+
   /// Creates a discount; not in Apple's API.
-  public init(
+  public convenience init(
     identifier: String?, type: `Type`, price: NSDecimalNumber, priceLocale: Locale,
     paymentMode: PaymentMode, numberOfPeriods: Int,
     subscriptionPeriod: SKProductSubscriptionPeriod
   ) {
-    values = Values(
-      price: price, priceLocale: priceLocale, identifier: identifier, period: subscriptionPeriod,
-      numberOfPeriods: numberOfPeriods, paymentMode: paymentMode, type: type)
+    self.init(
+      Values(
+        price: price, priceLocale: priceLocale, identifier: identifier, period: subscriptionPeriod,
+        numberOfPeriods: numberOfPeriods, paymentMode: paymentMode, type: type))
   }
 
   /// The price of a period.

@@ -10,8 +10,12 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
   /// Creates a period of no length, for subclasses in tests.
   public override init() { values = (0, .day) }
 
+  private init(_ values: (Int, SKProduct.PeriodUnit)) { self.values = values }
+
   /// Creates a period; not in Apple's API.
-  public init(numberOfUnits: Int, unit: SKProduct.PeriodUnit) { values = (numberOfUnits, unit) }
+  public convenience init(numberOfUnits: Int, unit: SKProduct.PeriodUnit) {
+    self.init((numberOfUnits, unit))
+  }
 
   /// How many units.
   open var numberOfUnits: Int { values.0 }

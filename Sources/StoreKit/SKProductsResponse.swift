@@ -9,9 +9,9 @@ open class SKProductsResponse: NSObject, @unchecked Sendable {
   /// Creates an empty answer, for subclasses in tests.
   public override init() { values = ([], []) }
 
-  init(_ response: ProductsResponse, language: String) {
+  init(_ response: ProductsResponse, _ language: String, _ storefront: Storefront?) {
     values = (
-      response.products.map { SKProduct($0, language: language) },
+      response.products.map { SKProduct($0, language, storefront) },
       (response.invalidProductIdentifiers + response.failures.compactMap(\.subject)).sorted()
     )
   }

@@ -9,6 +9,12 @@ import HostedContent
 open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
   private let properties: [String: String]?
 
+  /// Creates a request without properties.
+  public override init() {
+    properties = nil
+    super.init()
+  }
+
   /// Creates a request; `properties` has the keys `SKReceiptProperty…`, which only tests of Apple's
   /// sandbox know, and which change nothing here.
   public init(receiptProperties properties: [String: Any]?) {
@@ -16,10 +22,14 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
     super.init()
   }
 
+  private init(_ properties: [String: String]?, host: StoreHost) {
+    self.properties = properties
+    super.init(host: host)
+  }
+
   /// Asks another queue's seller than the app's; not in Apple's API.
-  public init(receiptProperties properties: [String: Any]?, queue: SKPaymentQueue) {
-    self.properties = properties?.mapValues { "\($0)" }
-    super.init(host: queue.host)
+  public convenience init(receiptProperties properties: [String: Any]?, queue: SKPaymentQueue) {
+    self.init(properties?.mapValues { "\($0)" }, host: queue.host)
   }
 
   /// What it was created with, values as text.

@@ -2,15 +2,21 @@ public import Foundation
 import HostedContent
 import Locks
 
-/// Something that is asked of the store; keep it until its delegate was called.
+/// A question to the store.
+///
+/// From `start()` on it lives until it has ended or is cancelled, also if the program does not keep it.
 // Sendable because all that changes is behind a lock.
 open class SKRequest: NSObject, @unchecked Sendable {
   let host: StoreHost
   private let state = Mutex(State())
 
+  /// The task that waits for an answer, and the request itself, which lives until then.
+  private typealias Running = (task: Task<Void, Never>, request: SKRequest)
+
   private struct State {
     var delegate = WeakReference<any SKRequestDelegate>()
-    var task: Task<Void, Never>?
+    /// Nil unless an answer is waited for; released outside the lock.
+    var running: Running?
     /// Counts starts, so that an answer to a cancelled one is not delivered.
     var attempt = 0
   }
@@ -19,8 +25,6 @@ open class SKRequest: NSObject, @unchecked Sendable {
   public override init() { host = .shared }
 
   init(host: StoreHost) { self.host = host }
-
-  deinit { cancel() }
 
   /// Who is told, on the delivery queue; not retained.
   open weak var delegate: (any SKRequestDelegate)? {
@@ -35,10 +39,10 @@ open class SKRequest: NSObject, @unchecked Sendable {
   open func start() {
     let work = work
     state.withLock { state in
-      guard state.task == nil else { return }
+      guard state.running == nil else { return }
       state.attempt += 1
       let attempt = state.attempt
-      state.task = Task { [weak self, host] in
+      let task = Task { [weak self, host] in
         let result: Result<Answer, ContentError>
         do {
           result = .success(try await work(host))
@@ -47,17 +51,18 @@ open class SKRequest: NSObject, @unchecked Sendable {
         }
         host.deliver { [weak self] in self?.end(attempt, result) }
       }
+      state.running = (task, self)
     }
   }
 
   /// Takes the question back; the delegate hears nothing more.
   open func cancel() {
-    let task = state.withLock { state in
+    let running = state.withLock { state in
       state.attempt += 1
-      defer { state.task = nil }
-      return state.task
+      defer { state.running = nil }
+      return state.running
     }
-    task?.cancel()
+    running?.task.cancel()
   }
 
   /// What is told before the request's end.
@@ -67,13 +72,13 @@ open class SKRequest: NSObject, @unchecked Sendable {
   var work: @Sendable (StoreHost) async throws -> Answer { { _ in { _, _ in } } }
 
   private func end(_ attempt: Int, _ result: Result<Answer, ContentError>) {
-    let (isCurrent, reference) = state.withLock { state in
-      guard state.attempt == attempt else { return (false, state.delegate) }
-      state.task = nil
-      return (true, state.delegate)
+    let ended: Running? = state.withLock { state in
+      guard state.attempt == attempt else { return nil }
+      defer { state.running = nil }
+      return state.running
     }
-    guard isCurrent else { return }
-    let delegate = reference.object
+    guard ended != nil else { return }
+    let delegate = delegate
     switch result {
     case .success(let answer):
       answer(self, delegate)

@@ -22,7 +22,9 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   public override init() { host = .shared }
 
   /// Creates a page of another queue than the app's; not in Apple's API.
-  public init(queue: SKPaymentQueue) { host = queue.host }
+  public convenience init(queue: SKPaymentQueue) { self.init(host: queue.host) }
+
+  private init(host: StoreHost) { self.host = host }
 
   /// Who hears that the user is done; not retained.
   open weak var delegate: (any SKStoreProductViewControllerDelegate)? {
@@ -75,10 +77,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   ///
   /// Not in Apple's API.
   public func userDidFinish() {
-    host.deliver { [weak self] in
-      guard let self else { return }
-      self.delegate?.productViewControllerDidFinish(self)
-    }
+    host.deliver { [self] in delegate?.productViewControllerDidFinish(self) }
   }
 
   private func load(_ parameters: ProductPageParameters) async throws {

@@ -13,6 +13,13 @@ final class StoreHost: Sendable {
   static let shared = StoreHost()
 
   private let state = Mutex(State())
+  /// Where a line goes if there is no configuration, which would say where.
+  private let log: @Sendable (ContentError) -> Void
+  private let hasLogged = Atomic(false)
+
+  init(log: @escaping @Sendable (ContentError) -> Void = SKHostConfiguration.logToStandardError) {
+    self.log = log
+  }
 
   private struct State {
     var configuration: SKHostConfiguration?
@@ -165,9 +172,29 @@ final class StoreHost: Sendable {
   /// Reports what Apple's StoreKit answers with an exception or with silence.
   func refuse(_ error: any Error, while action: String) {
     let error = ContentError(error, while: action)
-    guard let configuration else { return }
-    configuration.onRefusal(error)
+    if let configuration {
+      configuration.onRefusal(error)
+    } else if !hasLogged.exchange(true, ordering: .relaxed) {
+      log(error)
+    }
   }
+
+  /// Calls `body` with the open library; reports why it cannot be opened, and returns nil then.
+  @discardableResult
+  func useSession<Result>(_ body: (Session) throws -> Result) -> Result? {
+    do {
+      return try body(session())
+    } catch {
+      refuse(error, while: "using the library")
+      return nil
+    }
+  }
+
+  /// Whether there is a library that takes payments.
+  var canMakePayments: Bool { useSession { $0.engine.canMakePayments } ?? false }
+
+  /// The object that stands for the app's queue; nil for another queue's host.
+  var appsQueue: SKPaymentQueue? { self === Self.shared ? .default() : nil }
 
   /// Calls `body` where observers are called.
   func deliver(_ body: @escaping @Sendable () -> Void) {
@@ -189,11 +216,7 @@ final class StoreHost: Sendable {
     }
     // During an opening it is enough to be in the list.
     guard isNew, !isOpening else { return }
-    do {
-      try session().engine.add(adapter)
-    } catch {
-      refuse(error, while: "opening the library")
-    }
+    useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
     if !refused.isEmpty { deliver { adapter.tell(refused: refused) } }
   }
@@ -279,31 +302,24 @@ final class StoreHost: Sendable {
   // MARK: Installed content
 
   func contentURL(of product: String) -> URL? {
-    do {
-      guard let content = try? ProductIdentifier(product) else { return nil }
-      let engine = try session().engine
-      guard let version = try engine.installedVersion(of: content) else { return nil }
-      return try engine.lease(content, version).url
-    } catch {
-      refuse(error, while: "looking for content")
-      return nil
-    }
+    guard let content = try? ProductIdentifier(product) else { return nil }
+    return useSession { session in
+      guard let version = try session.engine.installedVersion(of: content) else { return nil }
+      return try session.engine.lease(content, version).url
+    } ?? nil
   }
 
   func deleteContent(of product: String) {
-    do {
-      let engine = try session().engine
+    useSession { session in
       guard let library = configuration?.queue.library else { return }
       for entry in try LibraryReader(library).contents()
       where entry.content.contentIdentifier.rawValue == product {
         do {
-          try engine.remove(entry.content.contentIdentifier, entry.content.version)
+          try session.engine.remove(entry.content.contentIdentifier, entry.content.version)
         } catch {
           refuse(error, while: "removing content")
         }
       }
-    } catch {
-      refuse(error, while: "removing content")
     }
   }
 }

@@ -61,3 +61,62 @@ let queue = try SKPaymentQueue(
   configuration: SKHostConfiguration(queue: try session.configuration()))
   queue.close()
 }
+
+func explain(_ error: any Error) -> String {
+  if let error = error as? SKError, error.code == .paymentCancelled { return "Cancelled" }
+  let error = error as NSError                          // not `as? NSError`
+  return error.domain == NSURLErrorDomain ? "No connection" : error.localizedDescription
+}
+
+func isPaid(_ number: Int) -> Bool {
+  switch SKPaymentTransactionState(rawValue: number) ?? .failed {
+  case .purchased, .restored: true
+  case .purchasing, .failed, .deferred: false
+  @unknown default: false
+  }
+}
+
+class StoreObserver: NSObject, SKPaymentTransactionObserver {
+  func paymentQueue(
+    _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+  ) {}
+
+  // Without this, the method of Downloader would not be called on Linux.
+  func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {}
+}
+
+final class Downloader: StoreObserver {
+  override func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+    for download in downloads { print(download.contentIdentifier, download.progress) }
+  }
+}
+
+func updateScreen() {
+  dispatchPrecondition(condition: .onQueue(.main))      // not Thread.isMainThread
+}
+
+func answer(_ request: SKProductsRequest, with response: SKProductsResponse) {
+  let delegate: (any SKRequestDelegate)? = request.delegate
+  (delegate as? any SKProductsRequestDelegate)?.productsRequest(request, didReceive: response)
+}
+
+func keepContent(of downloads: [SKDownload], in documents: URL) throws {
+  for download in downloads {
+    guard download.state == .finished, let folder = download.contentURL else { continue }
+    let target = documents.appendingPathComponent(download.contentIdentifier)
+    if FileManager.default.fileExists(atPath: target.path) { continue }
+    try FileManager.default.copyItem(at: folder, to: target)          // not moveItem
+  }
+}
+
+func show(_ message: String) {
+  #if os(iOS)
+    presentAlert(message)
+  #else
+    print(message)
+  #endif
+}
+
+final class TestProduct: SKProduct, @unchecked Sendable {
+  override var productIdentifier: String { "com.example.book" }
+}

@@ -1,4 +1,5 @@
 import HostedContentTesting
+import Locks
 @testable import StoreKit
 import Testing
 
@@ -17,7 +18,8 @@ struct AppsQueueTests {
     #expect(SKDownload.contentURL(forProductID: "book") == nil)
     let queue = SKPaymentQueue.default()
     let observer = KitObserver.delivering()
-    queue.add(observer)
+    // Another object for the app's queue, which nobody keeps.
+    SKPaymentQueue().add(observer)
     let payment = SKMutablePayment()
     payment.productIdentifier = "book"
     SKPaymentQueue().add(payment)
@@ -47,6 +49,60 @@ struct AppsQueueTests {
       try SKHostConfiguration(
         environment: names.merging(["HOSTEDCONTENT_ROOT": "/no/such/root"]) { $1 })
     }
+  }
+
+  @Test("Without a store, payments cannot be made, and one line says so, once")
+  func unconfigured() throws {
+    let lines = Mutex<[String]>([])
+    let host = StoreHost(log: { error in lines.withLock { $0.append("\(error)") } })
+    let queue = SKPaymentQueue(host: host)
+    for _ in 0..<3 {
+      #expect(!host.canMakePayments)
+      #expect(queue.storefront == nil && host.contentURL(of: "book") == nil)
+      let observer = KitObserver()
+      queue.add(observer)
+    }
+    let line = try #require(lines.withLock { $0.count == 1 ? $0[0] : nil })
+    for words in ["SKPaymentQueue.configure", "HOSTEDCONTENT_STORE", "HOSTEDCONTENT_LIBRARY"] {
+      #expect(line.contains(words), "\(line)")
+    }
+    #expect(!line.contains("\n"))
+  }
+
+  @Test("Observers of a queue object that is not kept are told that a restore failed")
+  func unkeptQueue() async throws {
+    let session = try StoreSession()
+    let taken = try PaymentQueue(session.configuration())
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.onRefusal = { _ in }
+    let delivery = DispatchQueue(label: "unkept.queue")
+    configuration.queue.deliveryQueue = delivery
+    let host = StoreHost()
+    #expect(throws: ContentError.self) { try host.configure(configuration) }
+    let observer = KitObserver()
+    let queue = SKPaymentQueue(host: host)
+    queue.add(observer)
+    delivery.suspend()
+    SKPaymentQueue(host: host).restoreCompletedTransactions()
+    delivery.resume()
+    await observer.wait { $0.restores.count == 1 }
+    #expect(observer.log.restores[0] is SKError)
+    taken.close()
+  }
+
+  @Test("That a library cannot be opened is reported, not only that payments cannot be made")
+  func unusableLibrary() throws {
+    let session = try StoreSession()
+    let taken = try PaymentQueue(session.configuration())
+    let codes = Mutex<[ContentError.Code]>([])
+    var configuration = SKHostConfiguration(queue: try session.configuration())
+    configuration.onRefusal = { error in codes.withLock { $0.append(error.code) } }
+    let host = StoreHost()
+    #expect(throws: ContentError.self) { try host.configure(configuration) }
+    #expect(!host.canMakePayments && codes.withLock { $0 } == [.libraryLocked])
+    taken.close()
+    #expect(host.canMakePayments)
+    host.close()
   }
 
   private static let mapping: [(ContentError.Code, Int, Int?)] = [

@@ -62,3 +62,117 @@ struct DoubleTests {
     fixture.queue.close()
   }
 }
+
+/// Doubles whose initializers call no `super.init()`, or look like those that Apple's API does not have.
+@Suite("Initializers of clients' test doubles compile")
+struct DoubleInitializerTests {
+  final class Period: SKProductSubscriptionPeriod, @unchecked Sendable {
+    private let count: Int
+    private let length: SKProduct.PeriodUnit
+
+    init(numberOfUnits: Int = 2, unit: SKProduct.PeriodUnit = .year) {
+      count = numberOfUnits
+      length = unit
+    }
+
+    override var numberOfUnits: Int { count }
+    override var unit: SKProduct.PeriodUnit { length }
+  }
+
+  final class Discount: SKProductDiscount, @unchecked Sendable {
+    private let value: NSDecimalNumber
+
+    init(
+      identifier: String?, type: `Type`, price: NSDecimalNumber, priceLocale: Locale,
+      paymentMode: PaymentMode, numberOfPeriods: Int,
+      subscriptionPeriod: SKProductSubscriptionPeriod
+    ) {
+      value = price
+    }
+
+    override var price: NSDecimalNumber { value }
+  }
+
+  final class Queue: SKPaymentQueue, @unchecked Sendable {
+    let configuration: SKHostConfiguration?
+    init(configuration: SKHostConfiguration?) { self.configuration = configuration }
+  }
+
+  final class Page: SKStoreProductViewController, @unchecked Sendable {
+    let queue: SKPaymentQueue
+    init(queue: SKPaymentQueue) { self.queue = queue }
+  }
+
+  final class Offer: SKPaymentDiscount, @unchecked Sendable {
+    private let name: String
+
+    init(name: String) {
+      self.name = name
+      super.init()
+    }
+
+    override var identifier: String { name }
+  }
+
+  final class ProductsRequest: SKProductsRequest, @unchecked Sendable {
+    let asked: Set<String>
+
+    override init(productIdentifiers: Set<String> = ["default"]) {
+      asked = productIdentifiers
+      super.init()
+    }
+  }
+
+  final class InheritingRequest: SKProductsRequest, @unchecked Sendable {}
+
+  final class ReceiptRequest: SKReceiptRefreshRequest, @unchecked Sendable {
+    let reason: String
+
+    init(reason: String) {
+      self.reason = reason
+      super.init()
+    }
+  }
+
+  final class Request: SKRequest, @unchecked Sendable {
+    let number: Int
+    init(number: Int) { self.number = number }
+  }
+
+  final class Response: SKProductsResponse, @unchecked Sendable {
+    private let found: [SKProduct]
+    init(products: [SKProduct]) { found = products }
+    override var products: [SKProduct] { found }
+  }
+
+  final class Front: SKStorefront, @unchecked Sendable {
+    private let country: String
+    init(countryCode: String) { country = countryCode }
+    override var countryCode: String { country }
+  }
+
+  @Test("Doubles with initializers of their own are made and say what they were given")
+  func initializers() {
+    #expect(Period().numberOfUnits == 2 && Period(numberOfUnits: 3, unit: .day).unit == .day)
+    let discount = Discount(
+      identifier: nil, type: .subscription, price: 5, priceLocale: .current,
+      paymentMode: .freeTrial, numberOfPeriods: 1, subscriptionPeriod: Period())
+    #expect(discount.price == 5)
+    let queue = Queue(configuration: nil)
+    #expect(queue.configuration == nil && Page(queue: queue).queue === queue)
+    #expect(Offer(name: "spring").identifier == "spring")
+    #expect(ProductsRequest().asked == ["default"])
+    _ = InheritingRequest(productIdentifiers: ["a"])
+    #expect(ReceiptRequest(reason: "restore").receiptProperties == nil)
+    #expect(Request(number: 4).number == 4)
+    #expect(Response(products: [SKProduct()]).products.count == 1)
+    #expect(Front(countryCode: "SWE").countryCode == "SWE")
+  }
+
+  @Test("Objects of Apple's classes are made without values")
+  func empty() {
+    #expect(SKReceiptRefreshRequest().receiptProperties == nil)
+    #expect(SKProductsRequest().delegate == nil)
+    #expect(SKPaymentDiscount().identifier.isEmpty && SKPaymentDiscount().timestamp == 0)
+  }
+}

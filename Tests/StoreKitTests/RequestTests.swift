@@ -21,6 +21,8 @@ struct RequestTests {
 
     override init() { (ends, end) = AsyncStream.makeStream() }
 
+    var calls: [String] { log.withLock { $0.calls } }
+
     /// The log once a request has ended.
     func ended() async -> Log { await ends.first { _ in true } ?? Log() }
 
@@ -69,6 +71,7 @@ struct RequestTests {
     #expect(book.localizedTitle == "Book" && book.localizedDescription == "A book")
     #expect(book.price == NSDecimalNumber(string: "2.99"))
     #expect(book.priceLocale.currency?.identifier == "EUR")
+    #expect(book.priceLocale.regionCode == "US", "the region of the seller's storefront")
     #expect(book.isDownloadable && book.downloadContentVersion == "1.10")
     #expect(book.downloadContentLengths.count == 1 && book.downloadContentLengths[0].int64Value > 0)
     let plain = try #require(response.products.first { $0.productIdentifier == "plain" })
@@ -145,8 +148,9 @@ struct RequestTests {
     #expect((error as? SKError)?.code == .storeProductNotAvailable)
     await withCheckedContinuation { continuation in
       let hearer = Hearer { continuation.resume() }
-      page.delegate = hearer
-      page.userDidFinish()
+      let shown = SKStoreProductViewController(queue: queue)
+      shown.delegate = hearer
+      shown.userDidFinish()
       withExtendedLifetime(hearer) { hearer.waitUntilHeard() }
     }
     queue.close()

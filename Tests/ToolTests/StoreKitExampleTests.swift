@@ -42,11 +42,15 @@ struct StoreKitExampleTests {
     #expect(try unfinished(tool) == 0)
   }
 
-  @Test("Without a store it says so, and nothing is made")
+  @Test("Without a store, payments cannot be made, and one line says how to configure it")
   func unconfigured() throws {
     let tool = try Tool()
     let result = try tool.run(["documents", "a"], program: Tool.program("Keeper"))
     #expect(result.status == 2 && result.output.contains("Usage"))
+    #expect(result.errors.split(separator: "\n").count == 1)
+    for words in ["SKPaymentQueue.configure", "HOSTEDCONTENT_STORE", "HOSTEDCONTENT_LIBRARY"] {
+      #expect(result.errors.contains(words), "\(result.errors)")
+    }
   }
 
   @Test("A restore offers a choice; what is left is finished, and can be restored again")

@@ -9,7 +9,7 @@ import StoreKit
 final class CourseLoader: NSObject, SKPaymentTransactionObserver {
   static let shared = CourseLoader()
 
-  private var retried: Set<SKDownload> = []
+  private var retried: Set<SKPaymentTransaction> = []
   private var completion: ((Result<[URL], Error>) -> Void)?
   private var folders: [URL] = []
 
@@ -41,19 +41,27 @@ final class CourseLoader: NSObject, SKPaymentTransactionObserver {
   }
 
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
-    for download in downloads where download.state == .failed {
-      if retried.insert(download).inserted {
-        queue.start([download])
-      } else {
-        completion?(.failure(download.error ?? SKError(.unknown)))
-      }
-    }
     for transaction in Set(downloads.map { $0.transaction }) {
       let all = transaction.downloads
       let total = all.reduce(Int64(0)) { $0 + $1.expectedContentLength }
       let loaded = all.reduce(0.0) { $0 + Double($1.progress) * Double($1.expectedContentLength) }
       print("\(Int(loaded / Double(max(total, 1)) * 100)) %")
+      if all.allSatisfy({ $0.state == .finished || $0.state == .failed }) {
+        retry(all.filter { $0.state == .failed }, of: transaction, queue)
+      }
       finishIfComplete(transaction, queue)
+    }
+  }
+
+  /// Starts what failed once more, after all downloads of the transaction have ended.
+  private func retry(
+    _ failed: [SKDownload], of transaction: SKPaymentTransaction, _ queue: SKPaymentQueue
+  ) {
+    guard let first = failed.first else { return }
+    if retried.insert(transaction).inserted {
+      queue.start(failed)
+    } else {
+      completion?(.failure(first.error ?? SKError(.unknown)))
     }
   }
 

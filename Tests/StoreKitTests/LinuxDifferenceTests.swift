@@ -1,0 +1,48 @@
+import Locks
+import StoreKit
+import Testing
+
+/// What the guide "Writing code for Linux and Apple's systems" says of Linux; change it when one of these fails.
+@Suite("Linux differs from Apple's systems as the guide says")
+struct LinuxDifferenceTests {
+  @Test("Errors are converted to NSError, not matched")
+  func errors() {
+    let error: any Error = SKError(.paymentCancelled)
+    // With the type as a parameter, since the compiler knows the answer otherwise.
+    func matches<Other>(_ type: Other.Type, _ error: any Error) -> Bool { error is Other }
+    #expect(!matches(NSError.self, error) && matches(SKError.self, error))
+    #expect((error as NSError).code == 2)
+    #expect(!matches(SKError.self, NSError(domain: SKErrorDomain, code: 2)))
+  }
+
+  @Test("An enum has no value for a number without a name")
+  func numbers() {
+    #expect(SKPaymentTransactionState(rawValue: 99) == nil && SKDownloadState(rawValue: 99) == nil)
+  }
+
+  private class Base: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
+    let calls = Mutex<[String]>([])
+    func paymentQueue(
+      _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+    ) {}
+    func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {}
+  }
+
+  private final class Derived: Base, @unchecked Sendable {
+    override func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {
+      calls.withLock { $0.append("restored") }
+    }
+    func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) {
+      calls.withLock { $0.append("storefront") }
+    }
+  }
+
+  @Test("An optional method is called if the class that adopts the protocol has it")
+  func subclasses() {
+    let derived = Derived()
+    let observer: any SKPaymentTransactionObserver = derived
+    observer.paymentQueueDidChangeStorefront(SKPaymentQueue())
+    observer.paymentQueueRestoreCompletedTransactionsFinished(SKPaymentQueue())
+    #expect(derived.calls.withLock { $0 } == ["restored"])
+  }
+}

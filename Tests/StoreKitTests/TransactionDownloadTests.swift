@@ -1,0 +1,112 @@
+import HostedContentTesting
+import Locks
+import StoreKit
+import Testing
+
+/// Handlers that were written for one download a product decide by one call whether all is there.
+@Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.minutes(5)))
+struct TransactionDownloadTests {
+  /// The common handler, with a record of its calls.
+  private final class Finisher: NSObject, SKPaymentTransactionObserver, Sendable {
+    let calls = Mutex<[[SKDownload]]>([])
+    let log = KitObserver()
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+    ) {
+      log.paymentQueue(queue, updatedTransactions: transactions)
+    }
+
+    func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+      calls.withLock { $0.append(downloads) }
+      if downloads.allSatisfy({ $0.contentURL != nil }) {
+        queue.finishTransaction(downloads[0].transaction)
+      }
+      log.paymentQueue(queue, updatedDownloads: downloads)
+    }
+
+    func paymentQueue(
+      _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]
+    ) {
+      log.paymentQueue(queue, removedTransactions: transactions)
+    }
+
+    /// Whether each call had all downloads of one transaction.
+    var callsAreComplete: Bool {
+      calls.withLock { $0 }.allSatisfy { $0 == $0.first?.transaction.downloads }
+    }
+  }
+
+  private let fixture: KitFixture
+  private let observer = Finisher()
+
+  init() throws {
+    fixture = try KitFixture()
+    for content in ["course", "course.audio"] {
+      try fixture.session.publish("course", content: content)
+    }
+    try fixture.session.publish("book")
+  }
+
+  /// Adds payments and waits until all are purchased.
+  private func buy(_ products: String...) async -> [SKPaymentTransaction] {
+    for product in products { fixture.queue.add(fixture.payment(product)) }
+    await observer.log.wait { log in
+      log.states.flatMap { $0 }.filter { $0 == .purchased }.count == products.count
+    }
+    return fixture.queue.transactions
+  }
+
+  @Test("A handler that finishes when each download of a call has its content loses none")
+  func commonHandler() async throws {
+    fixture.queue.add(observer)
+    let course = try #require(await buy("course").first)
+    try #require(course.downloads.count == 2)
+    let (first, second) = (course.downloads[0], course.downloads[1])
+    fixture.queue.start([first])
+    await observer.log.wait { $0.downloads.contains { $0 === first && $0.state == .finished } }
+    fixture.queue.start([second])
+    await observer.log.wait { !$0.removed.isEmpty }
+    #expect(course.downloads.map(\.state) == [.finished, .finished])
+    #expect(observer.callsAreComplete)
+    fixture.queue.close()
+  }
+
+  @Test("Unfinished transactions are reported at the next launch in one call each")
+  func nextLaunch() async throws {
+    fixture.queue.add(observer)
+    let transactions = await buy("course", "book")
+    #expect(transactions.map(\.downloads.count) == [2, 1])
+    fixture.queue.close()
+    let second = try KitFixture(fixture.session)
+    let later = Finisher()
+    second.queue.add(later)
+    await later.log.wait { $0.downloads.count >= 3 }
+    #expect(later.callsAreComplete)
+    second.queue.close()
+  }
+
+  @Test("An observer that removes itself in such a call does not get the next transaction's")
+  func removal() async throws {
+    final class Leaver: NSObject, SKPaymentTransactionObserver, Sendable {
+      let log = KitObserver()
+      func paymentQueue(
+        _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]
+      ) {}
+      func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {
+        queue.remove(self)
+        log.paymentQueue(queue, updatedDownloads: downloads)
+      }
+    }
+    fixture.queue.add(observer)
+    _ = await buy("course", "book")
+    fixture.queue.close()
+    let second = try KitFixture(fixture.session)
+    let leaver = Leaver()
+    second.queue.add(leaver)
+    await leaver.log.wait { !$0.downloads.isEmpty }
+    // Waits for the rest of what the engine reports in one call.
+    second.queue.close()
+    #expect(leaver.log.log.downloads.count == 2)
+  }
+}
