@@ -8,9 +8,11 @@ struct BashCompletion {
     """
     # bash completion for hostedcontent; made by: hostedcontent completion bash
     _hostedcontent() {
-      local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-      local first=${COMP_WORDS[1]-} second=${COMP_WORDS[2]-} options='' paths='' values=''
+      local word=${COMP_WORDS[COMP_CWORD]} first=${COMP_WORDS[1]-} second=${COMP_WORDS[2]-}
+      local options='' files='' folders='' values='' start=2 repeats=0 operands=()
       COMPREPLY=()
+      # bash takes --option=value for three words.
+      [[ $word == '=' ]] && word=''
       if ((COMP_CWORD == 1)); then
         COMPREPLY=($(compgen -W '\(firstWords)' -- "$word"))
         return
@@ -26,19 +28,75 @@ struct BashCompletion {
           esac
           ;;
       esac
-      # What follows an option that takes a path is completed as one, below, by readline itself.
-      case " $paths " in *" $before "*) return ;; esac
-      case " $values " in
-        *" $before "*)
-          compopt +o default
-          return
-          ;;
-      esac
-      case $word in -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;; esac
+    \(Self.position)
+    \(Self.offers)
     }
     complete -o default -F _hostedcontent hostedcontent
     """
   }
+
+  /// Finds the option whose value is under the cursor (`ahead`) or the number of the operand, and the
+  /// library, which may follow.
+  private static let position = """
+      local ahead='' index=0 before='' library='' current i
+      for ((i = start; i < ${#COMP_WORDS[@]}; i++)); do
+        current=${COMP_WORDS[i]}
+        [[ $current == '=' ]] && continue
+        if [[ -n $ahead ]]; then
+          ((i == COMP_CWORD)) && break
+          [[ $ahead == --library ]] && library=$current
+          ahead=''
+        elif ((i == COMP_CWORD)); then
+          break
+        elif [[ $current == -* ]]; then
+          case " $files $folders $values " in *" $current "*) ahead=$current ;; esac
+        else
+          before=$current
+          ((index += 1))
+        fi
+      done
+      for ((i = COMP_CWORD + 1; i < ${#COMP_WORDS[@]} - 1; i++)); do
+        [[ ${COMP_WORDS[i]} == --library ]] && library=${COMP_WORDS[i + 1]}
+      done
+      library=${library/#\\~/$HOME}
+    """
+
+  private static let offers = """
+      local kind=nothing
+      if [[ -n $ahead ]]; then
+        case " $files " in *" $ahead "*) kind=file ;; esac
+        case " $folders " in *" $ahead "*) kind=folder ;; esac
+      elif [[ $word == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+        return
+      elif ((index < ${#operands[@]})); then
+        kind=${operands[index]}
+      elif ((repeats)); then
+        kind=${operands[${#operands[@]} - 1]}
+      fi
+      # Names of files are left to readline.
+      [[ $kind == file ]] && return
+      compopt +o default
+      case $kind in
+        folder)
+          compopt -o filenames
+          mapfile -t COMPREPLY < <(compgen -d -- "$word")
+          ;;
+        package)
+          compopt -o filenames
+          mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -f -X '!*.pkg' -- "$word")
+          ;;
+        installed)
+          COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" list --library "$library" 2>/dev/null |
+            awk 'NR > 1 { print $1 }' | sort -u)" -- "$word"))
+          ;;
+        version)
+          COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" list --library "$library" 2>/dev/null |
+            awk -v id="$before" 'NR > 1 && $1 == id { print $2 }')" -- "$word"))
+          ;;
+        words:*) COMPREPLY=($(compgen -W "${kind#words:}" -- "$word")) ;;
+      esac
+    """
 
   private var firstWords: String {
     (words.groups.map(\.word) + ["help", "--help", "--version"]).joined(separator: " ")
@@ -46,23 +104,47 @@ struct BashCompletion {
 
   private func secondWords(_ word: String, _ commands: [Command]) -> String {
     """
-      if [[ $first == \(word) ]] && ((COMP_CWORD == 2)); then
-        COMPREPLY=($(compgen -W '\(commands.map { $0.words[1] }.joined(separator: " ")) --help' -- "$word"))
-        return
+      if [[ $first == \(word) ]]; then
+        start=3
+        if ((COMP_CWORD == 2)); then
+          COMPREPLY=($(compgen -W '\(commands.map { $0.words[1] }.joined(separator: " ")) --help' -- "$word"))
+          return
+        fi
       fi
     """
   }
 
   private func row(_ command: Command, pattern: String) -> String {
-    let withValue = command.allOptions.filter { $0.value != nil }
-    let isPath = { (option: Command.Option) in Command.isPath(option.value ?? "") }
-    let list = { (options: [Command.Option]) in options.map(\.name).joined(separator: " ") }
+    var (files, folders, values): ([String], [String], [String]) = ([], [], [])
+    for option in command.allOptions {
+      guard let value = option.value else { continue }
+      switch Completion(value: value) {
+      case .file: files.append(option.name)
+      case .folder: folders.append(option.name)
+      default: values.append(option.name)
+      }
+    }
     return """
           \(pattern))
-            options='\(list(command.allOptions))'
-            paths='\(list(withValue.filter(isPath)))'
-            values='\(list(withValue.filter { !isPath($0) }))'
+            options='\(command.allOptions.map(\.name).joined(separator: " "))'
+            files='\(files.joined(separator: " "))'
+            folders='\(folders.joined(separator: " "))'
+            values='\(values.joined(separator: " "))'
+            operands=(\(command.completions.map(Self.word).joined(separator: " ")))
+            repeats=\(command.repeatsOperand ? 1 : 0)
             ;;
       """
+  }
+
+  private static func word(_ completion: Completion) -> String {
+    switch completion {
+    case .file: "file"
+    case .folder: "folder"
+    case .package: "package"
+    case .installed: "installed"
+    case .installedVersion: "version"
+    case .words(let words): "'words:\(words.joined(separator: " "))'"
+    case .nothing: "nothing"
+    }
   }
 }
