@@ -1,26 +1,39 @@
-import FoundationEssentials
+import Foundation
 import HostedContent
 
 /// The service of Examples/Bookshelf without an observer of its own.
 ///
-///     AsyncBookshelf STORE LIBRARY PRODUCT…
+///     AsyncBookshelf [--root FILE] STORE LIBRARY PRODUCT…
 @main
 enum AsyncBookshelf {
   static func main() async {
-    let words = CommandLine.arguments.dropFirst()
-    guard words.count >= 3 else { return print("Usage: AsyncBookshelf STORE LIBRARY PRODUCT…") }
+    var words = Array(CommandLine.arguments.dropFirst())
+    var root: String?
+    if words.first == "--root", words.count > 1 {
+      root = words[1]
+      words.removeFirst(2)
+    }
+    guard words.count >= 3 else {
+      log("Usage: AsyncBookshelf [--root FILE] STORE LIBRARY PRODUCT…")
+      exit(2)
+    }
     do {
-      try await run(store: words[1], library: words[2], products: Set(words.dropFirst(2)))
+      var configuration = PaymentQueue.Configuration(
+        library: URL(filePath: words[1], directoryHint: .isDirectory),
+        store: try StoreLocation(words[0]))
+      configuration.trustedRoot = try root.map { [UInt8](try Data(contentsOf: URL(filePath: $0))) }
+      exit(try await run(configuration, products: Set(words[2...])) ? 0 : 1)
     } catch {
-      print(error)
+      log("\(error)")
+      exit(1)
     }
   }
 
-  static func run(store: String, library: String, products: Set<String>) async throws {
-    let queue = try PaymentQueue(
-      PaymentQueue.Configuration(
-        library: URL(filePath: library, directoryHint: .isDirectory),
-        store: try StoreLocation(store)))
+  /// True if every product is installed and up to date.
+  static func run(_ configuration: PaymentQueue.Configuration, products: Set<String>) async throws
+    -> Bool
+  {
+    let queue = try PaymentQueue(configuration)
     defer { queue.close() }
     let progress = Task { await showProgress(of: queue) }
     defer { progress.cancel() }
@@ -36,7 +49,8 @@ enum AsyncBookshelf {
       }
     }
     let response = try await queue.products(products)
-    for text in response.invalidProductIdentifiers { print("\(text): not offered") }
+    for text in response.invalidProductIdentifiers { log("\(text): not offered") }
+    for error in response.failures { log("\(error)") }
     for product in response.products {
       let installed = try product.contents.allSatisfy {
         try queue.installedVersion(of: $0.contentIdentifier) != nil
@@ -50,11 +64,15 @@ enum AsyncBookshelf {
     for update in check.installed {
       print("\(update.contentIdentifier): \(update.installed) → \(update.offered)")
     }
-    for (update, error) in check.failures { print("\(update.contentIdentifier): \(error)") }
+    for (update, error) in check.failures { log("\(update.contentIdentifier): \(error)") }
     for content in try await queue.obsoleteContents() {
       print("\(content.contentIdentifier) \(content.version): no longer offered")
     }
+    return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
+      && check.failures.isEmpty
   }
+
+  static func log(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
   static func showProgress(of queue: PaymentQueue) async {
     for await report in queue.reports {

@@ -1,37 +1,52 @@
-import FoundationEssentials
+import Foundation
 import HostedContent
 
 /// A service in its smallest form: buys what it is asked for, keeps it up to date, shows where it is.
 ///
-///     Bookshelf STORE LIBRARY PRODUCT…
+///     Bookshelf [--root FILE] STORE LIBRARY PRODUCT…
 @main
 final class Bookshelf: PaymentTransactionObserver {
-  private let done: AsyncStream<Void>.Continuation
+  /// Yields whether a transaction ended well.
+  private let done: AsyncStream<Bool>.Continuation
 
-  init(done: AsyncStream<Void>.Continuation) { self.done = done }
+  init(done: AsyncStream<Bool>.Continuation) { self.done = done }
 
   static func main() async {
-    let words = CommandLine.arguments.dropFirst()
-    guard words.count >= 3 else { return print("Usage: Bookshelf STORE LIBRARY PRODUCT…") }
+    var words = Array(CommandLine.arguments.dropFirst())
+    var root: String?
+    if words.first == "--root", words.count > 1 {
+      root = words[1]
+      words.removeFirst(2)
+    }
+    guard words.count >= 3 else {
+      log("Usage: Bookshelf [--root FILE] STORE LIBRARY PRODUCT…")
+      exit(2)
+    }
     do {
-      try await run(store: words[1], library: words[2], products: Set(words.dropFirst(2)))
+      var configuration = PaymentQueue.Configuration(
+        library: URL(filePath: words[1], directoryHint: .isDirectory),
+        store: try StoreLocation(words[0]))
+      configuration.trustedRoot = try root.map { [UInt8](try Data(contentsOf: URL(filePath: $0))) }
+      exit(try await run(configuration, products: Set(words[2...])) ? 0 : 1)
     } catch {
-      print(error)
+      log("\(error)")
+      exit(1)
     }
   }
 
-  static func run(store: String, library: String, products: Set<String>) async throws {
-    let queue = try PaymentQueue(
-      PaymentQueue.Configuration(
-        library: URL(filePath: library, directoryHint: .isDirectory),
-        store: try StoreLocation(store)))
-    let (removals, done) = AsyncStream.makeStream(of: Void.self)
+  /// True if every product is installed and up to date.
+  static func run(_ configuration: PaymentQueue.Configuration, products: Set<String>) async throws
+    -> Bool
+  {
+    let queue = try PaymentQueue(configuration)
+    let (ends, done) = AsyncStream.makeStream(of: Bool.self)
     let shelf = Bookshelf(done: done)
     // Added first of all: what an earlier run left unfinished is delivered now.
     queue.add(shelf)
 
     let response = try await queue.products(products)
-    for text in response.invalidProductIdentifiers { print("\(text): not offered") }
+    for text in response.invalidProductIdentifiers { log("\(text): not offered") }
+    for error in response.failures { log("\(error)") }
     var expected = queue.transactions.count
     for product in response.products {
       for offer in product.contents
@@ -45,10 +60,14 @@ final class Bookshelf: PaymentTransactionObserver {
       try await queue.add(update)
       expected += 1
     }
-    var removal = removals.makeAsyncIterator()
-    for _ in 0..<expected { _ = await removal.next() }
+    var isDone = response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
+    var end = ends.makeAsyncIterator()
+    for _ in 0..<expected { isDone = await end.next() == true && isDone }
     queue.close()
+    return isDone
   }
+
+  static func log(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
@@ -59,7 +78,8 @@ final class Bookshelf: PaymentTransactionObserver {
         queue.start(transaction.downloads)
         finishIfComplete(transaction, queue)
       case .failed:
-        print("\(transaction.payment.productIdentifier): \(transaction.error?.description ?? "")")
+        Self.log(
+          "\(transaction.payment.productIdentifier): \(transaction.error?.description ?? "")")
         queue.finishTransaction(transaction)
       case .purchasing, .deferred: break
       }
@@ -75,8 +95,8 @@ final class Bookshelf: PaymentTransactionObserver {
         print("\(download.contentIdentifier): \(download.contentURL?.path() ?? "")")
       case .failed:
         // The transaction stays open: the next run tries again, keeping what was fetched.
-        print("\(download.contentIdentifier): \(download.error?.description ?? "")")
-        done.yield()
+        Self.log("\(download.contentIdentifier): \(download.error?.description ?? "")")
+        done.yield(false)
       case .waiting, .paused, .cancelled: break
       }
     }
@@ -86,7 +106,7 @@ final class Bookshelf: PaymentTransactionObserver {
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
   ) {
-    for _ in transactions { done.yield() }
+    for transaction in transactions { done.yield(transaction.transactionState != .failed) }
   }
 
   /// Finishes a transaction once everything that belongs to it is installed, and not before.

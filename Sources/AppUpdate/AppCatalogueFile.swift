@@ -20,7 +20,7 @@ package final class AppCatalogueFile: Sendable {
 
   /// The file in `folder`, which need not be there yet.
   ///
-  /// `report` is called once for each change that cannot be read while the last valid file is served.
+  /// `report` is called once for each change that cannot be read.
   package init(
     in folder: Directory, report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) {
@@ -31,7 +31,12 @@ package final class AppCatalogueFile: Sendable {
   /// The apps of the last valid file; nil if the file does not exist.
   ///
   /// Throws file errors, and `storeDamaged` for an invalid file, if there was no valid one before.
-  package func catalogue() throws -> AppCatalogue? {
+  package func catalogue() throws -> AppCatalogue? { try current(report) }
+
+  /// Reads the file for the first time; what is wrong with it is thrown and not reported.
+  package func open() throws { _ = try current { _ in } }
+
+  private func current(_ report: (ContentError) -> Void) throws -> AppCatalogue? {
     guard let identity = try folder.status(of: Self.name)?.identity else {
       state.withLock { $0 = State() }
       return nil
@@ -44,12 +49,12 @@ package final class AppCatalogueFile: Sendable {
       state.withLock { $0 = State(identity: identity, catalogue: catalogue) }
       return catalogue
     } catch {
-      guard let catalogue = known.catalogue else { throw error }
       let isNew = state.withLock { state in
         defer { state.identity = identity }
         return state.identity != identity
       }
       if isNew { report(ContentError(error, while: "reading \(Self.name)")) }
+      guard let catalogue = known.catalogue else { throw error }
       return catalogue
     }
   }

@@ -119,6 +119,8 @@ extension ContentError.Code {
   public static let tooFewThreads = Self(rawValue: 304)
   /// A library could not allocate memory.
   public static let outOfMemory = Self(rawValue: 305)
+  /// Something exists where a new file or folder was to be created.
+  public static let fileExists = Self(rawValue: 306)
   /// Another engine uses the library.
   public static let libraryLocked = Self(rawValue: 310)
   /// A newer version of the software has written the library.
@@ -168,6 +170,10 @@ extension ContentError.Code {
   public static let receiptInvalid = Self(rawValue: 508)
   /// The given root is not connected to the root that is trusted already.
   public static let rootMismatch = Self(rawValue: 509)
+  /// A key is encrypted with another passphrase, or no passphrase was given.
+  public static let passphraseWrong = Self(rawValue: 510)
+  /// The root that was given is not root metadata.
+  public static let rootInvalid = Self(rawValue: 511)
 
   // Package: the content archive.
   /// The bytes are no archive of a form that is read.

@@ -33,18 +33,18 @@ struct PackageIntake {
   /// all its findings.
   func packages(at paths: [String]) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
-    var refusals: [ContentError] = []
+    var refusals: [(path: String, error: ContentError)] = []
     for path in paths {
       let name = path.lastPathComponent
       do {
         let (package, findings) = try examine(path, name)
-        refusals += findings.map { $0.error(in: path) }
+        refusals += findings.map { (path, $0.error(in: path)) }
         guard var package else { continue }
         try checkContentIdentifier(package, accepted)
         package.isPublished = try isPublished(package)
         if try !isTwin(package, of: accepted) { accepted.append(package) }
       } catch let error as ContentError {
-        refusals.append(error.about(path))
+        refusals.append((path, error.about(path)))
       }
     }
     if let error = Self.combined(refusals) { throw error }
@@ -153,19 +153,27 @@ struct PackageIntake {
       subject: package.custom.productIdentifier.rawValue)
   }
 
-  /// One error that says all of them; nil for none.
-  private static func combined(_ refusals: [ContentError]) -> ContentError? {
-    guard let first = refusals.first, refusals.count > 1 else { return refusals.first }
-    let messages = refusals.map { error in
-      error.cause.map { "\(error.message) (\($0))" } ?? error.message
+  /// One error that has every package with its findings, each with its remedy; nil for none.
+  private static func combined(_ refusals: [(path: String, error: ContentError)]) -> ContentError? {
+    guard let first = refusals.first?.error, refusals.count > 1 else {
+      return refusals.first?.error
     }
-    var remedies: [String] = []
-    for refusal in refusals where !remedies.contains(refusal.remedy) {
-      remedies.append(refusal.remedy)
+    var paths: [String] = []
+    for refusal in refusals where !paths.contains(refusal.path) { paths.append(refusal.path) }
+    let packages = paths.map { path in
+      let prefix = "\(path): "
+      let findings = refusals.filter { $0.path == path }.map { _, error in
+        let message =
+          error.message.hasPrefix(prefix)
+          ? String(error.message.dropFirst(prefix.count)) : error.message
+        let cause = error.cause.map { " (\($0))" } ?? ""
+        return "\(message)\(cause). \(error.remedy)"
+      }
+      return prefix + findings.joined(separator: ". ")
     }
     return ContentError(
-      first.code, "Nothing is published: " + messages.joined(separator: "; "),
-      remedy: remedies.joined(separator: "; "), subject: first.subject)
+      first.code, "Nothing is published: " + packages.joined(separator: "; "),
+      remedy: "Publish all of them again when these packages are corrected", subject: first.subject)
   }
 }
 
@@ -194,7 +202,7 @@ extension ContentError {
       remedy: "Give the product another identifier", subject: product.rawValue)
   }
 
-  private func naming(_ path: String) -> ContentError {
+  func naming(_ path: String) -> ContentError {
     ContentError(code, "\(path): \(message)", remedy: remedy, subject: subject, cause: cause)
   }
 }

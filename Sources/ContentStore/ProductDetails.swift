@@ -33,7 +33,7 @@ public struct ProductDetails: Hashable, Sendable {
     self.type = type
   }
 
-  /// Throws `usage` for a price, currency or language that is none.
+  /// Throws `usage` for an invalid price, currency, language or title.
   func check() throws {
     if let price, !Self.isDecimal(price) {
       throw ContentError(
@@ -46,17 +46,43 @@ public struct ProductDetails: Hashable, Sendable {
         .usage, "“\(currency.prefix(40))” is not a currency",
         remedy: "Give three capital letters (ISO 4217), such as EUR")
     }
-    let isTag = { (byte: UInt8) in
-      Character(Unicode.Scalar(byte)).isLetter || Character(Unicode.Scalar(byte)).isNumber
-        || byte == UInt8(ascii: "-")
-    }
-    guard (1...35).contains(language.utf8.count),
-      language.utf8.allSatisfy({ $0 < 128 && isTag($0) })
-    else {
+    try checkTitle()
+    guard Self.isLanguageTag(language) else {
       throw ContentError(
         .usage, "“\(language.prefix(40))” is not a language tag",
         remedy: "Give a BCP 47 tag, such as en or pt-BR")
     }
+  }
+
+  private func checkTitle() throws {
+    guard let title else { return }
+    let scalars = title.unicodeScalars
+    guard scalars.contains(where: { !$0.properties.isWhitespace }) else {
+      throw ContentError(
+        .usage, "The title is empty",
+        remedy: "Give a short name; without a title, the product keeps the one that it has")
+    }
+    guard !scalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw ContentError(
+        .usage, "The title “\(title.printable(limit: 40))” contains a control character",
+        remedy: "Give a title of one line, without tabs and control characters")
+    }
+  }
+
+  /// Whether `text` has the form of a BCP 47 tag: a language of two or three letters, and subtags.
+  private static func isLanguageTag(_ text: String) -> Bool {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard text.utf8.count <= 35, let language = parts.first, (2...3).contains(language.utf8.count)
+    else { return false }
+    let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    return language.utf8.allSatisfy(isLetter)
+      && parts.dropFirst().allSatisfy { part in
+        (1...8).contains(part.utf8.count) && part.utf8.allSatisfy { isLetter($0) || isDigit($0) }
+      }
+      // An extension or private use has a subtag behind its letter.
+      && parts.last?.utf8.count != 1
   }
 
   private static func isDecimal(_ text: String) -> Bool {

@@ -63,13 +63,19 @@ extension StoreFolder {
     }
   }
 
+  /// Where the keys are, or are expected.
+  package var keysPath: String {
+    get throws {
+      try options.folder ?? folder.fileSystem.directory(at: place.parent).path(of: keysName)
+    }
+  }
+
   func keys(creating: Bool = false) throws -> StoreKeys {
     guard let keys = try keysFolder(creating: creating) else {
-      let parent = try folder.fileSystem.directory(at: place.parent)
-      let path = options.folder ?? parent.path(of: keysName)
+      let path = try keysPath
       throw ContentError(
         .keyUnusable, "The store's keys are not in \(path)",
-        remedy: "Put the folder that store init has made back in its place, or name it (--keys)",
+        remedy: "Put the folder that store init has made back in its place, or name it",
         subject: path)
     }
     return try StoreKeys(keys, options, creating: creating)

@@ -41,8 +41,8 @@ public final class StoreFolder: Sendable {
 
   /// Creates a store with new keys and an empty catalogue; parents of `path` are created too.
   ///
-  /// Refuses a folder that is a store already or holds anything else, and keys inside of it
-  /// (`usage`). One that a crash left half made is completed.
+  /// Refuses a folder that is a store already or holds anything else (`fileExists`), and keys
+  /// inside of it (`usage`). One that a crash left half made is completed.
   public static func create(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(),
     plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
@@ -79,7 +79,8 @@ public final class StoreFolder: Sendable {
   private func checkVacancy() throws {
     if try isStore {
       throw ContentError(
-        .usage, "\(folder.path) is a store already", remedy: "Publish to it, or give another path",
+        .fileExists, "\(folder.path) is a store already",
+        remedy: "Publish to it, or give another path",
         subject: folder.path)
     }
     let others = try folder.entries().map(\.name).filter {
@@ -87,7 +88,7 @@ public final class StoreFolder: Sendable {
     }
     guard others.isEmpty else {
       throw ContentError(
-        .usage, "\(folder.path) holds other files, such as \(others.min() ?? "")",
+        .fileExists, "\(folder.path) holds other files, such as \(others.min() ?? "")",
         remedy: "Give the path of a new or empty folder", subject: folder.path)
     }
   }
@@ -176,12 +177,11 @@ public final class StoreFolder: Sendable {
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
   /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. Returns the versions whose files were written: those that are new, and published
-  /// ones whose files were lost or damaged. A product whose record was lost gets a new one.
+  /// cannot fit. A product whose record was lost gets a new one.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
-  ) throws -> [StoredVersion] {
+  ) throws -> Publication {
     try details.check()
     return try changing(now) { files, targets in
       let listing = StoreListing(targets)
@@ -189,17 +189,16 @@ public final class StoreFolder: Sendable {
         fileSystem: folder.fileSystem, listing: listing, retired: RetiredVersions(files))
       let packages = try intake.packages(at: packages)
       let products = Set(packages.map(\.custom.productIdentifier)).sorted()
-      let records = try products.map { product in
-        let record = try record(of: product, details, listing, targets)
-        try Self.checkHosting(record)
-        return record
-      }
+      let records = try products.map { try self.records(of: $0, details, listing, targets) }
+      for record in records { try Self.checkHosting(record.new) }
       let writer = TargetWriter(try targetsFolder())
       let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
       try requireSpace(absent.reduce(0) { $0 + $1.length })
       for package in absent { try writer.write(package, into: &files) }
-      for record in records { try writer.write(record, into: &files) }
-      return absent.map(StoredVersion.init)
+      for record in records { try writer.write(record.new, into: &files) }
+      return Publication(
+        versions: absent.map(StoredVersion.init),
+        changes: records.compactMap { ProductChange(from: $0.old, to: $0.new) })
     }
   }
 
@@ -217,30 +216,32 @@ public final class StoreFolder: Sendable {
 
   /// Adds a product without content, or changes what the store says of a product.
   ///
-  /// Refuses a new product that is called like another one's content (`contentClaimed`).
+  /// Refuses a new product that is called like another's content (`contentClaimed`); nil if equal.
+  @discardableResult
   public func add(
     _ product: ProductIdentifier, details: ProductDetails = ProductDetails(), now: Date = Date()
-  ) throws {
+  ) throws -> ProductChange? {
     try details.check()
-    try changing(now) { files, targets in
+    return try changing(now) { files, targets in
       let listing = StoreListing(targets)
       if let other = listing.claimant(of: product, besides: product) {
         throw ContentError.productClaimed(product, by: other)
       }
-      let record = try record(of: product, details, listing, targets)
-      if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(record) }
-      try TargetWriter(targetsFolder()).write(record, into: &files)
+      let (old, new) = try records(of: product, details, listing, targets)
+      if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(new) }
+      try TargetWriter(targetsFolder()).write(new, into: &files)
+      return ProductChange(from: old, to: new)
     }
   }
 
-  /// What the store says of `product`, with `details` over it.
-  private func record(
+  /// What the store says of `product`, and the same with `details` over it.
+  private func records(
     of product: ProductIdentifier, _ details: ProductDetails, _ listing: StoreListing,
     _ targets: TrustedTargets
-  ) throws -> ProductRecord {
-    let known = listing.products[product]?.hasRecord == true
-    return details.record(
-      of: product, over: try known ? Self.record(of: product, in: targets) : nil)
+  ) throws -> (old: ProductRecord?, new: ProductRecord) {
+    let isKnown = listing.products[product]?.hasRecord == true
+    let old = try isKnown ? Self.record(of: product, in: targets) : nil
+    return (old, details.record(of: product, over: old))
   }
 
   private static func checkHosting(_ record: ProductRecord) throws {

@@ -101,7 +101,7 @@ struct StoreKeys {
             found.append(KeyFile(folder: folder, name: name, key: key))
           }
         } catch let error as ContentError where !Self.isOfSystem(error) {
-          refusal = refusal ?? error
+          refusal = refusal ?? error.naming(folder.path(of: name))
         }
       }
     }
@@ -148,14 +148,15 @@ struct StoreKeys {
     _ role: RoleName, _ found: Int, _ demanded: Int64, _ root: RootRole, _ refusal: ContentError?
   ) throws -> ContentError {
     let path = role == .root ? rootPath : folder.path
+    if let refusal, refusal.code == .passphraseWrong { return refusal.about(path) }
     let ignored = try ignoredNames(of: role).map { "“\($0)”" }.joined(separator: ", ")
     return ContentError(
       .keyUnusable,
       "\(path) has \(found) usable \(role.rawValue) keys of the \(demanded) that root version "
         + "\(root.version) demands" + (ignored.isEmpty ? "" : "; \(ignored) ignored"),
       remedy: (role == .root
-        ? "Bring the folder with the root keys (--root-keys FOLDER), and their passphrases if any"
-        : "Put the store's own key files back (--keys FOLDER), and give their passphrase if any")
+        ? "Bring the folder with the root keys, and their passphrases if any"
+        : "Put the store's own key files back, and give their passphrase if any")
         + ". The files must be named \(role.rawValue).pem or \(role.rawValue)-*.pem",
       subject: path, cause: refusal.map { [$0.message, $0.cause ?? ""].joined(separator: " ") })
   }
@@ -173,7 +174,7 @@ struct StoreKeys {
     guard let folder = role == .root ? rootFolder : folder else {
       throw ContentError(
         .keyUnusable, "There is no folder \(rootPath) for root keys",
-        remedy: "Bring the folder with the root keys (--root-keys FOLDER)", subject: rootPath)
+        remedy: "Bring the folder with the root keys", subject: rootPath)
     }
     return try (1...count).map { number in
       let stem = version == 1 ? role.rawValue : "\(role.rawValue)-v\(version)"
@@ -217,15 +218,21 @@ struct FolderPlace {
   /// Whether something is at `path`.
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-  /// Throws `usage` for a path without a name at its end.
+  /// Throws `usage` for a path without a name at its end, such as `/`.
   init(_ path: String) throws {
     var components = path.pathComponents()
+    var isAbsolute = path.hasPrefix("/")
+    if [".", ".."].contains(components.last), let resolved = realpath(path, nil) {
+      defer { free(resolved) }
+      components = String(cString: resolved).pathComponents()
+      isAbsolute = true
+    }
     guard let name = components.popLast(), name != ".", name != ".." else {
       throw ContentError(
         .usage, "“\(path)” does not name a folder",
         remedy: "Give a path that ends in the folder's name", subject: path)
     }
-    let prefix = path.hasPrefix("/") ? "/" : components.isEmpty ? "." : ""
+    let prefix = isAbsolute ? "/" : components.isEmpty ? "." : ""
     parent = prefix + components.joined(separator: "/")
     self.name = name
   }

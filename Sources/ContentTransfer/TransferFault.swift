@@ -171,6 +171,11 @@ extension ContentError {
         .certificateUntrusted, "The file of certificate authorities cannot be read",
         "Check that the file exists, and that it contains certificates in PEM"
       )
+    case .secureConnection where fault.isAnswerWithoutTLS:
+      return (
+        .secureConnectionFailed, "\(url.host) port \(url.port) does not use TLS",
+        "If the server uses plain HTTP there, write http:// in its address"
+      )
     case .secureConnection:
       return (
         .secureConnectionFailed, "No secure connection to \(url.host) could be made",
@@ -207,8 +212,18 @@ extension ContentError {
         .transferStalled, "\(url) stopped sending",
         "\(again). If every transfer stalls, check the network's MTU, such as of a VPN or tunnel"
       )
+    case .cutShort where url.scheme == "http" && fault.detail.hasPrefix("Empty reply"):
+      return (
+        .connectionLost, "\(url.host) port \(url.port) closed the connection without an answer",
+        "If the server uses TLS there, write https:// in its address. \(again)"
+      )
     case .cutShort: return (.connectionLost, "\(url) broke off before its end", again)
     case .deadline: return (.timedOut, "\(url) did not arrive in the time that was set", again)
+    case .garbled where url.scheme == "http":
+      return (
+        .answerUnusable, "\(url) was not answered in HTTP",
+        "If the server uses TLS there, write https:// in its address. \(owner)"
+      )
     case .garbled: return (.answerUnusable, "\(url) was not answered in HTTP", owner)
     case .headersTooLong:
       return (.answerUnusable, "\(url) was answered with too many headers", owner)
@@ -258,6 +273,12 @@ extension ContentError {
       return (.serverBusy, answer, "Try again later; what was fetched is kept")
     case 500...599:
       return (.serverFailed, answer, "Try again later; what was fetched is kept")
+    // nginx answers 400 to plain HTTP at a port with TLS.
+    case 400 where url.scheme == "http":
+      return (
+        .requestRefused, answer,
+        "Check the store's address. If the server uses TLS there, write https:// in it"
+      )
     default:
       return (.requestRefused, answer, "Check the store's address")
     }
@@ -265,6 +286,13 @@ extension ContentError {
 }
 
 extension TransferFault {
+  /// Whether a server answered the start of TLS with something else, which libcurl has only in words
+  /// of OpenSSL.
+  fileprivate var isAnswerWithoutTLS: Bool {
+    ["wrong version number", "packet length too long", "http request"].contains(
+      where: detail.contains)
+  }
+
   /// The fault that a final answer without the file is.
   init(_ response: HTTPResponse) {
     // nginx answers 400 instead of refusing the handshake.

@@ -9,12 +9,13 @@ package final class SigningKey: Sendable {
   package let publicKey: PublicKey
 
   private init(_ key: CryptoKey?) throws {
+    defer { ERR_clear_error() }
     guard let key, let publicKey = PublicKey(key) else {
       throw ContentError(
         .keyUnusable,
         "The key is not an Ed25519, ECDSA P-256 (named curve, uncompressed) or RSA key "
           + "(2048 to 8192 bits, exponent 65537)",
-        remedy: "Use a key that store init has made", cause: ContentError.cryptoReason())
+        remedy: "Use a key that store init has made")
     }
     self.key = key
     self.publicKey = publicKey
@@ -56,14 +57,14 @@ package final class SigningKey: Sendable {
 
   /// Reads a private key's PEM text, encrypted or not; `keyUnusable` for anything else.
   ///
-  /// An encrypted key without `passphrase`, or with a wrong one, is refused; nobody is asked.
+  /// Throws `passphraseWrong` for an encrypted key without `passphrase` or with a wrong one.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
     guard let passphrase else {
       // Without this answer, libcrypto would ask the terminal for a passphrase.
       let handle = CryptoKey.reading(pem) {
         PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
       }
-      try self.init(CryptoKey(owning: handle))
+      try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: false)))
       return
     }
     var secret = Passphrase(passphrase)
@@ -71,7 +72,21 @@ package final class SigningKey: Sendable {
     let handle = secret.bytes.withUnsafeMutableBytes { secret in
       CryptoKey.reading(pem) { PEM_read_bio_PrivateKey($0, nil, nil, secret.baseAddress) }
     }
-    try self.init(CryptoKey(owning: handle))
+    try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: true)))
+  }
+
+  /// `handle`; throws `passphraseWrong` if there is none because `pem` is encrypted.
+  private static func decrypted(
+    _ handle: OpaquePointer?, _ pem: [UInt8], isPassphraseGiven: Bool
+  ) throws -> OpaquePointer? {
+    // Both forms say so in a line of their own: PKCS#8 in its first one, the older one in a header.
+    let isEncrypted = String(decoding: pem, as: UTF8.self).contains("ENCRYPTED")
+    guard handle == nil, isEncrypted else { return handle }
+    ERR_clear_error()
+    throw ContentError(
+      .passphraseWrong,
+      isPassphraseGiven ? "Wrong passphrase" : "The key is encrypted, and no passphrase was given",
+      remedy: "Give the passphrase that the key was encrypted with")
   }
 
   /// The key as an unencrypted PKCS#8 PEM file's text.

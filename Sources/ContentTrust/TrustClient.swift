@@ -71,6 +71,7 @@ package final class TrustClient: Sendable {
   ) throws -> Session {
     let now = now()
     if watchesClock { try folder.checkClock(now: now) }
+    if let given, given != earlier?.givenRoot { try TrustedMetadata.check(given: given) }
     var trusted: TrustedMetadata
     if let known = try earlier?.trusted ?? keptRoot() {
       trusted = known
@@ -177,7 +178,7 @@ package final class TrustClient: Sendable {
     guard let bytes else {
       throw ContentError(
         .rootMissing, "No trusted root of the store is known",
-        remedy: "Give the store's root metadata, as its owner published it (--root FILE)")
+        remedy: "Give the store's root metadata, as its owner published it")
     }
     let trusted = try TrustedMetadata(root: bytes)
     try folder.replace(.root, with: bytes)
@@ -193,7 +194,7 @@ package final class TrustClient: Sendable {
       let path = folder.path(of: .root)
       throw ContentError(
         error.code, "The trusted root in \(path) cannot be used",
-        remedy: "Remove that file, and give the store's root metadata again (--root FILE)",
+        remedy: "Remove that file, and give the store's root metadata again",
         subject: path, cause: error.message)
     }
   }

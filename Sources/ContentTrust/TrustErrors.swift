@@ -87,6 +87,19 @@ extension ContentError {
   }
 }
 
+extension TrustedMetadata {
+  /// Throws `rootInvalid` for bytes that are not root metadata, signed by its own keys.
+  static func check(given root: [UInt8]) throws {
+    do {
+      _ = try TrustedMetadata(root: root)
+    } catch let error as ContentError where error.group == .trust {
+      throw ContentError(
+        .rootInvalid, "The given file is not the root metadata of a store",
+        remedy: "Give the file 1.root.json that the store's owner published", cause: error.message)
+    }
+  }
+}
+
 /// Checks what was fetched against what was promised of it.
 func check(_ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String) throws {
   if let length, Int64(bytes.count) != length {

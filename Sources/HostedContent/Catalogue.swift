@@ -104,7 +104,8 @@ package struct CatalogueSnapshot: Sendable {
     let unknown = wanted?.subtracting(known) ?? []
     return ProductsResponse(
       products: products, invalidProductIdentifiers: unknown.map(\.rawValue).sorted(),
-      failures: failures)
+      failures: failures
+    ).offering(unknown.isEmpty ? [] : identifiers)
   }
 
   /// Each product, in the same order.

@@ -82,6 +82,8 @@ public struct ProductsResponse: Hashable, Sendable {
   public let invalidProductIdentifiers: [String]
   /// Products that the store offers but cannot describe; the others are not affected.
   public let failures: [ContentError]
+  /// What the store offers instead, for suggestions; empty unless something is not offered.
+  package private(set) var offeredIdentifiers: [ProductIdentifier] = []
 
   /// Creates a response.
   public init(
@@ -90,6 +92,13 @@ public struct ProductsResponse: Hashable, Sendable {
     self.products = products
     self.invalidProductIdentifiers = invalidProductIdentifiers
     self.failures = failures
+  }
+
+  /// The same response, with what the store offers.
+  func offering(_ identifiers: [ProductIdentifier]) -> ProductsResponse {
+    var response = self
+    response.offeredIdentifiers = identifiers
+    return response
   }
 }
 
@@ -118,6 +127,7 @@ extension ProductsResponse {
   private func adding(invalid: [String]) -> ProductsResponse {
     ProductsResponse(
       products: products,
-      invalidProductIdentifiers: (invalidProductIdentifiers + invalid).sorted(), failures: failures)
+      invalidProductIdentifiers: (invalidProductIdentifiers + invalid).sorted(), failures: failures
+    ).offering(offeredIdentifiers)
   }
 }

@@ -10,7 +10,7 @@ enum AppUpdateCommand {
     options: [
       .init("--id", "ID", "the app's Apple ID, or a store link that holds it"),
       .init("--bundle-id", "ID", "the app's bundle identifier, instead of --id"),
-      .init("--installed", "VERSION", "the version that is installed"),
+      .init("--installed", "VERSION", "the version that is installed", isRequired: true),
       .init("--country", "CC", "the storefront's two letters; default us, with --account any"),
       .init("--entity", "KIND", "the kind of app, such as macSoftware for a Mac app"),
       .init("--also", "CC,CC", "storefronts to try when that one does not offer it"),

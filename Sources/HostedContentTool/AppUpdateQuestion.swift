@@ -28,7 +28,7 @@ struct AppUpdateQuestion: Sendable {
       country = try arguments.text("--country").map { try CountryCode($0) }
       candidates = try (arguments.text("--also") ?? "").split(separator: ",")
         .map { try CountryCode(String($0)) }
-    } catch let error as ContentError {
+    } catch let error as ContentError where error.code != .usage {
       throw Self.wrong(error.message, error.remedy)
     }
     server = try arguments.text("--server").map { text in

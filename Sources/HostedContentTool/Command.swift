@@ -20,20 +20,32 @@ struct Command: Sendable {
     let name: String
     let value: String?
     let help: String
+    /// Whether the command cannot do without it.
+    let isRequired: Bool
 
-    init(_ name: String, _ value: String? = nil, _ help: String) {
+    init(
+      _ name: String, _ value: String? = nil, _ help: String, isRequired: Bool = false
+    ) {
       self.name = name
       self.value = value
       self.help = help
+      self.isRequired = isRequired
     }
+
+    /// The help, which marks a required option.
+    var markedHelp: String { isRequired ? "\(help) (required)" : help }
+
+    /// The name with its value, as help shows it.
+    var heading: String { value.map { "\(name) \($0)" } ?? name }
 
     static let json = Option("--json", "print one JSON document")
     static let quiet = Option("--quiet", "no progress and no messages but errors")
     static let help = Option("--help", "show this help; -h is the same")
     static let version = Option("--version", "show the version of hostedcontent")
     static let store = Option(
-      "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL")
-    static let library = Option("--library", "FOLDER", "the library's folder")
+      "--store", "STORE", "the store: a folder, or a file://, http:// or https:// URL",
+      isRequired: true)
+    static let library = Option("--library", "FOLDER", "the library's folder", isRequired: true)
     static let limitRate = Option(
       "--limit-rate", "BYTES", "the maximum number of bytes per second, such as 500k or 20M")
     static let root = Option(
@@ -48,13 +60,13 @@ struct Command: Sendable {
 
   /// The text of `--help`.
   var help: String {
-    let width = allOptions.map { Self.heading($0).count }.max() ?? 0
+    let width = allOptions.map(\.heading.count).max() ?? 0
     let lines = allOptions.map { option in
-      let heading = Self.heading(option)
-      return "  \(heading)\(String(repeating: " ", count: width - heading.count))  \(option.help)"
+      let gap = String(repeating: " ", count: width - option.heading.count)
+      return "  \(option.heading)\(gap)  \(option.markedHelp)"
     }
     return """
-      Usage: hostedcontent \(name) \(operands.isEmpty ? "" : operands + " ")[options]
+      Usage: hostedcontent \(usage)
 
       \(summary)
 
@@ -66,8 +78,10 @@ struct Command: Sendable {
       """
   }
 
-  private static func heading(_ option: Option) -> String {
-    option.value.map { "\(option.name) \($0)" } ?? option.name
+  /// Its words with operands and required options.
+  var usage: String {
+    ([name, operands] + options.filter(\.isRequired).map(\.heading) + ["[options]"])
+      .filter { !$0.isEmpty }.joined(separator: " ")
   }
 }
 
@@ -95,17 +109,22 @@ struct Arguments: Sendable {
       let parts = spelled.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         .map(String.init)
       guard let option = command.allOptions.first(where: { $0.name == parts[0] }) else {
-        throw Self.wrong("Unknown option \(parts[0])", command.name)
+        throw Self.wrong(
+          "Unknown option \(parts[0])", command.name,
+          suggestion: Suggestion.question(parts[0], among: command.allOptions.map(\.name)))
       }
       if option.value == nil {
         guard parts.count == 1 else {
           throw Self.wrong("\(option.name) takes no value", command.name)
         }
         values[option.name, default: []].append("")
-      } else if let value = parts.count == 2 ? parts[1] : rest.popFirst() {
-        values[option.name, default: []].append(value)
+      } else if parts.count == 2 {
+        values[option.name, default: []].append(parts[1])
+      } else if let value = rest.first, !Self.looksLikeOption(value) {
+        values[option.name, default: []].append(rest.removeFirst())
       } else {
-        throw Self.wrong("\(option.name) needs a value", command.name)
+        let next = rest.first.map { ", but \($0) follows" } ?? ""
+        throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
     }
     self.operands = operands
@@ -118,6 +137,14 @@ struct Arguments: Sendable {
       let given = count == 0 ? "none was" : count == 1 ? "1 was" : "\(count) were"
       throw Self.wrong("\(command.name) takes \(takes), but \(given) given", command.name)
     }
+    if let missing = command.options.first(where: { $0.isRequired && !has($0.name) }) {
+      throw Self.wrong("\(missing.name) is missing", command.name)
+    }
+  }
+
+  /// Whether `word` is not taken as the value of the option before it; `--option=word` is.
+  private static func looksLikeOption(_ word: String) -> Bool {
+    word.hasPrefix("--") && word != "--"
   }
 
   func has(_ option: String) -> Bool { values[option] != nil }
@@ -155,10 +182,30 @@ struct Arguments: Sendable {
     Self.wrong("\(option) \(why)", command)
   }
 
-  static func wrong(_ message: String, _ command: String) -> ContentError {
-    ContentError(
-      .usage, message, remedy: "See hostedcontent \(command) --help".replacingSpaces(), subject: nil
-    )
+  /// `text` as a product or content identifier; throws `usage` for others.
+  func identifier(_ text: String) throws -> ProductIdentifier {
+    try Self.asUsage { try ProductIdentifier(text) }
+  }
+
+  /// `text` as a version; throws `usage` for others.
+  func version(_ text: String) throws -> ContentVersion {
+    try Self.asUsage { try ContentVersion(text) }
+  }
+
+  private static func asUsage<Value>(_ read: () throws -> Value) throws -> Value {
+    do {
+      return try read()
+    } catch let error as ContentError {
+      throw ContentError(
+        .usage, error.message, remedy: error.remedy, subject: error.subject, cause: error.cause)
+    }
+  }
+
+  static func wrong(_ message: String, _ command: String, suggestion: String = "")
+    -> ContentError
+  {
+    let help = "See hostedcontent \(command) --help".replacingSpaces()
+    return ContentError(.usage, message, remedy: suggestion + help, subject: nil)
   }
 }
 

@@ -41,9 +41,7 @@ enum CommandTable {
       }
     }
     let group = commands.filter { $0.name.hasPrefix((words.first ?? "") + " ") }
-    guard !group.isEmpty else {
-      throw Arguments.wrong("Unknown command “\(words.first ?? "")”", "")
-    }
+    guard !group.isEmpty else { throw unknown(words.first ?? "") }
     let name = words.first ?? ""
     switch words.dropFirst().first {
     case "--help", "-h":
@@ -59,8 +57,28 @@ enum CommandTable {
           """)
       return nil
     case nil: throw Arguments.wrong("\(name) needs a command, such as \(group[0].name)", name)
-    case let second?: throw Arguments.wrong("Unknown command “\(name) \(second)”", name)
+    case let second?:
+      let full = "\(name) \(second)"
+      throw Arguments.wrong(
+        "Unknown command “\(full)”", name,
+        suggestion: Suggestion.question(full, among: group.map(\.name)))
     }
+  }
+
+  private static func unknown(_ word: String) -> ContentError {
+    let firstWords = commands.map { $0.words[0] }
+    var nearest = Suggestion.nearest(to: word, among: firstWords)
+    if nearest == nil {
+      // `publish` for `store publish`.
+      let nested = commands.filter { $0.words.count > 1 }
+      let second =
+        nested.first { $0.words[1] == word }?.words[1]
+        ?? Suggestion.nearest(to: word, among: nested.map { $0.words[1] })
+      nearest = nested.first { $0.words[1] == second }?.name
+    }
+    return Arguments.wrong(
+      "Unknown command “\(word)”", "",
+      suggestion: nearest.map { "Did you mean “\($0)”? " } ?? "")
   }
 
   private static func lines(of commands: [Command]) -> String {
@@ -69,6 +87,11 @@ enum CommandTable {
       let gap = String(repeating: " ", count: width - command.name.count)
       return "  \(command.name)\(gap)  \(command.summary)"
     }.joined(separator: "\n")
+  }
+
+  private static func line(_ status: ExitStatus) -> String {
+    let number = "\(status.rawValue)"
+    return "  \(number)\(String(repeating: " ", count: 5 - number.count))\(status.meaning)"
   }
 
   private static var help: String {
@@ -83,8 +106,8 @@ enum CommandTable {
       hostedcontent COMMAND --help shows its options and an example.
       hostedcontent --version shows the version.
 
-      Exit status: 0 done; 1 something failed; 2 wrong usage; 3 nothing to update, where
-      --require-update made that an error.
+      Exit status:
+      \(ExitStatus.allCases.map(line).joined(separator: "\n"))
 
       Example:
         \(GetCommand.command.example)

@@ -6,6 +6,10 @@ import Locks
 /// Results go to standard output, messages and progress to standard error.
 struct Console: Sendable {
   var isQuiet = false
+  /// The command that runs, whose options errors may name.
+  var command: Command?
+  /// Interrupts of the person who runs the command; nil in tests.
+  var signals: StopSignals?
   /// Whether standard error is a terminal that a progress bar may draw on.
   let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
 
@@ -89,6 +93,7 @@ struct Console: Sendable {
 
   /// Prints an error and what to do about it, also when quiet.
   func report(_ error: ContentError) {
+    let error = command.map(error.withHint) ?? error
     _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
   }
 

@@ -10,9 +10,10 @@ enum GetCommand {
     example: "hostedcontent get com.example.book.chapter1 --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let identifiers = try arguments.operands.map { try arguments.identifier($0) }
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    return await session.install(arguments.operands, mayBuy: true) ? .done : .failed
+    return await session.install(identifiers, mayBuy: true) ? .done : .failed
   }
 }
 
@@ -27,16 +28,16 @@ enum UpdateCommand {
     example: "hostedcontent update --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let given = try arguments.operands.map { try arguments.identifier($0) }
     // A library that is not there is a mistake here, and must not be made.
     let reader = try arguments.libraryReader()
     let session = try InstallSession(arguments, console)
     defer { session.close() }
-    let installed = Set(try reader.contents().map(\.content.productIdentifier.rawValue))
-    let missing = Set(arguments.operands).subtracting(installed)
-    missing.sorted().forEach { console.report(.notInstalled($0)) }
+    let installed = Set(try reader.contents().map(\.content.productIdentifier))
+    let missing = Set(given).subtracting(installed)
+    missing.sorted().forEach { console.report(.notInstalled($0.rawValue, among: installed)) }
     let outdated = try await session.outdated()
-    let wanted =
-      arguments.operands.isEmpty ? outdated : arguments.operands.filter { !missing.contains($0) }
+    let wanted = given.isEmpty ? outdated : given.filter { !missing.contains($0) }
     let isNothingToDo = !outdated.contains(where: wanted.contains)
     if isNothingToDo, missing.isEmpty {
       console.print("Everything that is installed is up to date.")
@@ -48,15 +49,14 @@ enum UpdateCommand {
 }
 
 extension ContentError {
-  /// The error for a name that is not installed, or that no content can have.
-  static func notInstalled(_ text: String) -> ContentError {
-    do {
-      return ContentError(
-        .notInstalled, "\(try ProductIdentifier(text)) is not installed",
-        remedy: "Check the name with hostedcontent list, or install it with hostedcontent get",
-        subject: text)
-    } catch {
-      return ContentError(error, while: "checking an identifier")
-    }
+  /// The error for a name that is not one of those that are installed.
+  static func notInstalled(_ text: String, among installed: some Collection<ProductIdentifier>)
+    -> ContentError
+  {
+    ContentError(
+      .notInstalled, "\(text) is not installed",
+      remedy: Suggestion.question(text, among: Set(installed.map(\.rawValue)).sorted())
+        + "Check the name with hostedcontent list, or install it with hostedcontent get",
+      subject: text)
   }
 }

@@ -45,16 +45,6 @@ extension ContentError {
       code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
   }
 
-  /// The same error, with the option of `command` that helps, if there is one.
-  func naming(optionsOf command: Command) -> ContentError {
-    let option = "--allow-plain-http"
-    guard code == .insecureConnectionRefused, let subject,
-      command.options.contains(where: { $0.name == option })
-    else { return self }
-    return ContentError(
-      code, message, remedy: "\(remedy) (\(option) \(subject))", subject: subject, cause: cause)
-  }
-
   /// The same error, with what it kept from being installed.
   func before(_ products: [ProductIdentifier]) -> ContentError {
     let names = products.map(\.rawValue).sorted().joined(separator: ", ")

@@ -24,11 +24,8 @@ final class InstallSession: Sendable {
   private let printsJSON: Bool
   private let progress: ProgressLines
   private let watchdog: Watchdog
-  private let signals: StopSignals?
   private let driver: TransactionDriver
-  private let closingSeconds: Int
-  /// Where the queue is closed after an abort.
-  private let closing = DispatchQueue(label: "hostedcontent.closing")
+  private let closer: QueueCloser
 
   /// How often a product is tried: what failed once for a passing reason is healed.
   private static let tries = 2
@@ -36,54 +33,47 @@ final class InstallSession: Sendable {
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
-      console, signals: StopSignals(), printsJSON: arguments.has("--json"))
+      console, printsJSON: arguments.has("--json"))
   }
 
   init(
     _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
-    signals: StopSignals?, closingSeconds: Int = 5, printsJSON: Bool = false
+    closingSeconds: Int = 5, printsJSON: Bool = false
   ) throws {
     self.printsJSON = printsJSON
-    self.closingSeconds = closingSeconds
     self.console = console
     self.account = account
-    self.signals = signals
     var configuration = configuration
     let callbacks = DispatchQueue(label: "hostedcontent.session")
     configuration.deliveryQueue = callbacks
     queue = try PaymentQueue(configuration)
+    closer = QueueCloser(queue, seconds: closingSeconds)
     progress = ProgressLines(console)
     watchdog = Watchdog(seconds: seconds)
     driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)
     watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
-    signals?.onSignal = { [weak self] in self?.abort(with: $0) }
   }
 
   /// Stops what runs; what was fetched is kept.
-  ///
-  /// After an abort it waits for a bounded time only: work that hangs in a system call, as on a
-  /// network disk, is ended with the process, which it survives as it survives a crash.
   func close() {
     progress.end()
-    guard driver.abortion != nil else { return queue.close() }
-    let closed = DispatchSemaphore(value: 0)
-    closing.async { closed.signal() }
-    _ = closed.wait(timeout: .now() + .seconds(closingSeconds))
+    closer.close()
   }
 
   /// Products with installed content of which the store has a newer version, and those whose
   /// update was begun and not finished.
-  func outdated() async throws -> [String] {
+  func outdated() async throws -> [ProductIdentifier] {
     let begun = queue.transactions.filter { $0.transactionState == .restored }
       .map(\.payment.productIdentifier)
     let outdated = try await queue.updates().map(\.productIdentifier)
-    return Set(begun + outdated).sorted().map(\.rawValue)
+    return Set(begun + outdated).sorted()
   }
 
   /// Brings each product to the offered version; true when all are.
   ///
   /// Unless `mayBuy`, what the account was never granted is an error.
-  func install(_ texts: [String], mayBuy: Bool) async -> Bool {
+  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
+    let texts = identifiers.map(\.rawValue)
     let response: ProductsResponse
     do {
       response = try await queue.products(Set(texts))
@@ -93,8 +83,10 @@ final class InstallSession: Sendable {
     }
     response.failures.forEach(console.report)
     for text in Set(texts).sorted() where response.invalidProductIdentifiers.contains(text) {
-      console.report(.unknownProduct(text))
+      console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
     }
+    // Before this, a signal may end the process: nothing is under way.
+    console.signals?.onSignal = { [weak self] in self?.abort(with: $0) }
     let unfinished = queue.transactions
     queue.add(driver)
     // A seller may list a product twice; it is still one product.
@@ -255,8 +247,7 @@ final class InstallSession: Sendable {
   }
 
   private func abort(with error: ContentError) {
-    // At once, from here: tasks share their threads with the downloads and may not get one soon.
-    closing.async { [queue] in queue.close() }
+    closer.begin()
     driver.abort(with: error)
   }
 }

@@ -40,6 +40,16 @@ enum Main {
     }
   }
 
+  /// Lets a signal end the process, unless the command that runs has more to do then: whatever else
+  /// a command does can be ended at any time, as by a crash.
+  private static func catchSignals(_ console: inout Console) {
+    let output = console
+    console.signals = StopSignals { error in
+      output.report(error)
+      _exit(ExitStatus.interrupted.rawValue)
+    }
+  }
+
   private static func carryOut(_ words: [String], _ console: inout Console) async throws
     -> ExitStatus
   {
@@ -54,30 +64,44 @@ enum Main {
       return .done
     }
     console.isQuiet = arguments.has("--quiet")
-    do {
-      return try await command.run(arguments, console)
-    } catch let error as ContentError {
-      throw error.naming(optionsOf: command)
-    }
+    console.command = command
+    return try await command.run(arguments, console)
   }
 
   static func run(_ words: [String]) async -> ExitStatus {
     var console = Console()
+    catchSignals(&console)
+    var status: ExitStatus
     do {
-      return try console.checked(try await carryOut(words, &console))
+      status = try console.checked(try await carryOut(words, &console))
     } catch {
       let error = ContentError(error, while: "running the command")
-      console.report(error.namingOption)
-      return error.code == .usage ? .wrongUsage : .failed
+      console.report(error)
+      status = error.code == .usage ? .wrongUsage : .failed
     }
+    let isInterrupted = status == .failed && console.signals?.hasCome == true
+    return isInterrupted ? .interrupted : status
   }
 }
 
-/// What the program tells its caller.
-enum ExitStatus: Int32 {
+/// What the program tells its caller; Documentation/CommandLine.md has the table.
+enum ExitStatus: Int32, CaseIterable {
   case done = 0
   case failed = 1
   case wrongUsage = 2
   /// Nothing to do, where that was asked to be an error.
   case nothingToDo = 3
+  /// As a shell reports a program that SIGINT has ended.
+  case interrupted = 130
+
+  /// What it means, for help and the man page.
+  var meaning: String {
+    switch self {
+    case .done: "success"
+    case .failed: "something failed, and each failure is named"
+    case .wrongUsage: "invalid usage"
+    case .nothingToDo: "nothing to update, with --require-update"
+    case .interrupted: "interrupted (SIGINT or SIGTERM); serve then ends with 0"
+    }
+  }
 }

@@ -33,20 +33,8 @@ struct ManualPage {
     .SH COMMANDS
     \(commands.map(section).joined(separator: "\n"))
     .SH "EXIT STATUS"
-    .TP
-    .B 0
-    done
-    .TP
-    .B 1
-    something failed, and each failure is named
-    .TP
-    .B 2
-    wrong usage
-    .TP
-    .B 3
-    nothing to update, where
-    .B \\-\\-require\\-update
-    made that an error
+    \(ExitStatus.allCases.map { ".TP\n.B \($0.rawValue)\n\(escaped($0.meaning))" }
+      .joined(separator: "\n"))
     .SH ENVIRONMENT
     .TP
     .B TERM
@@ -72,7 +60,7 @@ struct ManualPage {
       return """
         .TP
         \\fB\(escaped(option.name))\\fR\(value)
-        \(escaped(option.help))
+        \(escaped(option.markedHelp))
         """
     }
     return

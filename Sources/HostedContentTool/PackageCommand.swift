@@ -8,7 +8,7 @@ enum PackageCommand {
     name: "package", summary: "Builds a content package from a folder with Contents.",
     operands: "FOLDER", operandCount: 1...1,
     options: [
-      .init("--output", "FILE.pkg", "the package to write"),
+      .init("--output", "FILE.pkg", "the package to write", isRequired: true),
       .init("--product", "ID", "the product; default: what ContentInfo.plist says"),
       .init(
         "--content", "ID", "the content, of a product that has several; default: the product's"),
@@ -24,17 +24,20 @@ enum PackageCommand {
     guard !text.hasSuffix("/") else {
       throw Arguments.wrong("--output \(text) is a folder; it must name the package", "package")
     }
+    let product = try arguments.text("--product").map { try arguments.identifier($0) }
+    let content = try arguments.text("--content").map { try arguments.identifier($0) }
+    let version = try arguments.text("--content-version").map { try arguments.version($0) }
     let examination = try buildPackage(
       folder: FileSystem.real.directory(at: arguments.operands[0]), output: output.folder(),
       outputName: output.name,
-      productIdentifier: arguments.value("--product").map { try ProductIdentifier($0) },
-      contentIdentifier: arguments.value("--content").map { try ProductIdentifier($0) },
-      version: arguments.value("--content-version").map { try ContentVersion($0) })
+      productIdentifier: product, contentIdentifier: content, version: version,
+      checkpoint: console.signals?.checkpoint() ?? {})
     let files = examination.entries.filter { $0.kind == .file }
-    let product = examination.info?.productIdentifier.rawValue ?? "?"
-    let content = examination.info?.contentIdentifier.rawValue ?? product
+    let productName = examination.info?.productIdentifier.rawValue ?? "?"
+    let contentName = examination.info?.contentIdentifier.rawValue ?? productName
     console.print(
-      "\(output.path): \(product) \(content == product ? "" : "(content \(content)) ")"
+      "\(output.path): \(productName) "
+        + (contentName == productName ? "" : "(content \(contentName)) ")
         + "\(examination.info?.version.rawValue ?? "?"), \(files.count) files, "
         + "\(Console.bytes(examination.packedLength))")
     if !output.name.hasSuffix(".pkg") {

@@ -18,8 +18,8 @@ enum PinCommand {
       throw Arguments.wrong("VERSION is missing", "pin")
     }
     if !arguments.operands.isEmpty {
-      let content = try ProductIdentifier(arguments.operands[0])
-      let version = try ContentVersion(arguments.operands[1])
+      let content = try arguments.identifier(arguments.operands[0])
+      let version = try arguments.version(arguments.operands[1])
       let queue = try arguments.offlineQueue()
       defer { queue.close() }
       try queue.setPin(!arguments.has("--remove"), on: content, version)

@@ -19,7 +19,8 @@ enum ProductsCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let wanted = arguments.operands.isEmpty ? nil : Set(arguments.operands)
+    let given = try arguments.operands.map { try arguments.identifier($0).rawValue }
+    let wanted = given.isEmpty ? nil : Set(given)
     let response = try arguments.storeLocation().products(
       wanted, trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console),
@@ -45,7 +46,7 @@ enum ProductsCommand {
         }, heading: ["product", "version", "size", "price", "title"])
     }
     for text in response.invalidProductIdentifiers {
-      console.report(.unknownProduct(text))
+      console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
     }
     response.failures.forEach(console.report)
     return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty ? .done : .failed
@@ -53,14 +54,11 @@ enum ProductsCommand {
 }
 
 extension ContentError {
-  /// The error for an identifier that no store offers, or that is none.
-  static func unknownProduct(_ text: String) -> ContentError {
-    do {
-      return ContentError(
-        .productUnknown, "The store does not offer \(try ProductIdentifier(text))",
-        remedy: "Check the identifier; hostedcontent products lists what there is", subject: text)
-    } catch {
-      return ContentError(error, while: "checking an identifier")
-    }
+  /// The error for an identifier that is not among those that the store offers.
+  static func unknownProduct(_ text: String, offered: [ProductIdentifier]) -> ContentError {
+    ContentError(
+      .productUnknown, "The store does not offer \(text)",
+      remedy: Suggestion.question(text, among: offered.map(\.rawValue))
+        + "Check the identifier; hostedcontent products lists what there is", subject: text)
   }
 }

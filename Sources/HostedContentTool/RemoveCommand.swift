@@ -9,17 +9,17 @@ enum RemoveCommand {
     example: "hostedcontent remove com.example.book.chapter1 1.0 --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let content = try ProductIdentifier(arguments.operands[0])
-    let wanted = try arguments.operands.dropFirst().first.map { try ContentVersion($0) }
+    let content = try arguments.identifier(arguments.operands[0])
+    let wanted = try arguments.operands.dropFirst().first.map { try arguments.version($0) }
     let queue = try arguments.offlineQueue()
     defer { queue.close() }
-    let versions = try arguments.libraryReader().contents().map(\.content).filter {
+    let installed = try arguments.libraryReader().contents().map(\.content)
+    let versions = installed.filter {
       $0.contentIdentifier == content && (wanted == nil || $0.version == wanted)
     }
     guard !versions.isEmpty else {
-      throw ContentError(
-        .notInstalled, "\(arguments.operands.joined(separator: " ")) is not installed",
-        remedy: "hostedcontent list shows what is", subject: content.rawValue)
+      throw ContentError.notInstalled(
+        arguments.operands.joined(separator: " "), among: installed.map(\.contentIdentifier))
     }
     for version in versions {
       try queue.remove(content, version.version)

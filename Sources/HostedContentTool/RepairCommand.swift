@@ -16,17 +16,19 @@ enum RepairCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let wanted = Set(try arguments.operands.map { try arguments.identifier($0) })
     let contents = try arguments.libraryReader().contents().map(\.content)
-    let known = Set(contents.map(\.contentIdentifier.rawValue))
-    var errors = Set(arguments.operands).subtracting(known).sorted()
-      .map(ContentError.notInstalled)
+    let known = Set(contents.map(\.contentIdentifier))
+    var errors = wanted.subtracting(known).sorted().map {
+      ContentError.notInstalled($0.rawValue, among: known)
+    }
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
     let removed = try queue.repairJournal()
     var reports: [RepairReport] = []
     for content in contents {
       let name = content.contentIdentifier.rawValue
-      guard arguments.operands.isEmpty || arguments.operands.contains(name) else { continue }
+      guard wanted.isEmpty || wanted.contains(content.contentIdentifier) else { continue }
       do {
         let report = try await queue.repair(content)
         reports.append(report)

@@ -27,10 +27,12 @@ enum RestoreCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let account = try arguments.text("--account")
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
-    defer { queue.close() }
-    let transactions = try await queue.restore(
-      withApplicationUsername: arguments.text("--account"))
+    let closer = QueueCloser(queue)
+    defer { closer.close() }
+    let transactions = try await queue.restore(withApplicationUsername: account)
+    console.signals?.onSignal = { _ in closer.begin() }
     // All at once; each is then waited for.
     if arguments.has("--download") { queue.start(transactions.flatMap(\.downloads)) }
     var failures: [ContentError] = []
@@ -40,9 +42,16 @@ enum RestoreCommand {
         if arguments.has("--download") { _ = try await queue.install(transaction) }
         try await queue.finish(transaction)
         done.append(transaction)
-      } catch let error as ContentError {
-        failures.append(error.about(transaction.payment.productIdentifier.rawValue))
+      } catch {
+        // What an interrupt stops is said once, at the end.
+        if console.signals?.hasCome == true { break }
+        let product = transaction.payment.productIdentifier
+        failures.append(ContentError(error, while: "restoring \(product)").about(product.rawValue))
       }
+    }
+    if console.signals?.hasCome == true, done.count < transactions.count {
+      let left = transactions.filter { !done.contains($0) }
+      failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }
     try print(done, isAll: failures.isEmpty, arguments, console)
     failures.forEach(console.report)

@@ -1,5 +1,6 @@
 import ContentModel
 import ContentStore
+import Dispatch
 import Locks
 import StoreServer
 
@@ -22,18 +23,26 @@ enum ServeCommand {
     ],
     example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
 
+  /// How often `apps.json` is checked for changes between requests.
+  private static let appsInterval = DispatchTimeInterval.seconds(1)
+
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let path = arguments.operands[0]
     var configuration = try configuration(arguments, console)
     let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none
     // Only a store is served, so that a slip of the path publishes nothing else.
     _ = try StoreFolder.open(at: path)
-    try configuration.serveApps(ofFolder: path) { console.note("\($0)") }
-    let signals = StopSignals()
+    let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
     try server.start()
     console.print("Serving \(path) at \(server.url)")
+    let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "hostedcontent.apps"))
+    timer.setEventHandler(handler: checkApps)
+    timer.schedule(deadline: .now() + appsInterval, repeating: appsInterval)
+    timer.resume()
+    defer { timer.cancel() }
     await withCheckedContinuation { continuation in
+      guard let signals = console.signals else { return continuation.resume() }
       signals.onFirstSignal { continuation.resume() }
     }
     server.stop()

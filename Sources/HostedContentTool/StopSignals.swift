@@ -3,11 +3,14 @@ import Dispatch
 import Glibc
 import Locks
 
-/// SIGINT and SIGTERM as a wish to stop cleanly; a second one changes nothing, since `timeout` and
-/// some shells send each signal twice.
+/// SIGINT and SIGTERM as a request to stop cleanly.
+///
+/// Without a handler, `fallback` is called. A second signal changes nothing, since `timeout` and some
+/// shells send each signal twice.
 // Sendable because the sources are set once, in the initialiser.
 final class StopSignals: @unchecked Sendable {
   private let state = Mutex(State())
+  private let fallback: @Sendable (ContentError) -> Void
   private var sources: [any DispatchSourceSignal] = []
   // Of its own, since the threads of the global queues may all be busy with downloads.
   private let queue = DispatchQueue(label: "hostedcontent.signals")
@@ -17,7 +20,8 @@ final class StopSignals: @unchecked Sendable {
     var hasCome = false
   }
 
-  init() {
+  init(fallback: @escaping @Sendable (ContentError) -> Void) {
+    self.fallback = fallback
     for number in [SIGINT, SIGTERM] {
       // The default action would end the process before the source is asked.
       signal(number, SIG_IGN)
@@ -51,14 +55,20 @@ final class StopSignals: @unchecked Sendable {
     onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }
 
+  /// From now on, a signal does not end the process: the function that is returned throws.
+  func checkpoint() -> @Sendable () throws -> Void {
+    onSignal = { _ in }
+    return { [self] in if hasCome { throw Self.interrupted } }
+  }
+
   static let interrupted = ContentError(
-    .stopped, "The command was interrupted", remedy: "Run it again; what was fetched is kept")
+    .stopped, "The command was interrupted", remedy: "Run it again; what was done is kept")
 
   private func stop() {
     let handler = state.withLock { state in
       state.hasCome = true
       return state.handler
     }
-    handler?(Self.interrupted)
+    (handler ?? fallback)(Self.interrupted)
   }
 }

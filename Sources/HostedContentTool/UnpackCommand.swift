@@ -8,7 +8,7 @@ enum UnpackCommand {
     name: "unpack", summary: "Unpacks a package safely into a new folder.",
     operands: "FILE.pkg", operandCount: 1...1,
     options: [
-      .init("--into", "FOLDER", "the folder to make; it must not exist"),
+      .init("--into", "FOLDER", "the folder to make; it must not exist", isRequired: true),
       .init("--any-archive", nil, "any archive of a readable form: safety rules, no content rules"),
     ],
     example: "hostedcontent unpack chapter1.pkg --into chapter1", run: run)
@@ -19,16 +19,14 @@ enum UnpackCommand {
     let parent = try target.folder()
     guard try parent.status(of: target.name) == nil else {
       throw ContentError(
-        .fileFailed, "\(target.path) exists already", remedy: "Name a folder that does not exist",
+        .fileExists, "\(target.path) exists already", remedy: "Name a folder that does not exist",
         subject: target.path)
     }
     let source = try FilePlace(path).byteSource()
-    let signals = StopSignals()
+    let checkpoint = console.signals?.checkpoint()
     let files = try unpack(
       source, name: path, as: target.name, in: parent, isContent: !arguments.has("--any-archive")
-    ) { _ in
-      if signals.hasCome { throw StopSignals.interrupted }
-    }
+    ) { _ in try checkpoint?() }
     console.print("\(target.path): \(files.filter { $0.entry.kind == .file }.count) files")
     return .done
   }

@@ -16,17 +16,18 @@ enum VerifyCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let wanted = Set(try arguments.operands.map { try arguments.identifier($0) })
     let library = try arguments.libraryReader()
     let rate = try arguments.bytesPerSecond()
     let contents = try library.contents()
-    let missing = Set(arguments.operands).subtracting(
-      contents.map(\.content.contentIdentifier.rawValue))
+    let known = Set(contents.map(\.content.contentIdentifier))
     let entries = contents.filter {
-      arguments.operands.isEmpty
-        || arguments.operands.contains($0.content.contentIdentifier.rawValue)
+      wanted.isEmpty || wanted.contains($0.content.contentIdentifier)
     }
-    var errors = missing.sorted().map(ContentError.notInstalled)
-    if arguments.operands.isEmpty { errors += try library.unreadableRecords() }
+    var errors = wanted.subtracting(known).sorted().map {
+      ContentError.notInstalled($0.rawValue, among: known)
+    }
+    if wanted.isEmpty { errors += try library.unreadableRecords() }
     var damages: [ContentDamage] = []
     var verified = 0
     for entry in entries {
@@ -34,7 +35,7 @@ enum VerifyCommand {
         damages += try library.verify(entry.content, bytesPerSecond: rate)
         verified += 1
       } catch let error as ContentError
-        where error.code == .notInstalled && arguments.operands.isEmpty
+        where error.code == .notInstalled && wanted.isEmpty
       {
         // A queue has removed it since it was listed.
       } catch {

@@ -7,16 +7,20 @@ extension StoreServer.Configuration {
   ///
   /// The file is read now, and again when it was changed; while there is none the paths are not
   /// found. It is not offered itself, since it may name accounts. Throws `storeDamaged` for a file
-  /// that is invalid now; when it becomes invalid later, `report` is called and the last valid one
-  /// is served.
+  /// that is invalid now; when it becomes invalid later, `report` is called once for each change and
+  /// the last valid one is served. A change is noticed by a request, or by a call of the function
+  /// that is returned.
+  @discardableResult
   package mutating func serveApps(
     ofFolder path: String, fileSystem: FileSystem = .real,
     report: @escaping @Sendable (ContentError) -> Void = { _ in }
-  ) throws {
+  ) throws -> @Sendable () -> Void {
     let file = AppCatalogueFile(in: try fileSystem.directory(at: path), report: report)
-    _ = try file.catalogue()
+    try file.open()
     for path in AppCatalogue.paths { routes[path] = { Answer(to: $0, of: file) } }
     routes["/\(AppCatalogueFile.name)"] = { _ in .notFound }
+    // What it throws was reported.
+    return { _ = try? file.catalogue() }
   }
 }
 

@@ -123,7 +123,7 @@ package final class StoreServer: Sendable {
     if let rule = faults.firstConnectionRule, configuration.certificate == nil {
       throw ContentError(
         .usage, "“\(rule.text)” needs a server with a certificate",
-        remedy: "Give --certificate and --key, or leave the rule out")
+        remedy: "Give a certificate with its key, or leave the rule out")
     }
     book.set(faults)
   }

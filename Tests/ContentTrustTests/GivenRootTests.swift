@@ -123,8 +123,8 @@ import Testing
 
   @Test func `a file that is not a root is refused as what it is`() throws {
     _ = try client().refresh(initialRoot: sample.root())
-    #expect(try refusal(of: Array("no root".utf8)).code == .metadataDamaged)
-    #expect(try refusal(of: sample.targets()).code == .metadataDamaged)
+    #expect(try refusal(of: Array("no root".utf8)).code == .rootInvalid)
+    #expect(try refusal(of: sample.targets()).code == .rootInvalid)
   }
 
   // MARK: Connected roots

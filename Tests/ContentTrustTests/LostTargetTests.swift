@@ -48,12 +48,12 @@ import Testing
     let before = try fixture.files()
     try suffer(accident, suffix, in: "book/1")
     #expect(throws: ContentError.self) { try fetchAll(store.initialRoot()) }
-    let written = try store.publish(paths, now: fixture.now)
+    let written = try store.publish(paths, now: fixture.now).versions
     #expect(written.map(\.productIdentifier.rawValue) == ["book"])
     #expect(try fetchAll(store.initialRoot()) == 6)
     // The catalog promises the same files as before, so nothing was signed.
     #expect(try fixture.files() == before)
-    #expect(try store.publish(paths, now: fixture.now).isEmpty)
+    #expect(try store.publish(paths, now: fixture.now).versions.isEmpty)
   }
 
   @Test(arguments: Accident.allCases)

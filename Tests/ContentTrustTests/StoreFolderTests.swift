@@ -103,9 +103,9 @@ import Testing
 
   @Test func `a store is not created over another one or over other files`() throws {
     _ = try created()
-    #expect(code { _ = try created() } == .usage)
+    #expect(code { _ = try created() } == .fileExists)
     try folder.opened().createDirectory("other").replaceFile("file", with: [1])
-    #expect(code { _ = try StoreFolder.create(at: folder.path("other")) } == .usage)
+    #expect(code { _ = try StoreFolder.create(at: folder.path("other")) } == .fileExists)
   }
 
   @Test func `what is no store is not opened`() throws {
@@ -121,7 +121,7 @@ import Testing
     let details = ProductDetails(
       title: "A Book", description: "It has pages.", releaseNotes: "More pages", price: "2.99",
       currency: "EUR")
-    let published = try store.publish([path], details: details, now: now)
+    let published = try store.publish([path], details: details, now: now).versions
     let bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 30)
     #expect(published.map(\.version.rawValue) == ["1.10"])
     #expect(published.map(\.digest) == [try Digest(of: bytes)])
@@ -202,7 +202,7 @@ import Testing
     let path = try package("com.example.book", "1.0")
     try store.publish([path], now: now)
     let before = try files()
-    #expect(try store.publish([path, path], now: now.addingTimeInterval(5)).isEmpty)
+    #expect(try store.publish([path, path], now: now.addingTimeInterval(5)).versions.isEmpty)
     #expect(try files() == before)
     try store.publish([path], details: ProductDetails(title: "New"), now: now)
     #expect(try read().fetchRecord(of: book).texts["en"]?.title == "New")
@@ -306,8 +306,10 @@ import Testing
     let store = try created()
     try store.publish([package("a", "1")], now: now)
     let audio = try package("a", "1", content: "a.audio")
-    #expect(try store.publish([audio], now: now).map(\.contentIdentifier.rawValue) == ["a.audio"])
-    #expect(try store.publish([audio], now: now).isEmpty)
+    #expect(
+      try store.publish([audio], now: now).versions.map(\.contentIdentifier.rawValue) == ["a.audio"]
+    )
+    #expect(try store.publish([audio], now: now).versions.isEmpty)
     let other = try package("a", "1.0", content: "a.audio", text: "other")
     let error = #expect(throws: ContentError.self) { try store.publish([other], now: now) }
     #expect(error?.code == .versionExists)

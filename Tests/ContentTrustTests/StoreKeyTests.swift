@@ -52,7 +52,7 @@ import Testing
     #expect(renewal.rootExpires == nil)
     let error = #expect(throws: ContentError.self) { try store.rotate([.timestamp], now: now) }
     #expect(error?.code == .keyUnusable)
-    #expect(error?.remedy.contains("--root-keys") == true)
+    #expect(error?.remedy.contains("root keys") == true)
 
     try open(StoreKeyOptions(rootFolder: folder.path("elsewhere"))).rotate([.timestamp], now: now)
     let trust = try TemporaryFolder()
@@ -114,12 +114,13 @@ import Testing
     try store.rotate([.root], now: now)
 
     #expect(
-      code { try open().add(book, details: ProductDetails(title: "T"), now: now) } == .keyUnusable)
+      code { try open().add(book, details: ProductDetails(title: "T"), now: now) }
+        == .passphraseWrong)
     let wrong = StoreKeyOptions(passphrase: Array("offline".utf8))
-    #expect(code { try open(wrong).refresh(everything: true, now: now) } == .keyUnusable)
+    #expect(code { try open(wrong).refresh(everything: true, now: now) } == .passphraseWrong)
     let online = StoreKeyOptions(passphrase: Array("online".utf8))
     try open(online).add(book, details: ProductDetails(title: "T"), now: now)
-    #expect(code { try open(online).rotate([.targets], now: now) } == .keyUnusable)
+    #expect(code { try open(online).rotate([.targets], now: now) } == .passphraseWrong)
   }
 
   @Test(arguments: [[], [0], [UInt8](repeating: 65, count: 1024)])

@@ -63,8 +63,8 @@ struct ToolBadInputTests {
     try tool.fail(
       "store", "add", "store", "x", "--type", "odd", status: 2,
       saying: ["--type", "hostedcontent store add --help"])
-    try tool.fail("store", "add", "store", "../x", saying: ["“../x”"])
-    try tool.fail("store", "init", "store", status: 2, saying: ["store already"])
+    try tool.fail("store", "add", "store", "../x", status: 2, saying: ["“../x”"])
+    try tool.fail("store", "init", "store", saying: ["store already"])
     #expect(try tool.tree("store") == before)
     #expect(!tool.exists("nowhere"))
   }

@@ -1,4 +1,5 @@
 import Foundation
+import StoreServer
 import TestSupport
 import Testing
 
@@ -10,14 +11,14 @@ struct ExampleTests {
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func example(name: String) throws {
     let tool = try Tool.withBook()
-    func run(_ products: String...) throws -> String {
+    func run(_ products: String..., status: Int32 = 0) throws -> String {
       let result = try tool.run(
         ["store", "lib"] + products, program: Tool.program(name))
-      #expect(result.status == 0, "\(result.errors)")
+      #expect(result.status == status, "\(result.errors)")
+      #expect(result.errors.contains("nothing: not offered") == (status == 1))
       return result.output
     }
-    let first = try run(Tool.chapter1, "nothing")
-    #expect(first.contains("nothing: not offered"))
+    let first = try run(Tool.chapter1, "nothing", status: 1)
     #expect(first.contains("products/\(Tool.chapter1)/1.0/"))
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
@@ -42,12 +43,48 @@ struct ExampleTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("Each is under a hundred lines", arguments: ["Bookshelf", "AsyncBookshelf"])
+  @Test(
+    "Each ends with 1 and says why if something failed, and with 2 for wrong usage",
+    arguments: ["Bookshelf", "AsyncBookshelf"])
+  func failures(name: String) throws {
+    let tool = try Tool.withBook()
+    func run(_ words: [String], _ status: Int32, saying text: String) throws {
+      let result = try tool.run(words, program: Tool.program(name))
+      #expect(result.status == status, "\(words): \(result.output)\(result.errors)")
+      #expect(result.errors.contains(text), "\(words): \(result.errors)")
+    }
+    try run(["store", "lib"], 2, saying: "Usage: \(name) [--root FILE] STORE LIBRARY PRODUCT…")
+    try run(["nowhere", "lib", Tool.chapter1], 1, saying: "nowhere")
+    let folder = tool.folder.path("store/targets/\(Tool.chapter1)/1.0")
+    for file in try FileManager.default.contentsOfDirectory(atPath: folder)
+    where file.hasSuffix(".pkg") {
+      try FileManager.default.removeItem(atPath: "\(folder)/\(file)")
+    }
+    try run(["store", "lib", Tool.chapter1], 1, saying: Tool.chapter1)
+  }
+
+  @Test("Each takes a store on the web, with its root", arguments: ["Bookshelf", "AsyncBookshelf"])
+  func webStore(name: String) throws {
+    let tool = try Tool.withBook()
+    let server = try StoreServer(folder: tool.folder.path("store"))
+    try server.start()
+    let words = [server.url, "lib", Tool.chapter1]
+    let careless = try tool.run(words, program: Tool.program(name))
+    #expect(careless.status == 1, "\(careless.output)")
+    let root = ["--root", "store/metadata/1.root.json"]
+    for _ in 1...2 {
+      let result = try tool.run(root + words, program: Tool.program(name))
+      #expect(result.status == 0, "\(result.output)\(result.errors)")
+    }
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+  }
+
+  @Test("Each is under 120 lines", arguments: ["Bookshelf", "AsyncBookshelf"])
   func length(name: String) throws {
     let file = URL(filePath: Tool.samples).deletingLastPathComponent()
       .appending(path: "Examples/\(name)/\(name).swift")
     let lines = try String(contentsOf: file, encoding: .utf8).split(
       separator: "\n", omittingEmptySubsequences: false)
-    #expect(lines.count <= 100)
+    #expect(lines.count <= 120)
   }
 }

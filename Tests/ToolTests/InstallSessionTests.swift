@@ -48,10 +48,11 @@ struct InstallSessionTests {
       var console = Console()
       console.isQuiet = true
       let session = try InstallSession(
-        configuration, account: nil, seconds: seconds, console, signals: nil,
+        configuration, account: nil, seconds: seconds, console,
         closingSeconds: closingSeconds)
       defer { session.close() }
-      return await session.install(texts, mayBuy: mayBuy)
+      return try await session.install(
+        texts.map { try ProductIdentifier($0) }, mayBuy: mayBuy)
     }
 
     func installed(in library: String = "lib") throws -> [String: String] {

@@ -93,7 +93,7 @@ struct InterruptionTests {
         #expect(process.terminationReason == .uncaughtSignal)
       } else {
         #expect(process.terminationReason == .exit)
-        #expect(process.terminationStatus == 1)
+        #expect(process.terminationStatus == 130)
         let errors = try tool.text("err.txt")
         #expect(errors.contains("interrupted; not installed: \(Self.film)"), "\(errors)")
         #expect(try tool.text("out.txt") == "")
@@ -116,8 +116,79 @@ struct InterruptionTests {
     process.kill(SIGTERM)
     process.waitUntilExit()
     // The signal may come when all is written; then it is all there.
-    #expect(process.terminationStatus == (tool.exists("out") ? 0 : 1))
+    #expect(process.terminationStatus == (tool.exists("out") ? 0 : 130))
     #expect(try temporary().isEmpty)
+  }
+
+  @Test("Interrupted while it packs, nothing is left behind", arguments: [SIGINT, SIGTERM])
+  func packageInterrupted(number: Int32) throws {
+    let tool = try Tool()
+    var random = SplitMix(state: 2)
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("film/Contents"), withIntermediateDirectories: true)
+    let part = Data(random.bytes(1 << 20))
+    for index in 1...60 {
+      try part.write(to: URL(filePath: tool.folder.path("film/Contents/\(index).bin")))
+    }
+    let before = try tool.tree()
+    let process = try tool.start(
+      ["package", "film", "--output", "film.pkg", "--product", "a", "--content-version", "1"],
+      errors: "/dev/null")
+    while process.isRunning, !tool.exists(".film.pkg.new") { usleep(500) }
+    process.kill(number)
+    #expect(process.waitUntilExit().status == 130)
+    #expect(process.terminationReason == .exit)
+    #expect(Set(try tool.tree().keys) == Set(before.keys))
+  }
+
+  @Test("An interrupted restore keeps what was fetched, and the next one goes on")
+  func restoreInterrupted() throws {
+    let (tool, server) = try filmTool()
+    try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
+    let restore = [
+      "restore", "--download", "--store", server.url, "--root", "store/metadata/1.root.json",
+      "--grants", "first/grants.sqlite", "--library", "lib",
+    ]
+    for number in [SIGINT, SIGTERM] {
+      try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
+      try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
+      let process = try tool.start(
+        restore, output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
+      while process.isRunning, fetched(tool) < Self.sent / 2 { usleep(500) }
+      process.kill(number)
+      #expect(process.waitUntilExit().status == 130)
+      #expect(process.terminationReason == .exit)
+      let errors = try tool.text("err.txt")
+      #expect(errors.contains("interrupted; not installed: \(Self.film)"), "\(errors)")
+      #expect(fetched(tool) >= Self.sent / 2, "what was fetched is kept")
+      #expect(try tool.unfinished().count == 1)
+
+      try server.setFaults(.none)
+      server.clearRequests()
+      let again = try tool.run(words(server))
+      #expect(again.status == 0, "\(again.errors)")
+      let moved = server.requests.reduce(0) { $0 + $1.bytesSent }
+      #expect(moved < Self.length - Self.sent / 4, "\(moved) bytes, of \(Self.length)")
+      try tool.succeed("verify", "--library", "lib")
+      #expect(try tool.unfinished().isEmpty)
+    }
+  }
+
+  @Test("An interrupted publication leaves the store as it was or complete")
+  func publishInterrupted() throws {
+    let tool = try Tool()
+    var random = SplitMix(state: 3)
+    let package = try tool.makePackage("film", "1.0", ["film.bin": Data(random.bytes(20 << 20))])
+    try tool.succeed("store", "init", "store")
+    let process = try tool.start(
+      ["store", "publish", "store", package], errors: tool.folder.path("err.txt"))
+    while process.isRunning, try tool.tree("store/targets").isEmpty { usleep(500) }
+    process.kill(SIGTERM)
+    let status = process.waitUntilExit().status
+    let listed = try tool.succeed("store", "list", "store").output
+    #expect(status == 0 ? listed.contains("film") : status == 130)
+    try tool.succeed("store", "publish", "store", package)
+    try tool.succeed("get", "film", "--store", "store", "--library", "lib")
   }
 
   @Test("Without progress a run ends after the time that was set, and the next one goes on")

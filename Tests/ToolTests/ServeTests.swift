@@ -82,6 +82,43 @@ struct ServeTests {
     }
   }
 
+  @Test("A damaged apps.json is reported at the start, and once for each change, without a request")
+  func damagedApps() async throws {
+    let tool = try Tool.withBook()
+    let damaged = #"""
+      {"apps": [
+        {"listing": {"trackId": 1, "version": "1.0"},
+         "contries": ["us"]}
+      ]}
+      """#
+    // In one step, as a publisher would replace it.
+    func replace(_ text: String) throws {
+      let path = URL(filePath: tool.folder.path("store/apps.json"))
+      try Data(text.utf8).write(to: path, options: .atomic)
+    }
+    try replace(damaged)
+    try tool.fail(
+      "serve", "store", "--listen", "127.0.0.1:0", saying: ["apps.json line 3", "contries"])
+    for first in [nil, #"{"apps": []}"#] {
+      try FileManager.default.removeItem(atPath: tool.folder.path("store/apps.json"))
+      if let first { try replace(first) }
+      // Also when it shall be quiet: it is an error.
+      try await serving(tool, ["--quiet"]) { process, url in
+        try replace(damaged)
+        while process.isRunning, try tool.text("err.txt").isEmpty { usleep(1_000) }
+        let status = try get(url.appending(path: "lookup")).status
+        #expect((status == "500") == (first == nil), "\(status)")
+        try replace("\n\(damaged)")
+        while process.isRunning, try !tool.text("err.txt").contains("line 4") { usleep(1_000) }
+        process.kill(SIGTERM)
+        process.waitUntilExit()
+        let lines = try tool.text("err.txt").split(separator: "\n")
+        #expect(lines.count == 2, "\(lines)")
+        #expect(lines.first?.contains("apps.json line 3") == true, "\(lines)")
+      }
+    }
+  }
+
   @Test("What cannot be served is an error that says what to do")
   func refusals() throws {
     let tool = try Tool.withBook()

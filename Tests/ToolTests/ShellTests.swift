@@ -11,8 +11,9 @@ struct ShellTests {
     FileManager.default.isExecutableFile(atPath: program)
   }
 
-  /// What bash offers behind `words`, of which the last is the one under the cursor.
-  private func offers(_ words: [String], in tool: Tool) throws -> Set<String> {
+  /// What bash offers behind `words`, of which the last is the one under the cursor unless `back`
+  /// says how many follow it.
+  private func offers(_ words: [String], in tool: Tool, back: Int = 0) throws -> Set<String> {
     let script = tool.folder.path("completion.bash")
     if !FileManager.default.fileExists(atPath: script) {
       try Data(tool.succeed("completion", "bash").output.utf8).write(to: URL(filePath: script))
@@ -22,12 +23,12 @@ struct ShellTests {
       compopt() { :; }
       source ./completion.bash
       COMP_WORDS=("$@")
-      COMP_CWORD=$(($# - 1))
+      COMP_CWORD=$(($# - 1 - \(back)))
       _hostedcontent
       ((${#COMPREPLY[@]} == 0)) || printf '%s\\n' "${COMPREPLY[@]}"
       """
     let result = try tool.run(
-      ["--norc", "-uc", program, "bash", "hostedcontent"] + words, program: "/bin/bash")
+      ["--norc", "-uc", program, "bash", Tool.path] + words, program: "/bin/bash")
     #expect(result.status == 0 && result.errors == "", "\(result.errors)")
     return Set(result.output.split(separator: "\n").map(String.init))
   }
@@ -64,6 +65,83 @@ struct ShellTests {
       let expected = Set(command.allOptions.map(\.name))
       #expect(try offers(command.words + ["--"], in: tool) == expected, "\(command.name)")
     }
+  }
+
+  @Test("bash offers folders, packages, installed versions and fixed words where they are valid")
+  func bashOperands() throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
+    let library = ["--library", "lib"]
+    try tool.succeed("get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib")
+    try tool.write("", to: "one.pkg")
+    try tool.write("", to: "two words.pkg")
+    try tool.write("", to: "notes.txt")
+    let folders: Set = ["store", "store.keys", "lib"]
+    let packages = folders.union(["one.pkg", "two words.pkg"])
+    let installed: Set = [Tool.chapter1, Tool.chapter2]
+    for (words, expected) in [
+      (["store", "list", ""], folders), (["store", "publish", ""], folders),
+      (["store", "publish", "store", ""], packages),
+      (["store", "publish", "store", "--title", "T", "one.pkg", ""], packages),
+      (["inspect", ""], packages), (["inspect", "o"], ["one.pkg"]), (["package", ""], folders),
+      (["get", "x", "--library", ""], folders), (["get", "--store=x", "--library", "l"], ["lib"]),
+      (["remove"] + library + [""], installed),
+      (["verify"] + library + [Tool.chapter1, ""], installed),
+      (["repair", "--library", "=", "lib", "com.example.book.chapter2"], [Tool.chapter2]),
+      (["pin"] + library + [""], installed), (["pin"] + library + [Tool.chapter1, ""], ["1.10"]),
+      (["remove"] + library + [Tool.chapter2, ""], ["1.0"]), (["remove", ""], []),
+      (["remove", "--library", "nothing", ""], []), (["get"] + library + [""], []),
+      (["completion", ""], ["bash", "zsh"]),
+      (["store", "rotate", "store", ""], ["root", "targets", "snapshot", "timestamp"]),
+      (["serve", ""], folders), (["list", ""], []), (["store", "add", "store", ""], []),
+      (["get", "--account", ""], []),
+    ] as [([String], Set<String>)] {
+      #expect(try offers(words, in: tool) == expected, "\(words)")
+    }
+    #expect(try offers(["remove", ""] + library, in: tool, back: 2) == installed)
+  }
+
+  @Test(
+    "zsh offers folders, packages and installed versions where they are valid",
+    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/packages.txt"))
+  func zshOperands() throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    let script = try tool.succeed("completion", "zsh").output
+    try Data(script.utf8).write(to: URL(filePath: tool.folder.path("_hostedcontent")))
+    func run(_ program: String) throws -> [String] {
+      let path = URL(filePath: Tool.path).deletingLastPathComponent().path(percentEncoded: false)
+      let result = try tool.run(
+        ["-fc", "path=(\(path) $path)\n\(program)"], program: "/usr/bin/zsh")
+      #expect(result.status == 0 && result.errors == "", "\(result.errors)")
+      return result.output.split(separator: "\n").map(String.init)
+    }
+    // Outside of a completion, _arguments shows what it is given.
+    func specifications(_ words: String) throws -> [String] {
+      try run(
+        """
+        _arguments() { print -rl -- "$@" }
+        words=(hostedcontent \(words)) CURRENT=9
+        source ./_hostedcontent
+        """)
+    }
+    #expect(try specifications("remove").contains("1:ID:_hostedcontent_installed"))
+    #expect(try specifications("remove").contains("2:[VERSION]:_hostedcontent_versions"))
+    #expect(try specifications("verify").contains("*:[ID…]:_hostedcontent_installed"))
+    #expect(try specifications("store publish").contains("1:STORE:_files -/"))
+    #expect(try specifications("store publish").contains("*:FILE.pkg…:_files -g \"*.pkg\""))
+    let offered = try run(
+      """
+      _arguments() { }
+      compadd() { shift; print -rl -- "$@" }
+      words=(hostedcontent remove) CURRENT=9
+      source ./_hostedcontent
+      typeset -A opt_args=(--library lib)
+      line=(\(Tool.chapter1))
+      _hostedcontent_installed
+      _hostedcontent_versions
+      """)
+    #expect(offered == [Tool.chapter1, "1.0"])
   }
 
   @Test(

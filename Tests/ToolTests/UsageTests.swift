@@ -10,6 +10,8 @@ import Testing
 @Suite("Usage", .long)
 struct UsageTests {
   static let names = CommandTable.commands.map(\.name)
+  /// Options that a command cannot do without, but for the library of `products`.
+  static let required = ["--store", "--library", "--into", "--output", "--installed"]
 
   @Test(
     "Help of every command shows its options and an example, on standard output", arguments: names)
@@ -23,6 +25,14 @@ struct UsageTests {
     #expect(result.output.hasPrefix("Usage: hostedcontent \(name) "))
     #expect(result.output.contains("Example:\n  hostedcontent \(name)"))
     for option in command.allOptions { #expect(result.output.contains("  \(option.name)")) }
+    // Required options are in the first line, and marked in theirs.
+    let lines = result.output.split(separator: "\n")
+    for option in command.options where Self.required.contains(option.name) {
+      guard name != "products" || option.name != "--library" else { continue }
+      #expect(lines.first?.contains(" \(option.name) ") == true, "\(lines.first ?? "")")
+      let line = lines.first { $0.hasPrefix("  \(option.name) ") }
+      #expect(line?.hasSuffix(" (required)") == true, "\(line ?? "")")
+    }
     for line in result.output.split(separator: "\n") { #expect(line.count <= 120, "\(line)") }
     guard SlowTests.areOn || name == Self.names.last else { return }
     #expect(try tool.run(words + ["-h"]).output == result.output)
@@ -37,7 +47,9 @@ struct UsageTests {
     var wrong = [["--no-such-option"], ["-x"], ["--quiet=yes"]]
     let command = try #require(CommandTable.commands.first { $0.name == name })
     // Neither operands nor the options that must be given.
-    if command.operandCount.lowerBound > 0 || command.options.contains(where: \.isNeeded) {
+    if command.operandCount.lowerBound > 0
+      || command.options.contains(where: { Self.required.contains($0.name) })
+    {
       wrong.append([])
     }
     if command.operandCount.upperBound < 9 {
@@ -85,7 +97,7 @@ struct UsageTests {
     try tool.succeed("get", "--store=store", "--library=lib", "--", Tool.chapter1)
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
     try tool.fail(
-      "get", "--store=store", "--library=lib", "--", "--quiet", saying: ["“--quiet”"])
+      "get", "--store=store", "--library=lib", "--", "--quiet", status: 2, saying: ["“--quiet”"])
   }
 
   @Test(
@@ -139,12 +151,5 @@ struct UsageTests {
       let end = try Program.run("/bin/bash", ["-c", command, Tool.path], folder: tool.folder.path)
       #expect(end.status == status, "\(target)")
     }
-  }
-}
-
-extension Command.Option {
-  /// Whether a command cannot do without it.
-  fileprivate var isNeeded: Bool {
-    ["--store", "--library", "--into", "--output", "--installed"].contains(name)
   }
 }

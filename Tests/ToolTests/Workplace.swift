@@ -58,6 +58,14 @@ extension Tool {
     _ words: String..., status: Int32 = 1, saying texts: [String] = [],
     location: SourceLocation = #_sourceLocation
   ) throws -> Result {
+    try fail(words, status: status, saying: texts, location: location)
+  }
+
+  @discardableResult
+  func fail(
+    _ words: [String], status: Int32 = 1, saying texts: [String] = [],
+    location: SourceLocation = #_sourceLocation
+  ) throws -> Result {
     let result = try end(words, status: status, location)
     #expect(result.errors.hasPrefix("hostedcontent: "), sourceLocation: location)
     for text in texts {

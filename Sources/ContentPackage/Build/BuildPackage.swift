@@ -10,11 +10,13 @@ import FoundationEssentials
 /// that neither names is the product's own, for which nothing is written. The rules are checked
 /// first: a folder that breaks one throws that finding's error. The package is read back before it
 /// appears under its name, so never half a file does. The same folder gives the same bytes, however
-/// many `workers` pack it: as many as there are processors unless given.
+/// many `workers` pack it: as many as there are processors unless given. `checkpoint` is called again
+/// and again; what it throws ends the build, which leaves nothing behind.
 package func buildPackage(
   folder: Directory, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
-  version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard
+  version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard,
+  checkpoint: @escaping () throws -> Void = {}
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
   var content = try ContentFolder(folder)
@@ -34,12 +36,14 @@ package func buildPackage(
   do {
     let archive = try writeArchive(
       file, content, ProductTexts(info: info, content: content),
-      workers ?? WorkerThreads.standardCount, limits)
+      workers ?? WorkerThreads.standardCount, limits, checkpoint)
     let examination = try examinePackage(
-      FileByteSource(output.file(newName)), name: outputName, limits: limits)
+      CheckedSource(FileByteSource(output.file(newName)), checkpoint), name: outputName,
+      limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
     try archive.sync()
+    try checkpoint()
     try output.rename(newName, to: output, outputName)
     try output.sync()
     return examination
@@ -47,6 +51,24 @@ package func buildPackage(
     // The first failure is the one to report; what cannot be removed now is removed by the next build.
     try? output.removeFile(newName)
     throw error
+  }
+}
+
+/// The bytes of another source, with a check before each read.
+private final class CheckedSource: ByteSource {
+  private let source: any ByteSource
+  private let check: () throws -> Void
+
+  init(_ source: any ByteSource, _ check: @escaping () throws -> Void) {
+    self.source = source
+    self.check = check
+  }
+
+  var length: Int64 { source.length }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+    try check()
+    return try source.read(into: buffer, at: offset)
   }
 }
 
@@ -63,7 +85,7 @@ private func checkReplaceable(_ name: String, in folder: Directory) throws {
 /// which is not durable yet.
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
-  _ limits: PackageLimits
+  _ limits: PackageLimits, _ checkpoint: () throws -> Void
 ) throws -> PayloadWriter {
   var archive = XarWriter()
   var small: [UInt8] = []
@@ -77,18 +99,19 @@ private func writeArchive(
   let start = Int64(try archive.beginning().count + small.count)
   let payload = try PayloadWriter(
     file, at: start, upTo: limits.packageLength, workers: workers)
-  let (length, checksum) = try writeEntries(of: content, to: payload)
+  let (length, checksum) = try writeEntries(of: content, to: payload, checkpoint)
   archive.completeLast(length: length, checksum: checksum)
   try payload.complete(beginning: archive.beginning() + small)
   return payload
 }
 
-private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws
-  -> (length: Int64, checksum: [UInt8])
-{
+private func writeEntries(
+  of content: ContentFolder, to payload: PayloadWriter, _ checkpoint: () throws -> Void
+) throws -> (length: Int64, checksum: [UInt8]) {
   try payload.add(path: ".", mode: 0o040755)
   for entry in content.entries {
     let path = "./\(entry.path)"
+    try checkpoint()
     switch entry.kind {
     case .directory: try payload.add(path: path, mode: 0o040755)
     case .link(let target):
@@ -101,7 +124,10 @@ private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) 
       }
     case .file(let size):
       let file = try content.open(entry)
-      try payload.add(path: path, mode: 0o100644, size: size) { try file.read(into: $0, at: $1) }
+      try payload.add(path: path, mode: 0o100644, size: size) {
+        try checkpoint()
+        return try file.read(into: $0, at: $1)
+      }
     }
   }
   return try payload.finish()

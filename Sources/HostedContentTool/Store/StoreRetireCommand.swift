@@ -12,9 +12,9 @@ enum StoreRetireCommand {
     example: "hostedcontent store retire store com.example.book 1.0", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let product = try ProductIdentifier(arguments.operands[1])
-    let version = try ContentVersion(arguments.operands[2])
-    let content = try arguments.text("--content").map { try ProductIdentifier($0) }
+    let product = try arguments.identifier(arguments.operands[1])
+    let version = try arguments.version(arguments.operands[2])
+    let content = try arguments.text("--content").map { try arguments.identifier($0) }
     try arguments.openedStore().retire(product, version, content: content)
     console.print("\(content ?? product) \(version): retired; its files stay where they are")
     return .done

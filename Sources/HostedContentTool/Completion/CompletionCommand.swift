@@ -1,3 +1,5 @@
+import ContentStore
+
 /// `completion`: what a shell needs to complete words of this tool.
 enum CompletionCommand {
   static let command = Command(
@@ -51,8 +53,42 @@ extension Command {
   /// The words that call it.
   var words: [String] { name.split(separator: " ").map(String.init) }
 
-  /// Whether an operand or value called `name` is a path.
-  static func isPath(_ name: String) -> Bool {
-    ["FILE", "FOLDER", "STORE"].contains { name.contains($0) }
+  /// What shells offer for its operands, in their order; the last one may be repeated.
+  var completions: [Completion] {
+    operands.split(separator: " ").map { word in
+      let name = word.filter { !"[]…".contains($0) }
+      // What is installed is known; what a store offers may be far away.
+      let isInstalled = options.contains { $0.name == "--library" && $0.isRequired }
+      return switch name {
+      case "FILE.pkg": .package
+      case "ROLE": .words(StoreRole.allCases.map(\.rawValue))
+      case "ID" where isInstalled && self.name != GetCommand.command.name: .installed
+      case "VERSION" where isInstalled: .installedVersion
+      case let choices where choices.contains("|"):
+        .words(choices.split(separator: "|").map(String.init))
+      default: Completion(value: name)
+      }
+    }
+  }
+
+  /// Whether the last operand may be repeated.
+  var repeatsOperand: Bool { operands.contains("…") }
+}
+
+/// What a shell offers in the place of an operand, or of an option's value.
+enum Completion {
+  case file
+  case folder
+  case package
+  case installed
+  case installedVersion
+  case words([String])
+  case nothing
+
+  /// What is offered for a value called `value` in help.
+  init(value: String) {
+    self =
+      value.contains("FOLDER") || value == "STORE"
+      ? .folder : value.contains("FILE") ? .file : .nothing
   }
 }

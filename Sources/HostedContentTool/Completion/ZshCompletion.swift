@@ -10,8 +10,20 @@ struct ZshCompletion {
     """
     #compdef hostedcontent
     # zsh completion for hostedcontent; made by: hostedcontent completion zsh
+    _hostedcontent_list() {
+      local -a lines
+      lines=(${(f)"$(hostedcontent list --library "${(Q)opt_args[--library]}" 2>/dev/null)"})
+      print -rl -- ${lines[2,-1]}
+    }
+    _hostedcontent_installed() {
+      compadd -- $(_hostedcontent_list | awk '{ print $1 }' | sort -u)
+    }
+    _hostedcontent_versions() {
+      compadd -- $(_hostedcontent_list | awk -v id="$line[1]" '$1 == id { print $2 }')
+    }
     _hostedcontent() {
-      local -a commands
+      local -a commands line
+      local -A opt_args
       if ((CURRENT == 2)); then
         commands=(
     \(words.groups.map { described($0.word, $0.commands) }.joined(separator: "\n"))
@@ -60,9 +72,11 @@ struct ZshCompletion {
 
   private func row(_ command: Command) -> String {
     var specifications = command.allOptions.map(specification)
-    if !command.operands.isEmpty {
-      let action = Command.isPath(command.operands) ? "_files" : ""
-      specifications.append("*:\(escaped(command.operands, ":")):\(action)")
+    let names = command.operands.split(separator: " ").map(String.init)
+    for (index, completion) in command.completions.enumerated() {
+      let isLast = index == names.count - 1
+      let place = isLast && command.repeatsOperand ? "*" : "\(index + 1)"
+      specifications.append("\(place):\(escaped(names[index], ":")):\(action(completion))")
     }
     let lines = specifications.map { "          \(quoted($0))" }
     return """
@@ -74,10 +88,22 @@ struct ZshCompletion {
   }
 
   private func specification(_ option: Command.Option) -> String {
-    let help = escaped(option.help, "[]:")
+    let help = escaped(option.markedHelp, "[]:")
     guard let value = option.value else { return "*\(option.name)[\(help)]" }
-    let action = Command.isPath(value) ? "_files" : " "
-    return "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action)"
+    return
+      "*\(option.name)=[\(help)]:\(escaped(value, ":")):\(action(Completion(value: value)))"
+  }
+
+  private func action(_ completion: Completion) -> String {
+    switch completion {
+    case .file: "_files"
+    case .folder: "_files -/"
+    case .package: "_files -g \"*.pkg\""
+    case .installed: "_hostedcontent_installed"
+    case .installedVersion: "_hostedcontent_versions"
+    case .words(let words): "(\(words.joined(separator: " ")))"
+    case .nothing: " "
+    }
   }
 
   /// `text` with a backslash before each of `marks` and before backslashes.

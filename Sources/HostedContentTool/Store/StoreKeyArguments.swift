@@ -90,12 +90,3 @@ extension Arguments {
     return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
   }
 }
-
-extension ContentError {
-  /// The same error, with the option that answers it; a library does not know of options.
-  var namingOption: ContentError {
-    guard code == .storeRolledBack, subject?.hasSuffix(".root.json") == false else { return self }
-    return ContentError(
-      code, message, remedy: "\(remedy) (--restored)", subject: subject, cause: cause)
-  }
-}

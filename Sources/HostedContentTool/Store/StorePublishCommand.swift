@@ -23,15 +23,34 @@ enum StorePublishCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let store = try arguments.openedStore()
-    let published = try store.publish(
+    let publication = try store.publish(
       Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name))
-    for version in published {
+    for version in publication.versions {
       console.print(
         "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
       )
     }
-    if published.isEmpty { console.print("The store has these packages already.") }
+    if publication.versions.isEmpty { console.print("The store has these packages already.") }
+    for change in publication.changes where !change.isNew {
+      console.print("\(change.productIdentifier): \(change.sentence)")
+    }
     return .done
+  }
+}
+
+extension ProductChange {
+  /// What changed, such as `changed the title (fi) and the price`.
+  var sentence: String {
+    let names = fields.map { field in
+      switch field {
+      case .title(let language): "the title (\(language))"
+      case .description(let language): "the description (\(language))"
+      case .releaseNotes(let language): "the release notes (\(language))"
+      case .price: "the price"
+      case .type: "the type"
+      }
+    }
+    return "changed \(names.joined(separator: ", "))"
   }
 }
 
@@ -39,12 +58,12 @@ extension Arguments {
   /// What the options say of a product.
   func productDetails(for name: String) throws -> ProductDetails {
     var details = ProductDetails()
-    details.title = value("--title")
+    details.title = try text("--title")
     details.description = value("--description")
     details.releaseNotes = value("--release-notes")
-    details.language = value("--language") ?? details.language
-    details.price = value("--price")
-    details.currency = value("--currency")
+    details.language = try text("--language") ?? details.language
+    details.price = try text("--price")
+    details.currency = try text("--currency")
     details.type = try value("--type").map { text in
       guard let type = ProductType(rawValue: text) else {
         throw Arguments.wrong(

@@ -11,10 +11,14 @@ enum StoreAddCommand {
     run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let identifier = try ProductIdentifier(arguments.operands[1])
+    let identifier = try arguments.identifier(arguments.operands[1])
     let store = try arguments.openedStore()
-    try store.add(identifier, details: arguments.productDetails(for: command.name))
-    console.print("\(identifier): added")
+    let change = try store.add(identifier, details: arguments.productDetails(for: command.name))
+    if let change {
+      console.print("\(identifier): \(change.isNew ? "added" : change.sentence)")
+    } else {
+      console.print("\(identifier): nothing changed")
+    }
     return .done
   }
 }

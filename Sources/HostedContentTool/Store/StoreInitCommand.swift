@@ -11,8 +11,8 @@ enum StoreInitCommand {
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
     let keys = try arguments.storeKeys()
-    _ = try StoreFolder.create(at: path, keys: keys, plan: arguments.keyPlan(for: command.name))
-    let folder = keys.folder ?? "\(path).keys"
+    let plan = try arguments.keyPlan(for: command.name)
+    let folder = try StoreFolder.create(at: path, keys: keys, plan: plan).keysPath
     let root = keys.rootFolder ?? "\(folder)/root"
     console.print("\(path): an empty store; its keys are in \(folder), keep them to yourself")
     for line in [

@@ -1,0 +1,50 @@
+public import ContentModel
+
+/// What a publication changed.
+public struct Publication: Hashable, Sendable {
+  /// The versions whose files were written: new ones, and published ones whose files were lost or
+  /// damaged.
+  public let versions: [StoredVersion]
+  /// The products of the packages whose description is new or changed.
+  public let changes: [ProductChange]
+}
+
+/// What changed in the description of a product.
+public struct ProductChange: Hashable, Sendable {
+  /// Something that the store says of a product; texts are in a language.
+  public enum Field: Hashable, Sendable {
+    case title(language: String)
+    case description(language: String)
+    case releaseNotes(language: String)
+    case price
+    case type
+  }
+
+  /// The product that it belongs to.
+  public let productIdentifier: ProductIdentifier
+  /// Whether the store had no description of the product before.
+  public let isNew: Bool
+  /// What differs, texts first, by language.
+  public let fields: [Field]
+
+  /// The change from `old` to `new`; nil if they are equal.
+  init?(from old: ProductRecord?, to new: ProductRecord) {
+    guard old != new else { return nil }
+    productIdentifier = new.productIdentifier
+    isNew = old == nil
+    var fields: [Field] = []
+    for (language, text) in new.texts.sorted(by: { $0.key < $1.key }) {
+      let known = old?.texts[language]
+      if known?.title != text.title { fields.append(.title(language: language)) }
+      if (known?.description ?? "") != text.description {
+        fields.append(.description(language: language))
+      }
+      if known?.releaseNotes != text.releaseNotes {
+        fields.append(.releaseNotes(language: language))
+      }
+    }
+    if (old?.price, old?.currency) != (new.price, new.currency) { fields.append(.price) }
+    if let old, old.type != new.type { fields.append(.type) }
+    self.fields = fields
+  }
+}

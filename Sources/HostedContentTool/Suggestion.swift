@@ -1,0 +1,51 @@
+import ContentModel
+
+/// The word that somebody probably meant who misspelled it.
+enum Suggestion {
+  /// The most similar of `candidates`: the only one that `word` begins, or the one with the fewest
+  /// differences, if these are few for its length; nil if there is none.
+  static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
+    let letters = Array(word.lowercased().unicodeScalars.prefix(maximumLength + 1))
+    guard letters.count <= maximumLength else { return nil }
+    let longer = candidates.filter { letters.count >= 3 && $0.hasPrefix(word) && $0 != word }
+    if longer.count == 1 { return longer.first }
+    var limit = min(3, letters.count / 3)
+    var nearest: String?
+    for candidate in candidates where candidate != word {
+      let other = Array(candidate.lowercased().unicodeScalars)
+      guard abs(other.count - letters.count) <= limit else { continue }
+      let distance = distance(letters, other)
+      // Of equally similar ones the first; a more similar one replaces it.
+      guard nearest == nil ? distance <= limit : distance < limit else { continue }
+      (nearest, limit) = (candidate, distance)
+    }
+    return nearest
+  }
+
+  /// What a remedy begins with: the nearest candidate as a question, or nothing.
+  static func question(_ word: String, among candidates: some Sequence<String>) -> String {
+    nearest(to: word, among: candidates).map { "Did you mean “\($0)”? " } ?? ""
+  }
+
+  /// Longer words are not compared, since the time grows with the square.
+  private static let maximumLength = 200
+
+  /// Letters to insert, delete, replace or exchange with their neighbor (optimal string alignment).
+  private static func distance(_ first: [Unicode.Scalar], _ second: [Unicode.Scalar]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...second.count)
+    for (row, letter) in first.enumerated() {
+      var current = [row + 1]
+      for (column, other) in second.enumerated() {
+        var least = min(last[column + 1], current[column]) + 1
+        least = min(least, last[column] + (letter == other ? 0 : 1))
+        if row > 0, column > 0, letter == second[column - 1], first[row - 1] == other {
+          least = min(least, beforeLast[column - 1] + 1)
+        }
+        current.append(least)
+      }
+      (beforeLast, last) = (last, current)
+    }
+    return last[second.count]
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import StoreServer
+import TestSupport
+import Testing
+
+@testable import HostedContentTool
+
+/// The exit status of every command; that of wrong usage is tested with `UsageTests`.
+@Suite("Exit status", .timeLimit(.minutes(10)))
+struct ExitStatusTests {
+  /// For each command, words with which it fails in a folder with the store `store`, an empty folder
+  /// `folder` and the library `lib`.
+  static let failures: [String: [String]] = [
+    "package": ["nothing", "--output", "out.pkg"],
+    "inspect": ["nothing.pkg"],
+    "validate": ["nothing.pkg"],
+    "unpack": [Tool.sample("chapter1-1.0.pkg"), "--into", "store"],
+    "store init": ["store"],
+    "store publish": ["store", "nothing.pkg"],
+    "store add": ["folder", "com.example.x"],
+    "store list": ["folder"],
+    "store retire": ["store", Tool.chapter1, "9.9"],
+    "store refresh": ["folder"],
+    "store rotate": ["folder", "root"],
+    "store repair": ["folder"],
+    "serve": ["folder"],
+    "products": ["com.example.unknown", "--store", "store"],
+    "get": ["com.example.unknown", "--store", "store", "--library", "lib"],
+    "updates": ["--store", "folder", "--library", "lib"],
+    "update": ["com.example.unknown", "--store", "store", "--library", "lib"],
+    "list": ["--library", "nothing"],
+    "restore": ["--store", "folder", "--library", "lib"],
+    "queue": ["--library", "nothing"],
+    "verify": ["com.example.unknown", "--library", "lib"],
+    "repair": ["com.example.unknown", "--store", "store", "--library", "lib"],
+    "remove": ["com.example.unknown", "--library", "lib"],
+    "pin": ["com.example.unknown", "1.0", "--library", "lib"],
+    "collect": ["--library", "nothing"],
+    "app-update": ["--id", "1", "--installed", "1.0", "--feed", "nothing"],
+  ]
+
+  @Test("A failure is 1, with a message that begins with the program's name")
+  func failure() throws {
+    let tool = try Tool.withBook()
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("folder"), withIntermediateDirectories: false)
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    for command in CommandTable.commands where command.name != "completion" {
+      let words = try #require(Self.failures[command.name], "\(command.name)")
+      let result = try tool.run(command.words + words)
+      #expect(result.status == 1, "\(command.name): \(result.errors)")
+      #expect(result.errors.hasPrefix("hostedcontent: "), "\(command.name): \(result.errors)")
+    }
+  }
+
+  @Test(
+    "An identifier or a version that is none is wrong usage and makes nothing",
+    arguments: [
+      ["get", "a b", "--store", "store", "--library", "lib"],
+      ["products", "a b", "--store", "store"],
+      ["update", "a b", "--store", "store", "--library", "lib"],
+      ["verify", "a b", "--library", "lib"],
+      ["repair", "a b", "--store", "store", "--library", "lib"],
+      ["remove", "a b", "--library", "lib"], ["remove", "a", "x", "--library", "lib"],
+      ["pin", "a b", "1.0", "--library", "lib"], ["pin", "a", "x", "--library", "lib"],
+      ["store", "add", "store", "a b"], ["store", "retire", "store", "a b", "1.0"],
+      ["store", "retire", "store", "a", "x"],
+      ["store", "retire", "store", "a", "1", "--content", ""],
+      ["package", "f", "--output", "o.pkg", "--product", "a b"],
+      ["package", "f", "--output", "o.pkg", "--content-version", "x"],
+    ])
+  func identifiers(words: [String]) throws {
+    let tool = try Tool()
+    try tool.fail(words, status: 2)
+    #expect(try tool.tree().isEmpty)
+  }
+
+  @Test(
+    "Whatever reads from a server that does not answer ends with 130 at once",
+    arguments: [
+      ["products"], ["updates", "--library", "lib"],
+      ["get", Tool.chapter2, "--library", "lib"], ["update", "--library", "lib"],
+      ["restore", "--download", "--grants", "lib/grants.sqlite", "--library", "second"],
+    ])
+  func interrupted(words: [String]) throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    let server = try StoreServer(folder: tool.folder.path("store"))
+    try server.setFaults(FaultScript("* stall 0"))
+    try server.start()
+    for number in [SIGINT, SIGTERM] {
+      server.clearRequests()
+      let process = try tool.start(
+        words + ["--store", server.url, "--root", "store/metadata/1.root.json"],
+        output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
+      while process.isRunning, server.requests.isEmpty { usleep(500) }
+      process.kill(number)
+      #expect(process.waitUntilExit().status == 130, "\(words)")
+      #expect(process.terminationReason == .exit)
+      #expect(try tool.text("err.txt").contains("interrupted"))
+    }
+    try tool.succeed("verify", "--library", "lib")
+  }
+
+  @Test("Help, the man page and the guide have every exit status")
+  func documented() throws {
+    let tool = try Tool()
+    let guide = try String(
+      contentsOf: URL(filePath: Tool.samples).deletingLastPathComponent()
+        .appending(path: "Documentation/CommandLine.md"), encoding: .utf8)
+    let (help, page) = (try tool.succeed("--help").output, try tool.succeed("manual").output)
+    for status in [0, 1, 2, 3, 130] {
+      #expect(help.contains("\n  \(status) "), "\(help)")
+      #expect(page.contains("\n.B \(status)\n"))
+      #expect(guide.contains("\n| \(status) |"))
+    }
+  }
+}
