@@ -11,12 +11,12 @@ import Locks
 // Sendable because every stored variable is touched on `serial` only.
 final class Engine: @unchecked Sendable {
   let surroundings: Surroundings
-  private let serial: any SerialLine
-  private let runningWork: any WorkGroup
+  let serial: any SerialLine
+  let runningWork: any WorkGroup
 
-  private let library: ContentLibrary
+  let library: ContentLibrary
   let journal: any QueueJournal
-  private let pipeline: Pipeline
+  let pipeline: Pipeline
   let delivery: Delivery
   let seller: Seller
   let diagnostics: Diagnostics
@@ -26,15 +26,15 @@ final class Engine: @unchecked Sendable {
   /// What was taken out of the inbox and is handled next; in groups, since each group is one commit.
   private var taken: ArraySlice<Wish> = []
   private var state: QueueState
-  private var boards: [String: WorkBoard] = [:]
-  private var progress: ProgressReports
+  var boards: [String: WorkBoard] = [:]
+  var progress: ProgressReports
   /// Events that could not be journaled and must be before anything is reported of them.
   private var held = HeldEvents()
   /// Whether a timer will retry them, and whether they are retried next.
   private var (hasRetryTimer, isRetryNext) = (false, false)
   /// Whether `tick` will be called.
-  private var isTicking = false
-  private var isClosed = false
+  var isTicking = false
+  private(set) var isClosed = false
   private let closing = Atomic(false)
 
   /// Events that are journaled at once at most, so that neither the ticker nor `close` wait long.
@@ -286,82 +286,5 @@ final class Engine: @unchecked Sendable {
     case .reportRemoved(let records): delivery.report(removed: records)
     case .refuse(let error): delivery.report(error: error)
     }
-  }
-
-  private func startWork(on download: DownloadRecord) {
-    let board = WorkBoard(priority: Int(download.priority))
-    boards[download.id] = board
-    progress.begin(download.id)
-    startTicking()
-    runningWork.start { [pipeline, weak self] in
-      let result: WorkResult
-      do {
-        let resolved = try pipeline.resolved(download)
-        if resolved != download {
-          self?.submit(.contentResolved(download: download.id, resolved.offer))
-        }
-        try pipeline.run(resolved, board: board)
-        result = .installed
-      } catch {
-        let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")
-        result =
-          error.code == .stopped
-          ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
-      }
-      self?.diagnostics.count { $0.take(result, board) }
-      for reason in board.ticket.statistics.wholePackages.keys {
-        self?.diagnostics.tell(.info, "whole package fetched") {
-          ["download": download.id, "reason": reason]
-        }
-      }
-      self?.submit(.workEnded(download: download.id, result))
-    }
-  }
-
-  private func endWork(on id: String) {
-    // The last of this one only: the others' turn is the ticker's, however many downloads end.
-    reportProgress(of: boards.filter { $0.key == id })
-    boards[id] = nil
-    progress.end(id)
-  }
-
-  /// Moves the files aside at once, so that the download can begin anew, and deletes them elsewhere.
-  private func discardStaging(for id: String) {
-    reportingFailure(of: id) {
-      guard let tree = try library.setAsideStaging(for: id) else { return }
-      runningWork.start { [self] in reportingFailure(of: id) { try library.delete(tree) } }
-    }
-  }
-
-  private func reportingFailure(of id: String, _ body: () throws -> Void) {
-    do {
-      try body()
-    } catch {
-      // Nothing depends on it: the next launch removes staging that belongs to no download.
-      delivery.report(error: ContentError(error, while: "removing the staging of \(id)"))
-    }
-  }
-
-  // MARK: Progress
-
-  private func startTicking() {
-    guard !isTicking else { return }
-    isTicking = true
-    serial.enqueue(at: surroundings.execution.now + .milliseconds(100)) { [weak self] in
-      self?.tick()
-    }
-  }
-
-  /// Goes on for as long as there is work.
-  private func tick() {
-    isTicking = false
-    guard !isClosed, !boards.isEmpty else { return }
-    reportProgress(of: boards)
-    startTicking()
-  }
-
-  private func reportProgress(of boards: [String: WorkBoard]) {
-    let moved = progress.take(from: boards)
-    if !moved.isEmpty { delivery.report(progress: moved) }
   }
 }

@@ -5,7 +5,8 @@ import Glibc
 /// Campaigns of thousands of runs are samples in it; `Scripts/test --all` runs them completely, for an hour.
 package enum SlowTests {
   package static let areOn = getenv("HOSTEDCONTENT_SLOW_TESTS") != nil
-  private static let areComplete =
+  /// Whether campaigns are complete: `Scripts/test --all`.
+  package static let areComplete =
     areOn && String(cString: getenv("HOSTEDCONTENT_SLOW_TESTS")) == "all"
 
   /// How many runs a campaign has.

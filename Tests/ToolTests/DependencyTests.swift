@@ -88,7 +88,8 @@ struct DependencyTests {
     #expect(result.status != 0 && result.errors.contains("unknown package 'HostedContent'"))
   }
 
-  @Test("A client that has README's manifest is built", .enabled(if: SlowTests.areOn))
+  // Builds the library once more, which takes minutes.
+  @Test("A client that has README's manifest is built", .enabled(if: SlowTests.areComplete))
   func built() throws {
     try writeManifest()
     let result = try swift(
