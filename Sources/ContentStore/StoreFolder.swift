@@ -279,8 +279,7 @@ public final class StoreFolder: Sendable {
 
   /// Renews what has less than half of its time left, so that the catalogue stays valid.
   ///
-  /// Safe to be run as often as one likes: what is not due is left alone, unless `everything` is
-  /// asked for. The root is due when less than a year of it is left; without its keys, which then
+  /// Safe to repeat: what is not due is left alone, unless `everything` is asked for. The root is due when less than a year of it is left; without its keys, which then
   /// are needed, the others are renewed all the same and `rootExpires` says until when.
   @discardableResult
   public func refresh(everything: Bool = false, now: Date = Date()) throws -> Renewal {
