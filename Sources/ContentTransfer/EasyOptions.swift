@@ -10,6 +10,7 @@ extension EasyHandle {
   /// Sets every option of one request; nothing is left to what libcurl would choose.
   func configure(for exchange: Exchange, _ configuration: HTTPConfiguration) {
     secure(configuration)
+    if exchange.usesSecondConnection { separateConnection() }
     setProxy(configuration.proxy, for: exchange.url)
     set(CURLOPT_URL, exchange.url.text)
     set(CURLOPT_NOSIGNAL, 1)
@@ -54,6 +55,14 @@ extension EasyHandle {
     set(CURLOPT_SSL_VERIFYHOST, 2)
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
+  }
+
+  /// Uses another connection than requests without this.
+  ///
+  /// libcurl shares a connection only between requests with the same settings of TLS. The newest
+  /// version is the limit without this, too, but is written in another way.
+  private func separateConnection() {
+    set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 | CURL_SSLVERSION_MAX_TLSv1_3)
   }
 
   /// Without a value, libcurl would read the process's environment.

@@ -18,6 +18,8 @@ struct ExchangeRequest: Sendable {
   var idleFactor = 1.0
   /// Whether it needs a new connection, to an address that is looked up now.
   var isFresh = false
+  /// Whether it needs another connection than most requests where HTTP/2 would let it share theirs.
+  var usesSecondConnection = false
 }
 
 extension TransferFault {
@@ -127,6 +129,11 @@ final class Exchange: @unchecked Sendable {
 
   /// Whether libcurl has no connection for it yet.
   var isConnecting: Bool { head == nil && easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 }
+
+  /// Whether it needs another connection than most requests to its host.
+  var usesSecondConnection: Bool {
+    request.usesSecondConnection && loop.schedule.multiplexed.contains(url.origin)
+  }
 
   /// The schedule's view of it.
   var entry: TransferSchedule.Entry {

@@ -53,6 +53,9 @@ extension Exchange {
     guard head == nil, fault == nil, !collector.head.isRedirect else { return }
     head = collector.head
     boundNewSocket()
+    if url.origin == request.url.origin {
+      loop.noteProtocol(of: url.origin, isShared: collector.head.version.hasPrefix("HTTP/2"))
+    }
     fault = handler.receive(collector.head)
     if fault?.isRefusal != true {
       loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())

@@ -147,7 +147,7 @@ extension HTTPConfiguration {
 public struct TransferLimits: Hashable, Sendable {
   /// Requests at once.
   public var connections = 16
-  /// Requests at once to one origin.
+  /// Requests at once to one origin; four times as many over HTTP/2, where they share a connection.
   public var connectionsPerHost = 8
   /// Requests at once for one package.
   public var connectionsPerTransfer = 2

@@ -30,6 +30,13 @@ package struct HTTPPieceSource: PieceSource {
     return bytes
   }
 
+  /// A file of this length takes two round trips of 100 ms at 10 Mbit/s; bytes.
+  private static let wholeLimit: Int64 = 256 << 10
+
+  package func isBestWhole(_ file: SignedFile) -> Bool {
+    file.length <= Self.wholeLimit && session.loop.distances.isLong(to: mirrors[0].origin)
+  }
+
   package func fetch(
     _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
     deliver: (Piece, LentBytes) throws -> Void

@@ -8,8 +8,9 @@ final class Handover: Sendable {
   enum Event: Sendable {
     /// Whole pieces of a request came.
     case pieces(request: Int, Slab)
-    /// Nothing has come of a request for a while; all its whole pieces came before.
-    case idle(request: Int)
+    /// Nothing has come of a request for a while; all its whole pieces came before, and what it has
+    /// of the next one is in this.
+    case idle(request: Int, PartialPiece?)
     /// A request has ended, with `received` bytes; all its pieces came before.
     case ended(request: Int, ExchangeEnd, received: Int64)
     /// The ticket was cancelled.

@@ -64,6 +64,12 @@ extension TransferLoop {
     }
   }
 
+  /// Takes note of whether requests to `origin` share a connection.
+  func noteProtocol(of origin: String, isShared: Bool) {
+    guard schedule.multiplexed.contains(origin) != isShared else { return }
+    if isShared { schedule.multiplexed.insert(origin) } else { schedule.multiplexed.remove(origin) }
+  }
+
   // MARK: Rate
 
   /// The instant until which `exchange` must not take bytes; nil when it may and has.

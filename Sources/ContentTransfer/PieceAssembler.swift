@@ -17,19 +17,38 @@ struct PieceAssembler {
   private var slab: Slab?
   /// Bytes of a chunk that were taken before it had to wait; the chunk comes again as a whole.
   private var taken = 0
+  /// Bytes of the first piece that came with another answer; empty once they are in the slab.
+  private var beginning: [UInt8]
 
-  init(_ pieces: [Piece]) { self.pieces = pieces }
+  /// `beginning` are bytes of the first piece that came before.
+  init(_ pieces: [Piece], beginning: [UInt8] = []) {
+    self.pieces = pieces
+    self.beginning = beginning
+  }
 
   /// The body begins and ends at these offsets; pieces before it are not in it.
   mutating func begin(_ answer: RangeAnswer) {
     cursor = answer.start
     end = answer.end
     isEndPromised = answer.isEndPromised
-    next = pieces.firstIndex { $0.offset >= answer.start } ?? pieces.count
+    if let first = pieces.first, answer.start == first.offset + Int64(beginning.count) {
+      next = 0
+    } else {
+      beginning = []
+      next = pieces.firstIndex { $0.offset >= answer.start } ?? pieces.count
+    }
   }
 
   /// Bytes of a piece that is not whole; they are lost when the body ends here.
   var partialBytes: Int { filled }
+
+  /// The piece that has begun to come, with its bytes so far; nil for none, or for many bytes.
+  var partial: PartialPiece? {
+    if filled == 0, !beginning.isEmpty { return PartialPiece(index: 0, bytes: beginning) }
+    guard let slab, (1...PartialPiece.limit).contains(filled) else { return nil }
+    return PartialPiece(
+      index: next, bytes: Array(slab.memory[slab.used..<(slab.used + filled)]))
+  }
 
   /// Takes a chunk of the body.
   ///
@@ -51,11 +70,18 @@ struct PieceAssembler {
         taken += rest.startIndex
         return .wait
       }
+      if !beginning.isEmpty { fillBeginning(of: slab) }
       fill(slab, piece, &rest)
     }
     // Whatever follows the last piece; it shows a body that does not end.
     cursor += Int64(rest.count)
     return finish(full)
+  }
+
+  private mutating func fillBeginning(of slab: Slab) {
+    beginning.withUnsafeBytes { slab.memory.copyMemory(from: $0) }
+    filled = beginning.count
+    beginning = []
   }
 
   private mutating func fill(
@@ -137,4 +163,14 @@ struct PieceAssembler {
     defer { slab = nil }
     return slab.flatMap { $0.pieces.isEmpty ? nil : $0 }
   }
+}
+
+/// Bytes of a piece that is not whole.
+struct PartialPiece: Sendable {
+  /// More are not kept, since they are copied.
+  static let limit = 4 << 20
+
+  /// The piece, by its place in what the request wants.
+  let index: Int
+  let bytes: [UInt8]
 }

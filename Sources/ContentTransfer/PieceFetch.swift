@@ -17,7 +17,7 @@ final class PieceFetch {
   private var plan: FetchPlan
   private var mirrors: MirrorBook
   private var wrongPieces: WrongPieces
-  private var requests: [Int: Request] = [:]
+  private var requests: [Int: PieceRequest] = [:]
   private var nextNumber = 0
   private var hedges = SecondRequests()
   /// The mirror that was chosen last.
@@ -26,25 +26,6 @@ final class PieceFetch {
   private var bytesLeft: Int64
   /// When a piece arrived last, or the fetch began.
   private var lastProgress = 0.0
-
-  /// A request under way or waiting.
-  private struct Request {
-    let handler: RangeHandler
-    /// The pieces that it asks for, by their number in the plan.
-    let pieces: [Int]
-    let mirror: Int
-    let isWhole: Bool
-    var id = 0
-    /// When it was asked for.
-    let askedAt: Double
-    var delivered = 0
-    /// Its pieces that were wrong.
-    var wrong = 0
-    /// Whether nothing has come for a while.
-    var isIdle = false
-    /// Whether it was cancelled because another mirror is faster.
-    var isLeft = false
-  }
 
   init(
     _ pieces: [Piece], of file: SignedFile, from addresses: [WebURL], session: HTTPSession,
@@ -81,7 +62,7 @@ final class PieceFetch {
       for event in handover.pop() {
         switch event {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
-        case .idle(let number): requests[number]?.isIdle = true
+        case .idle(let number, let partial): noteIdle(number, partial)
         case .ended(let number, let end, let received):
           hedges.count(received, of: number)
           try settle(number, end)
@@ -136,32 +117,44 @@ final class PieceFetch {
 
   /// Sends `exchange` for pieces by their numbers; the request's number.
   @discardableResult private func send(
-    _ exchange: ExchangeRequest, for numbers: [Int], at mirror: Int, isWhole: Bool,
-    insteadOf count: Int = 1
+    _ exchange: ExchangeRequest, for numbers: [Int], beginning: [UInt8] = [], at mirror: Int,
+    isWhole: Bool, insteadOf count: Int = 1
   ) -> Int {
     nextNumber += 1
     let pieces = numbers.map { plan.pieces[$0] }
     let sizes = SlabSizes(for: pieces, insteadOf: count)
     let validator = isWhole ? nil : mirrors.validator(at: mirror)
     let question = RangeQuestion(
-      range: plan.span(of: numbers), isWhole: isWhole, fileLength: file.length,
+      range: plan.span(of: numbers).dropFirst(beginning.count), isWhole: isWhole,
+      fileLength: file.length,
       validator: validator)
     let handler = RangeHandler(
-      nextNumber, pieces, question: question, sizes: sizes, slabs: session.slabs,
+      nextNumber, pieces, beginning: beginning, question: question, sizes: sizes,
+      slabs: session.slabs,
       handover: handover, clock: session.loop.clock)
     var exchange = exchange
     exchange.range = isWhole ? nil : question.range
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
     exchange.memory = sizes.memory
-    var request = Request(
+    exchange.usesSecondConnection = requests.values.useSecondConnection(for: question.range.count)
+    var request = PieceRequest(
       handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
-      askedAt: session.loop.clock.uptime())
+      usesSecondConnection: exchange.usesSecondConnection,
+      askedAt: session.loop.clock.uptime(), bytesBefore: beginning.count)
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
     return nextNumber
   }
 
   // MARK: Idle requests
+
+  /// Nothing has come of request `number` for a while, and it has `partial` of a piece.
+  private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
+    requests[number]?.isIdle = true
+    requests[number]?.partial = partial
+    // Where even a piece is never whole at once, each request goes on where the one before it ended.
+    if hedges.isSecond(number), requests[number]?.isAhead == true { endRival(of: number) }
+  }
 
   /// Asks a second time for what an idle request leaves out, unless that was too often in vain.
   private func hedgeIdleRequest() {
@@ -175,8 +168,10 @@ final class PieceFetch {
     guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
     var request = ExchangeRequest(url: addresses[second])
     request.isFresh = true
+    let beginning = mirrors.ranges(at: second) ? idle.beginning(of: missing) : []
     let hedge = send(
-      request, for: missing, at: second, isWhole: isWhole,
+      request, for: missing, beginning: beginning, at: second,
+      isWhole: isWhole && beginning.isEmpty,
       insteadOf: session.connections(to: addresses[second]).insteadOf)
     hedges.begin(idle: number, second: hedge)
   }
@@ -264,16 +259,11 @@ final class PieceFetch {
   private func count(_ bytes: Int64, from origin: String) {
     guard bytes > 0 else { return }
     lastProgress = session.loop.clock.uptime()
-    for board in [ticket.board, session.loop.board] {
-      board.record {
-        $0.bytesFetched += bytes
-        $0.bytesByHost[origin, default: 0] += bytes
-      }
-    }
+    for board in [ticket.board, session.loop.board] { board.fetched(bytes, from: origin) }
   }
 
   /// Counts a failed attempt at a piece; throws when there were enough.
-  private func fail(_ number: Int, _ fault: TransferFault, at request: Request) throws {
+  private func fail(_ number: Int, _ fault: TransferFault, at request: PieceRequest) throws {
     let attempts = plan.fail(number)
     // Each mirror is asked at least once, however many there are.
     guard attempts >= max(session.configuration.retry.attempts, addresses.count) else { return }
@@ -290,7 +280,7 @@ final class PieceFetch {
     guard let request = requests.removeValue(forKey: number) else { return }
     if let (part, _) = hedges.end(number) {
       if request.isLeft { return }
-      return try settle(request, end, as: part)
+      return try self.end(request, end, of: part)
     }
     let missing = plan.putBack(request.pieces)
     if request.isLeft { return }
@@ -313,7 +303,8 @@ final class PieceFetch {
   /// Settles one of two requests for the same pieces, which has delivered none; the other goes on.
   ///
   /// That a second request fails, such as by a refusal, is no failure.
-  private func settle(_ request: Request, _ end: ExchangeEnd, as part: SecondRequests.Part) throws {
+  private func end(_ request: PieceRequest, _ end: ExchangeEnd, of part: SecondRequests.Part) throws
+  {
     guard let fault = end.fault else { return }
     if fault.cure == .wholeFile { mirrors.giveUpRanges(at: request.mirror) }
     guard part == .idle else { return }
@@ -324,7 +315,7 @@ final class PieceFetch {
   }
 
   private func conclude(
-    _ fault: TransferFault, _ request: Request, _ missing: Int?, _ end: ExchangeEnd,
+    _ fault: TransferFault, _ request: PieceRequest, _ missing: Int?, _ end: ExchangeEnd,
     hasProgress: Bool
   ) throws {
     guard !fault.isRefusal else { return try wait(fault, at: addresses[request.mirror], end) }

@@ -18,12 +18,17 @@ package protocol PieceSource: Sendable {
 
   /// Bytes that fetching `pieces` of `file` moves when nothing fails, gaps between them included.
   func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64
+
+  /// Whether all of `file` comes sooner with one request than its index and its pieces with two.
+  func isBestWhole(_ file: SignedFile) -> Bool
 }
 
 extension PieceSource {
   package func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64 {
     pieces.reduce(0) { $0 + Int64($1.length) }
   }
+
+  package func isBestWhole(_ file: SignedFile) -> Bool { false }
 }
 
 extension ContentError {

@@ -23,10 +23,10 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     var isAwaited = false
   }
 
-  /// `sizes` says how much memory it may use.
+  /// `sizes` says how much memory it may use, `beginning` are bytes of the first piece that are there.
   init(
-    _ number: Int, _ pieces: [Piece], question: RangeQuestion, sizes: SlabSizes, slabs: SlabPool,
-    handover: Handover, clock: TransferClock
+    _ number: Int, _ pieces: [Piece], beginning: [UInt8] = [], question: RangeQuestion,
+    sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: TransferClock
   ) {
     self.number = number
     self.question = question
@@ -34,7 +34,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     self.handover = handover
     self.clock = clock
     slabLength = sizes.length
-    assembler = PieceAssembler(pieces)
+    assembler = PieceAssembler(pieces, beginning: beginning)
     room = Mutex(Room(free: sizes.count))
   }
 
@@ -59,7 +59,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   func idle() -> TransferFault? {
     // What is whole need not be asked for again.
     if let slab = assembler.handOverPieces(room: takeSlab) { handOver(slab) }
-    handover.push(.idle(request: number))
+    handover.push(.idle(request: number, assembler.partial))
     return nil
   }
 

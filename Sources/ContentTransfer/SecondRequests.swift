@@ -33,6 +33,9 @@ struct SecondRequests {
     return number == pair.idle ? (.idle, pair.second) : (.second, pair.idle)
   }
 
+  /// Whether `number` is the second one of the pair.
+  func isSecond(_ number: Int) -> Bool { pair?.second == number }
+
   /// Request `second` was cancelled, because the idle one continued.
   mutating func lose(_ second: Int) { lost.insert(second) }
 

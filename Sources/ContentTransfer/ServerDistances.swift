@@ -16,6 +16,14 @@ final class ServerDistances: Sendable {
     roundTrips.withLock { $0[origin] = roundTrip }
   }
 
+  /// Seconds from which on a request more takes longer than the bytes that it could save.
+  private static let long = 0.015
+
+  /// Whether the way to `origin` is so long that requests for little are better left out.
+  func isLong(to origin: String) -> Bool {
+    roundTrips.withLock { $0[origin] ?? 0 } >= Self.long
+  }
+
   /// Whether one connection fills the way to `origin`.
   ///
   /// The bytes of a second one would only push those of the first out of the processor's cache before

@@ -27,7 +27,12 @@ struct TransferSchedule {
     case hostPause(until: Double)
   }
 
+  /// Requests at once over HTTP/2 for each connection that would be allowed without it.
+  private static let streamsPerConnection = 4
+
   var limits: TransferLimits
+  /// Origins whose requests share a connection, since they answer over HTTP/2.
+  var multiplexed: Set<String> = []
   private var waiting: [Entry] = []
   private var running: [Int: Entry] = [:]
   private var runningByOrigin: [String: Int] = [:]
@@ -79,7 +84,6 @@ struct TransferSchedule {
   }
 
   private func next(at now: Double) -> Int? {
-    guard !waiting.isEmpty, running.count < max(1, limits.connections) else { return nil }
     var best: Int?
     for index in waiting.indices where obstacle(waiting[index], at: now) == nil {
       if let present = best, !isBefore(waiting[index], waiting[present]) { continue }
@@ -102,12 +106,28 @@ struct TransferSchedule {
     if entry.notBefore > now { return .tooEarly(until: entry.notBefore) }
     if let until = closed[entry.origin] { return .hostPause(until: until) }
     let isFurther = runningByOwner[entry.owner, default: 0] > 0
-    if running.count >= places(limits.connections, isFurther) { return .connections }
-    if runningByOrigin[entry.origin, default: 0] >= places(limits.connectionsPerHost, isFurther) {
-      return .hostConnections
+    let count = runningByOrigin[entry.origin, default: 0]
+    let isShared = multiplexed.contains(entry.origin)
+    // A request that shares a connection needs no other one.
+    if !isShared || count == 0, connections >= places(limits.connections, isFurther) {
+      return .connections
     }
+    if count >= places(requestsPerHost(isShared: isShared), isFurther) { return .hostConnections }
     if !running.isEmpty, memory + entry.memory > limits.memory { return .memory }
     return nil
+  }
+
+  /// Connections in use; those of a host that answers over HTTP/2 count as one.
+  private var connections: Int {
+    multiplexed.isEmpty
+      ? running.count
+      : runningByOrigin.reduce(0) { $0 + (multiplexed.contains($1.key) ? 1 : $1.value) }
+  }
+
+  private func requestsPerHost(isShared: Bool) -> Int {
+    isShared
+      ? min(limits.connectionsPerHost, 1 << 20) * Self.streamsPerConnection
+      : limits.connectionsPerHost
   }
 
   private func places(_ limit: Int, _ isFurther: Bool) -> Int {

@@ -75,6 +75,14 @@ final class StatisticsBoard: Sendable {
     state.withLock { change(&$0.statistics) }
   }
 
+  /// Counts verified bytes that came from `origin`.
+  func fetched(_ bytes: Int64, from origin: String) {
+    record {
+      $0.bytesFetched += bytes
+      $0.bytesByHost[origin, default: 0] += bytes
+    }
+  }
+
   /// A request was sent.
   func started(at now: Double) {
     state.withLock { state in

@@ -108,6 +108,31 @@ package struct CatalogueSnapshot: Sendable {
     ).offering(unknown.isEmpty ? [] : identifiers)
   }
 
+  /// What the products with these identifiers contain, all for nil.
+  ///
+  /// Only the records of products without content are fetched, since their type matters.
+  package func contents(of wanted: Set<ProductIdentifier>?) -> ContentsResponse {
+    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
+    let withContent = known.filter { listing.products[$0]?.isDescribedWithoutRecord == true }
+    let described = products(known.subtracting(withContent))
+    let found = withContent.compactMap { try? contents(of: $0) }
+    let unknown = wanted?.subtracting(known) ?? []
+    return ContentsResponse(
+      products: (found + described.products.map(ProductContents.init))
+        .sorted { $0.productIdentifier < $1.productIdentifier },
+      invalidProductIdentifiers: unknown.map(\.rawValue).sorted(), failures: described.failures,
+      offeredIdentifiers: unknown.isEmpty ? [] : identifiers)
+  }
+
+  /// What one product contains; throws as `product(_:)`.
+  func contents(of identifier: ProductIdentifier) throws -> ProductContents {
+    guard let entry = listing.products[identifier], entry.isDescribedWithoutRecord else {
+      return ProductContents(try product(identifier))
+    }
+    return ProductContents(
+      productIdentifier: identifier, type: nil, contents: entry.newestOffers)
+  }
+
   /// Each product, in the same order.
   private func lookUp(_ identifiers: [ProductIdentifier]) -> [Result<Product, ContentError>] {
     let found = try? inParallel(
@@ -142,6 +167,11 @@ package struct CatalogueSnapshot: Sendable {
     let record = try healingOnce { try records.record(of: identifier, in: targets) }
     return Product(record, contents: entry.newestOffers)
   }
+}
+
+extension StoreListing.Entry {
+  /// Whether the targets say all that is needed to install the product.
+  fileprivate var isDescribedWithoutRecord: Bool { hasRecord && error == nil && !offers.isEmpty }
 }
 
 extension Product {

@@ -5,7 +5,7 @@ import FileIO
 import FoundationEssentials
 
 /// The built-in seller: grants every product of a store's signed catalogue, and remembers it.
-final class CatalogueStoreService: GroupStoreService, GrantLookup {
+final class CatalogueStoreService: GroupStoreService, GrantLookup, ContentLookup {
   private let catalogue: Catalogue
   private let grants: GrantsDatabase
   private let clock: EngineClock
@@ -40,6 +40,10 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
 
   func allProducts() async throws -> ProductsResponse {
     try await calls.run { try self.catalogue.refresh().products(nil) }
+  }
+
+  func contents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse {
+    try await calls.run { try self.catalogue.refresh().contents(of: identifiers) }
   }
 
   func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
@@ -79,11 +83,11 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
 
   private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {
     let catalogue = try catalogue.refresh()
-    let products = orders.map { order in
-      Result { try catalogue.product(order.payment.productIdentifier) }
+    let contents = orders.map { order in
+      Result { try catalogue.contents(of: order.payment.productIdentifier).contents }
     }
-    let sold = zip(orders, products).filter { order, product in
-      !order.payment.simulatesAskToBuy && (try? product.get()) != nil
+    let sold = zip(orders, contents).filter { order, contents in
+      !order.payment.simulatesAskToBuy && (try? contents.get()) != nil
     }
     let date = clock.now().timeIntervalSince1970
     var grants = try grants.add(
@@ -91,11 +95,11 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
         Grant(transactionIdentifier: order.transaction, date: date, payment: order.payment)
       }
     ).makeIterator()
-    return zip(orders, products).map { order, product in
+    return zip(orders, contents).map { order, contents in
       do {
-        let product = try product.get()
+        let contents = try contents.get()
         guard !order.payment.simulatesAskToBuy, let grant = grants.next() else { return .deferred }
-        return .purchased(try signed(grant.get(), product), contents: product.contents)
+        return .purchased(try signed(grant.get(), contents), contents: contents)
       } catch {
         return PurchaseOutcome(failing: order, error)
       }
@@ -139,25 +143,27 @@ final class CatalogueStoreService: GroupStoreService, GrantLookup {
     guard receiptKey != nil, !grants.isEmpty else { return grants }
     let catalogue = try catalogue.cached()
     return try grants.map { grant in
-      let product = try? catalogue?.product(grant.payment.productIdentifier)
-      return try signed(grant, original: original(grant), product)
+      let product = try? catalogue?.contents(of: grant.payment.productIdentifier)
+      return try signed(grant, original: original(grant), product?.contents ?? [])
     }
   }
 
-  private func signed(_ grant: Grant, _ product: Product) throws -> Grant {
-    try receiptKey == nil ? grant : signed(grant, original: original(of: grant), product)
+  private func signed(_ grant: Grant, _ contents: [ContentOffer]) throws -> Grant {
+    try receiptKey == nil ? grant : signed(grant, original: original(of: grant), contents)
   }
 
   /// `grant` with a receipt, if there is a key.
   ///
   /// Receipts are not remembered but signed when they are asked for, so that a new key counts at once.
-  private func signed(_ grant: Grant, original: Grant?, _ product: Product?) throws -> Grant {
+  private func signed(
+    _ grant: Grant, original: Grant?, _ contents: [ContentOffer]
+  ) throws -> Grant {
     guard let receiptKey else { return grant }
     let receipt = Receipt(
       transactionIdentifier: grant.transactionIdentifier,
       originalTransactionIdentifier: original?.transactionIdentifier,
       productIdentifier: grant.payment.productIdentifier,
-      contentVersion: product?.contents.first?.version,
+      contentVersion: contents.first?.version,
       accountToken: grant.payment.applicationUsername, quantity: grant.payment.quantity,
       purchaseDate: Date(timeIntervalSince1970: grant.date),
       originalPurchaseDate: original.map { Date(timeIntervalSince1970: $0.date) },

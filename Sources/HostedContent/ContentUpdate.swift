@@ -63,7 +63,7 @@ struct UpdateComparison: Hashable, Sendable {
 
   /// `current` is what is in use; a newer version beside it needs no update.
   init(
-    of products: [Product], installed: [InstalledContent],
+    of products: [ProductContents], installed: [InstalledContent],
     current: [ProductIdentifier: ContentVersion]
   ) {
     var newest: [ProductIdentifier: ContentVersion] = [:]

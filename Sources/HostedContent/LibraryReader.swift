@@ -66,7 +66,7 @@ public struct LibraryReader: Sendable {
   /// The updates that `products` offer for what is installed.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
     UpdateComparison(
-      of: products, installed: try library.journal.installed(),
+      of: products.map(ProductContents.init), installed: try library.journal.installed(),
       current: try library.currentVersions()
     ).updates
   }

@@ -285,7 +285,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// A product that cannot be read costs its own update only; observers hear of it as an error.
   func compareWithCatalogue() async throws -> UpdateComparison {
-    let response = try await service.allProducts()
+    let response = try await service.lookUpContents(of: nil)
     response.failures.forEach(engine.delivery.report(error:))
     return UpdateComparison(
       of: response.products, installed: try library.journal.installed(),
@@ -315,7 +315,7 @@ public final class PaymentQueue: Sendable {
         .notEntitled, "The account was never granted \(product)", remedy: "Buy it first",
         subject: product.rawValue)
     }
-    let offers = try await service.products([product]).products.first?.contents ?? []
+    let offers = try await service.lookUpContents(of: [product]).products.first?.contents ?? []
     var contents = offers.filter(update.isOf)
     if let signed = self.contents { contents = await signed.offers(for: contents, of: product) }
     contents = contents.filter(update.isOf)

@@ -47,8 +47,7 @@ struct Pipeline: Sendable {
 
     // Transfer and package: the signed index says what each piece and each file must be. Verified
     // members become files in staging while later ones arrive; what is at hand is not fetched.
-    let source = try pieceSource()
-    let index = try PackageIndex(signedAs: offer, from: source, ticket: board.ticket)
+    let (index, source) = try index(of: offer, board)
     let staging = try library.staging(for: download.id)
     let space = library.spaceReservation(for: offer.productIdentifier)
     defer { space.end() }
@@ -65,6 +64,20 @@ struct Pipeline: Sendable {
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
       signers: index.payload == nil ? nil : offer.signers, switching: switching)
     leaveStaging(of: download)
+  }
+
+  /// The index of `offer`'s package, and where to fetch its pieces.
+  private func index(
+    of offer: ContentOffer, _ board: WorkBoard
+  ) throws -> (PackageIndex, any PieceSource) {
+    let source = try pieceSource()
+    // An update needs a part of the package only.
+    if try library.journal.installed(offer.contentIdentifier).isEmpty,
+      let whole = try WholePackage(of: offer, from: source, ticket: board.ticket)
+    {
+      return (whole.index, whole.file)
+    }
+    return (try PackageIndex(signedAs: offer, from: source, ticket: board.ticket), source)
   }
 
   /// Removes the staging of what is installed, or leaves it to the next start.

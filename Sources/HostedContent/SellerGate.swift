@@ -5,7 +5,7 @@ import ContentModel
 /// Receipts: a purchase with a receipt that cannot be trusted fails; one that was not asked for is
 /// reported and dropped; a restore delivers the others and then ends with the error. Contents: the
 /// seller names them, the catalog says what they are.
-struct SellerGate: GrantLookup {
+struct SellerGate: GrantLookup, ContentLookup {
   let service: any StoreService
   /// Nil if receipts are the service's own business.
   let verifier: ReceiptVerifier?
@@ -20,6 +20,10 @@ struct SellerGate: GrantLookup {
   }
 
   func allProducts() async throws -> ProductsResponse { try await service.allProducts() }
+
+  func contents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse {
+    try await service.lookUpContents(of: identifiers)
+  }
 
   func storefront() async -> Storefront? { await service.storefront() }
 

@@ -1,4 +1,5 @@
 import ContentModel
+import HostedContent
 
 /// A product that `get` has bought, and what of it is installed.
 struct DeliveredProduct: Encodable {
@@ -21,7 +22,7 @@ struct DeliveredProduct: Encodable {
     }
   }
 
-  init(_ product: Product, contents: [Content]) {
+  init(_ product: ProductContents, contents: [Content]) {
     productIdentifier = product.productIdentifier
     hasContent = !product.contents.isEmpty
     self.contents = contents

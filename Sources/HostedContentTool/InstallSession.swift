@@ -74,9 +74,9 @@ final class InstallSession: Sendable {
   /// Unless `mayBuy`, what the account was never granted is an error.
   func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
     let texts = identifiers.map(\.rawValue)
-    let response: ProductsResponse
+    let response: ContentsResponse
     do {
-      response = try await queue.products(Set(texts))
+      response = try await queue.productContents(of: Set(texts))
     } catch {
       console.report(ContentError(error, while: "looking up products"))
       return false
@@ -113,7 +113,7 @@ final class InstallSession: Sendable {
   ///
   /// Small ones wait for answers and for the disk's syncs rather than for bytes, and the more wait at
   /// the same time, the more share both.
-  static func activeDownloads(for products: [Product]) -> Int {
+  static func activeDownloads(for products: [ProductContents]) -> Int {
     let lengths = products.flatMap(\.contents).map(\.package.length)
     guard !lengths.isEmpty else { return 3 }
     let average = lengths.reduce(0, +) / Int64(lengths.count)
@@ -122,7 +122,7 @@ final class InstallSession: Sendable {
 
   /// Takes the steps that one product needs, until the offered version is installed; nil after a failure.
   private func install(
-    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {
     let identifier = product.productIdentifier
     do {
@@ -146,7 +146,7 @@ final class InstallSession: Sendable {
   /// The product's contents that are installed, with their versions.
   ///
   /// An update leaves alone what was never installed, so that they need not be all.
-  private func installedVersions(of product: Product) throws -> [DeliveredProduct.Content] {
+  private func installedVersions(of product: ProductContents) throws -> [DeliveredProduct.Content] {
     try product.contents.compactMap { offer in
       try queue.installedVersion(of: offer.contentIdentifier).map {
         DeliveredProduct.Content(
@@ -164,7 +164,7 @@ final class InstallSession: Sendable {
   }
 
   private func takeSteps(
-    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async throws {
     let identifier = product.productIdentifier
     var open = unfinished
@@ -193,7 +193,7 @@ final class InstallSession: Sendable {
   }
 
   private func nextStep(
-    for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool
+    for product: ProductContents, _ open: inout [PaymentTransaction], _ mayBuy: Bool
   ) async throws -> Step? {
     if let abort = driver.abortion { throw abort }
     while let transaction = open.popLast() {

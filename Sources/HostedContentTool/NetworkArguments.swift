@@ -26,7 +26,9 @@ enum NetworkArguments {
   /// What commands take beside that which download.
   static let transferOptions: [Command.Option] = [
     .limitRate,
-    .init("--connections", "N", "requests at once to one host; default 8"),
+    .init(
+      "--connections", "N",
+      "requests at once to one host, four times as many over HTTP/2; default 8"),
   ]
 }
 

@@ -211,6 +211,21 @@ struct FetchPlanTests {
     #expect(behind.connections(to: near) == (2, 1))
   }
 
+  @Test("A small file of a distant server is best fetched whole, without its index")
+  func bestWhole() throws {
+    let source = try HTTPPieceSource(at: "https://a.example/")
+    let digest = try Digest(of: [UInt8]())
+    func isBestWhole(_ length: Int64) -> Bool {
+      source.isBestWhole(SignedFile(path: "a", length: length, digest: digest))
+    }
+    #expect(!isBestWhole(100))
+    for (milliseconds, isLong) in [(1.0, false), (100, true), (10, false), (20, true)] {
+      source.session.loop.distances.note(milliseconds / 1000, to: source.mirrors[0].origin)
+      #expect(isBestWhole(100_000) == isLong, "\(milliseconds) ms")
+      #expect(!isBestWhole(1_000_000))
+    }
+  }
+
   @Test("Memory follows the pieces: little for little, never less than the longest")
   func slabSizes() throws {
     let cases: [([Int], length: Int, count: Int)] = [

@@ -39,6 +39,27 @@ struct ScheduleTests {
     #expect(schedule.start(at: 0) == [5])
   }
 
+  @Test("Over HTTP/2 four times as many requests start at a host, and count as one connection")
+  func multiplexed() {
+    var schedule = schedule {
+      $0.connections = 4
+      $0.connectionsPerHost = 2
+    }
+    for id in 0..<20 { schedule.add(entry(id)) }
+    for id in 20..<30 { schedule.add(entry(id, origin: "b")) }
+    for id in 30..<40 { schedule.add(entry(id, origin: "c")) }
+    #expect(schedule.start(at: 0) == [0, 1, 20, 21])
+    schedule.multiplexed = ["a"]
+    // Six more share the connection of a, which leaves one for c.
+    #expect(schedule.start(at: 0) == [2, 3, 4, 5, 6, 7, 30])
+    schedule.remove(20)
+    schedule.remove(0)
+    #expect(schedule.start(at: 0) == [8, 22])
+    schedule.multiplexed = []
+    schedule.remove(1)
+    #expect(schedule.start(at: 0) == [])
+  }
+
   @Test("The highest priority starts first, and a change counts for what waits")
   func priorities() {
     var schedule = schedule { $0.connections = 1 }

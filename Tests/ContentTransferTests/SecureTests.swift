@@ -48,6 +48,54 @@ struct SecureTests {
     #expect(Set(server.requests().compactMap { $0.split(separator: "|").last }).count == 1)
   }
 
+  /// A source whose server is not taken for one that is near, as all on this machine would be.
+  private func distantSource(_ server: Nginx) throws -> HTTPPieceSource {
+    let source = try HTTPPieceSource(at: "https://127.0.0.1:\(server.port)/") {
+      $0.certificateAuthorities = certificate.chain
+      $0.stallTimeout = 10
+      // Nothing is known of servers that may be behind a proxy.
+      $0.proxy = .url("http://127.0.0.1:1", exceptions: "127.0.0.1")
+    }
+    // Now the session knows that the server speaks HTTP/2.
+    let request = HTTPRequest(try source.mirrors[0].appending("a.pkg"), limit: 1 << 26)
+    _ = try source.session.get(request)
+    return source
+  }
+
+  private func connections(_ server: Nginx) -> Int {
+    Set(server.requests().compactMap { $0.split(separator: "|").last }).count
+  }
+
+  @Test("A large file from a distant server comes over two connections, also with HTTP/2")
+  func twoConnections() throws {
+    let server = try server()
+    let source = try distantSource(server)
+    let large = try SampleFile(path: "b.pkg", length: 40_000_001, pieces: [1_000_000, 70_000])
+    try Data(large.bytes).write(to: URL(filePath: folder.path("b.pkg")))
+    for _ in 0..<2 { #expect(try source.fetch(large).bytes == large.bytes) }
+    #expect(connections(server) == 2)
+    let perConnection = Dictionary(
+      grouping: server.requests(), by: { $0.split(separator: "|").last })
+    #expect(perConnection.values.allSatisfy { $0.count >= 2 })
+  }
+
+  @Test("Many small files share one connection with HTTP/2, more at once than connections may be")
+  func manySmallFiles() throws {
+    let server = try server()
+    let source = try distantSource(server)
+    let files = try (0..<100).map {
+      try SampleFile(path: "\($0)", length: 3000, pieces: [3000], seed: UInt64($0))
+    }
+    for file in files {
+      try Data(file.bytes).write(to: URL(filePath: folder.path(file.signed.path)))
+    }
+    DispatchQueue.concurrentPerform(iterations: files.count) { number in
+      let bytes = try? source.fetch(files[number]).bytes
+      #expect(bytes == files[number].bytes)
+    }
+    #expect(connections(server) == 1)
+  }
+
   @Test("A certificate that nobody vouches for is refused; so is one for another host")
   func certificates() throws {
     let server = try server()

@@ -112,6 +112,27 @@ import Testing
     #expect(fetcher.takeCount(of: ".product.json") == 1)
   }
 
+  @Test func `what products contain is known without their records, unless they have no content`()
+    throws
+  {
+    try publish("a", "1")
+    try publish("a", "2")
+    try publish("b", "1")
+    let club = try ProductIdentifier("club")
+    try store.add(
+      club, details: ProductDetails(title: "Club", type: .consumable), now: now)
+    let snapshot = try catalogue().refresh()
+    let answer = snapshot.contents(of: nil)
+    #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "b", "club"])
+    #expect(answer.products.map(\.type) == [nil, nil, .consumable])
+    #expect(answer.products.map { $0.contents.map(\.version.rawValue) } == [["2"], ["1"], []])
+    #expect(fetcher.takeCount(of: ".product.json") == 1)
+    let some = try snapshot.contents(of: [ProductIdentifier("a"), ProductIdentifier("none")])
+    #expect(some.products == answer.products.filter { $0.productIdentifier.rawValue == "a" })
+    #expect(some.invalidProductIdentifiers == ["none"])
+    #expect(fetcher.takeCount(of: ".product.json") == 0)
+  }
+
   @Test func `the catalogue of the last refresh is there when the store is not`() throws {
     try publish("book", "1")
     let catalogue = try catalogue()

@@ -82,6 +82,9 @@ struct MirrorCommandTests {
     #expect(result.status == 0, "\(result.errors)")
     #expect(server == .expiredCertificate || !nginx.requests().isEmpty)
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Text 1.0\n")
+    // Only a look-up of products reads their records.
+    let products = try tool.run(["products"] + words(url))
+    #expect(products.status == 0 && products.output.contains("com.example.a"))
   }
 
   @Test("A store is not found only if no server has it; else the fault of the other one is named")

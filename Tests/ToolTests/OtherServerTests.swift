@@ -54,7 +54,8 @@ struct OtherServerTests {
     try writeLongPage()
     let server = try nginx(
       "error_page \(status) /page.html; location ~ ^/targets/.*json$ { return \(status); }")
-    let result = try get(server)
+    let result = try tool.run(
+      "products", "--store", server.url(), "--root", "store/metadata/1.root.json")
     #expect(result.status == 1)
     #expect(result.errors.contains("has no targets/"), "\(result.errors)")
     #expect(!result.errors.contains("trust nothing"))
