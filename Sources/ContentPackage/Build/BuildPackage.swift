@@ -121,7 +121,7 @@ private func contentInfo(
     }
     let info = ContentInfo(
       productIdentifier: product, contentIdentifier: content, version: version)
-    return (info, info.document(changing: [:]))
+    return (info, try info.document(changing: [:]))
   }
   let bytes = try folder.contents(
     of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
@@ -138,7 +138,7 @@ private func contentInfo(
     productIdentifier: product, contentIdentifier: try content ?? keptContent(known, bytes),
     version: version)
   if let known, known == info, known.version.rawValue == version.rawValue { return (info, bytes) }
-  return (info, info.document(changing: try ContentInfo.values(in: bytes)))
+  return (info, try info.document(changing: ContentInfo.values(in: bytes)))
 }
 
 /// The content that the list on disk names beside its product; nil when it is the product's own.
@@ -169,12 +169,12 @@ extension ContentInfo {
   }
 
   /// A property list with these values, and the other keys of `values`.
-  fileprivate func document(changing values: [String: PropertyListValue]) -> [UInt8] {
+  fileprivate func document(changing values: [String: PropertyListValue]) throws -> [UInt8] {
     var values = values
     values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)
     values["ContentVersion"] = .string(version.rawValue)
     values[Self.contentKey] =
       contentIdentifier == productIdentifier ? nil : .string(contentIdentifier.rawValue)
-    return PropertyListValue.dictionary(values).document
+    return try PropertyListValue.dictionary(values).document
   }
 }
