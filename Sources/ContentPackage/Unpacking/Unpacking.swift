@@ -59,7 +59,7 @@ private func unpack(
 ) throws -> [InstalledFile] {
   try withoutActuallyEscaping(progress) { progress in
     let unpacker = Unpacker(
-      name: name, writer: PartWriter(folder), isContent: isContent, promise: promise,
+      name: name, folder: folder, isContent: isContent, promise: promise,
       progress: progress)
     do {
       var walk = try PackageWalk(source, limits: limits, isContent: isContent, visitor: unpacker)
@@ -67,6 +67,16 @@ private func unpack(
       return try unpacker.finish()
     } catch let refusal as Refusal {
       throw refusal.error(in: name)
+    }
+  }
+}
+
+extension [IndexedFile] {
+  /// Bytes that the entries take on a disk with blocks of `blockLength` bytes.
+  package func spaceOnDisk(blockLength: Int64) -> Int64 {
+    reduce(0) { sum, file in
+      let bytes = file.kind == .directory ? blockLength : file.size
+      return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
 }
