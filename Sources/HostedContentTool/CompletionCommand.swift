@@ -53,6 +53,6 @@ extension Command {
 
   /// Whether an operand or value called `name` is a path.
   static func isPath(_ name: String) -> Bool {
-    ["FILE", "FOLDER", "STORE"].contains { name.contains($0) }
+    ["FILE", "FOLDER", "STORE", "ARCHIVE"].contains { name.contains($0) }
   }
 }

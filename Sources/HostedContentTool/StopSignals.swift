@@ -1,5 +1,6 @@
 import ContentModel
 import Dispatch
+import FileIO
 import Glibc
 import Locks
 
@@ -53,6 +54,15 @@ final class StopSignals: @unchecked Sendable {
 
   static let interrupted = ContentError(
     .stopped, "The command was interrupted", remedy: "Run it again; what was fetched is kept")
+
+  /// The file system until a signal has come: then nothing more is read or written, only removed.
+  var fileSystem: FileSystem {
+    FileSystem { [self] operation, path in
+      guard [.read, .write, .create, .createDirectory].contains(operation), hasCome else { return }
+      throw ContentError(
+        .stopped, "The command was interrupted", remedy: "Run it again", subject: path)
+    }
+  }
 
   private func stop() {
     let handler = state.withLock { state in

@@ -10,22 +10,25 @@ import FoundationEssentials
 /// that neither names is the product's own, for which nothing is written. The rules are checked
 /// first: a folder that breaks one throws that finding's error. The package is read back before it
 /// appears under its name, so never half a file does. The same folder gives the same bytes, however
-/// many `workers` pack it: as many as there are processors unless given.
+/// many `workers` pack it: as many as there are processors unless given. `name` is what messages call
+/// the folder, its path unless given.
 package func buildPackage(
-  folder: Directory, output: Directory, outputName: String,
+  folder: Directory, name: String? = nil, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
   version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
-  var content = try ContentFolder(folder)
+  let name = name ?? folder.path
+  var content = try ContentFolder(folder, name: name)
   let findings = content.brokenRules(limits)
   if let first = findings.first {
     let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
     throw ContentError(
-      first.code, "Cannot build from \(folder.path): \(first.message)\(more)", remedy: first.remedy,
-      subject: first.path ?? folder.path)
+      first.code, "Cannot build from \(name): \(first.message)\(more)", remedy: first.remedy,
+      subject: first.path ?? name)
   }
-  let (info, bytes) = try contentInfo(of: folder, productIdentifier, contentIdentifier, version)
+  let (info, bytes) = try contentInfo(
+    of: folder, name, productIdentifier, contentIdentifier, version)
   content.setContentInfo(bytes)
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
@@ -51,7 +54,7 @@ package func buildPackage(
 }
 
 /// Refuses to replace anything but a regular file: a rename would take the place of a device or a link.
-private func checkReplaceable(_ name: String, in folder: Directory) throws {
+func checkReplaceable(_ name: String, in folder: Directory) throws {
   guard let kind = try folder.status(of: name)?.kind, kind != .file else { return }
   let path = folder.path(of: name)
   throw ContentError(
@@ -109,15 +112,15 @@ private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) 
 
 /// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.
 private func contentInfo(
-  of folder: Directory, _ product: ProductIdentifier?, _ content: ProductIdentifier?,
-  _ version: ContentVersion?
+  of folder: Directory, _ name: String, _ product: ProductIdentifier?,
+  _ content: ProductIdentifier?, _ version: ContentVersion?
 ) throws -> (ContentInfo, [UInt8]) {
   guard try folder.status(of: ContentInfo.fileName) != nil else {
     guard let product, let version else {
       throw ContentError(
-        .contentInfoInvalid, "There is no ContentInfo.plist in \(folder.path)",
+        .contentInfoInvalid, "There is no ContentInfo.plist in \(name)",
         remedy: "Add the file, or give both the product and the content version",
-        subject: folder.path)
+        subject: name)
     }
     let info = ContentInfo(
       productIdentifier: product, contentIdentifier: content, version: version)

@@ -29,3 +29,18 @@ package struct Finding: Hashable, Codable, Sendable {
     ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
   }
 }
+
+extension ContentError {
+  /// One error that names all of `errors`, after `summary` if there are several; nil for none.
+  package static func combined(_ errors: [ContentError], _ summary: String) -> ContentError? {
+    guard let first = errors.first, errors.count > 1 else { return errors.first }
+    let messages = errors.map { error in
+      error.cause.map { "\(error.message) (\($0))" } ?? error.message
+    }
+    var remedies: [String] = []
+    for error in errors where !remedies.contains(error.remedy) { remedies.append(error.remedy) }
+    return ContentError(
+      first.code, "\(summary): " + messages.joined(separator: "; "),
+      remedy: remedies.joined(separator: "; "), subject: first.subject)
+  }
+}

@@ -4,7 +4,7 @@ import FileIO
 /// Writes what a walk finds, and stops at the first refusal or difference from the promise.
 final class Unpacker: EntryVisitor {
   private let name: String
-  private let isContent: Bool
+  private let readsInfo: Bool
   private let promise: UnpackPromise?
   private let promised: [String: IndexedFile]?
   private let tree: TreeWriter
@@ -22,18 +22,18 @@ final class Unpacker: EntryVisitor {
 
   /// Writes into `folder`; `progress` gets the plain bytes that were written so far.
   init(
-    name: String, folder: Directory, isContent: Bool, promise: UnpackPromise?,
+    name: String, folder: Directory, readsInfo: Bool, promise: UnpackPromise?,
     progress: @escaping (Int64) throws -> Void
   ) {
     self.name = name
-    self.isContent = isContent
+    self.readsInfo = readsInfo
     self.promise = promise
     self.progress = progress
     promised = promise?.entries.map {
       Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     }
     tree = TreeWriter(root: folder)
-    collector = EntryCollector(isContent: isContent)
+    collector = EntryCollector(isContent: readsInfo)
   }
 
   func refuse(_ finding: Finding) throws { throw Refusal(finding) }
@@ -77,7 +77,7 @@ final class Unpacker: EntryVisitor {
 
   /// Every entry by path; throws when something promised is missing.
   func finish() throws -> [InstalledFile] {
-    if isContent, collector.info == nil { throw Refusal(.contentInfoMissing) }
+    if readsInfo, collector.info == nil { throw Refusal(.contentInfoMissing) }
     let entries = collector.entries.sorted(by: IndexedFile.isOrdered)
     if let expected = promise?.entries, expected.count != entries.count {
       let found = Set(entries.map(\.path))
@@ -98,7 +98,7 @@ final class Unpacker: EntryVisitor {
     }
     guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
     // ContentInfo.plist is read first, since a wrong product or version says more.
-    if isContent, entry.path == ContentInfo.fileName { return }
+    if readsInfo, entry.path == ContentInfo.fileName { return }
     guard known.kind == entry.indexedKind else { throw difference(entry.path, "differs from") }
     if case .file = entry.kind, let size = entry.size, size != known.size {
       throw difference(entry.path, "differs from")
