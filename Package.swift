@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -69,7 +69,10 @@ let package = Package(
     module("AppUpdate", ["Locks", "ContentModel", "FileIO", "ContentTransfer"]),
     module("StoreKit", ["Locks", "HostedContent", "AppUpdate"]),
     module(
-      "StoreServer", ["Locks", "ContentModel", "FileIO", "AppUpdate", "CMicroHTTPD", "CLinux"]),
+      "StoreServer",
+      [
+        "Locks", "ContentModel", "FileIO", "ContentTransfer", "AppUpdate", "CMicroHTTPD", "CLinux",
+      ]),
     module(
       "HostedContentTesting",
       [
@@ -207,7 +210,10 @@ let package = Package(
       ["Locks", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests",
-      ["Locks", "ContentModel", "FileIO", "StoreServer", "TestSupport", "CTLSClient"]),
+      [
+        "Locks", "ContentModel", "FileIO", "ContentTransfer", "StoreServer", "TestSupport",
+        "CTLSClient",
+      ]),
     tests(
       "StoreKitTests",
       ["Locks", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),

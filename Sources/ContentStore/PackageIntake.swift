@@ -6,7 +6,10 @@ import FileIO
 
 /// A package that is good to be published, with what was found in it.
 struct IncomingPackage {
+  /// The path that was given, for messages.
   let path: String
+  /// The path of the bytes that are published: `path`, or of what it was converted to.
+  let location: String
   /// Bytes.
   let length: Int64
   /// SHA-256 of all bytes.
@@ -28,16 +31,17 @@ struct PackageIntake {
   let fileSystem: FileSystem
   let listing: StoreListing
   let retired: RetiredVersions
+  /// Where packages in other forms are converted; nil if they are published as they are.
+  let conversionFolder: Directory?
 
   /// The packages at `paths`, the same one once; throws an error that names every bad package with
   /// all its findings.
   func packages(at paths: [String]) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
     var refusals: [(path: String, error: ContentError)] = []
-    for path in paths {
-      let name = path.lastPathComponent
+    for (number, path) in paths.enumerated() {
       do {
-        let (package, findings) = try examine(path, name)
+        let (package, findings) = try incoming(path, number)
         refusals += findings.map { (path, $0.error(in: path)) }
         guard var package else { continue }
         try checkContentIdentifier(package, accepted)
@@ -47,27 +51,45 @@ struct PackageIntake {
         refusals.append((path, error.about(path)))
       }
     }
-    if let error = Self.combined(refusals) { throw error }
+    let remedy = "Publish all of them again when these packages are corrected"
+    if let error = ContentError.combined(refusals, "Nothing is published", remedy: remedy) {
+      throw error
+    }
     return accepted
   }
 
-  private func examine(_ path: String, _ name: String) throws -> (IncomingPackage?, [Finding]) {
-    let nameFinding = packageNameFinding(name)
+  /// The package at `path`, converted if that is wanted and it has no members; and all findings.
+  private func incoming(_ path: String, _ number: Int) throws -> (IncomingPackage?, [Finding]) {
     let source = try FileByteSource(fileSystem.file(at: path))
+    // First, so that a change while it is examined is noticed when it is copied.
     let digest = try source.digest()
     let examination = try examinePackage(source, name: path)
-    let findings = (nameFinding.map { [$0] } ?? []) + examination.findings
-    guard findings.isEmpty, let info = examination.info else { return (nil, findings) }
+    var findings = examination.findings
+    if conversionFolder == nil, let finding = packageNameFinding(path.lastPathComponent) {
+      findings.insert(finding, at: 0)
+    }
+    guard let conversionFolder, findings.isEmpty,
+      try PackageIndex(indexing: source, entries: examination.entries).payload == nil
+    else { return (package(path, at: path, digest, examination), findings) }
+    let name = "\(number).pkg"
+    let converted = try convertPackage(
+      source, name: path, output: conversionFolder, outputName: name)
+    let convertedDigest = try FileByteSource(conversionFolder.file(name)).digest()
+    return (package(path, at: conversionFolder.path(of: name), convertedDigest, converted), [])
+  }
+
+  /// The package that was found; nil if it breaks a rule.
+  private func package(
+    _ path: String, at location: String, _ digest: Digest, _ examination: PackageExamination
+  ) -> IncomingPackage? {
+    guard examination.isValid, let info = examination.info else { return nil }
     let custom = ContentCustom(
       productIdentifier: info.productIdentifier, contentIdentifier: info.contentIdentifier,
       version: info.version,
       installedSize: examination.installedSize)
-    return (
-      IncomingPackage(
-        path: path, length: source.length, digest: digest, entries: examination.entries,
-        custom: custom),
-      []
-    )
+    return IncomingPackage(
+      path: path, location: location, length: examination.packedLength, digest: digest,
+      entries: examination.entries, custom: custom)
   }
 
   /// Refuses a content that is not this product's alone: `contentClaimed`, or `identifierInvalid`
@@ -142,6 +164,18 @@ struct PackageIntake {
     return true
   }
 
+  /// Refuses packages that cannot fit into the store, before anything is written.
+  func requireSpace(_ packages: [IncomingPackage], in store: Directory) throws {
+    let available = try store.availableBytes()
+    // Indexes and metadata need some room too.
+    let needed = packages.reduce(4 << 20) { $0 + $1.length }
+    guard !packages.isEmpty, available < needed else { return }
+    throw ContentError(
+      .diskFull,
+      "The packages need \(needed) bytes in \(store.path), where \(available) are free",
+      remedy: "Free \(needed - available) bytes there and start again", subject: store.path)
+  }
+
   private static func versionExists(
     _ package: IncomingPackage, _ version: ContentVersion, _ reason: String
   ) -> ContentError {
@@ -151,29 +185,6 @@ struct PackageIntake {
         + "with other bytes",
       remedy: "Raise ContentVersion and build the package again",
       subject: package.custom.productIdentifier.rawValue)
-  }
-
-  /// One error that has every package with its findings, each with its remedy; nil for none.
-  private static func combined(_ refusals: [(path: String, error: ContentError)]) -> ContentError? {
-    guard let first = refusals.first?.error, refusals.count > 1 else {
-      return refusals.first?.error
-    }
-    var paths: [String] = []
-    for refusal in refusals where !paths.contains(refusal.path) { paths.append(refusal.path) }
-    let packages = paths.map { path in
-      let prefix = "\(path): "
-      let findings = refusals.filter { $0.path == path }.map { _, error in
-        let message =
-          error.message.hasPrefix(prefix)
-          ? String(error.message.dropFirst(prefix.count)) : error.message
-        let cause = error.cause.map { " (\($0))" } ?? ""
-        return "\(message)\(cause). \(error.remedy)"
-      }
-      return prefix + findings.joined(separator: ". ")
-    }
-    return ContentError(
-      first.code, "Nothing is published: " + packages.joined(separator: "; "),
-      remedy: "Publish all of them again when these packages are corrected", subject: first.subject)
   }
 }
 
@@ -204,6 +215,18 @@ extension ContentError {
 
   func naming(_ path: String) -> ContentError {
     ContentError(code, "\(path): \(message)", remedy: remedy, subject: subject, cause: cause)
+  }
+}
+
+extension ProductRecord {
+  /// Refuses a product of a type that has no content.
+  func checkHosting() throws {
+    guard type == .nonConsumable else {
+      throw ContentError(
+        .usage, "\(productIdentifier) is \(type.rawValue) and cannot have content",
+        remedy: "Only non-consumable products have hosted content; leave the type out",
+        subject: productIdentifier.rawValue)
+    }
   }
 }
 

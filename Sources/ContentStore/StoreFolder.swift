@@ -177,41 +177,42 @@ public final class StoreFolder: Sendable {
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
   /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. A product whose record was lost gets a new one.
+  /// cannot fit. With `repackaging`, archives of other forms and names are converted, so that updates
+  /// and repairs of them transfer only what changed. A product whose record was lost gets a new one.
   @discardableResult
   public func publish(
-    _ packages: [String], details: ProductDetails = ProductDetails(), now: Date = Date()
+    _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
+    now: Date = Date()
   ) throws -> Publication {
     try details.check()
     return try changing(now) { files, targets in
-      let listing = StoreListing(targets)
-      let intake = PackageIntake(
-        fileSystem: folder.fileSystem, listing: listing, retired: RetiredVersions(files))
-      let packages = try intake.packages(at: packages)
-      let products = Set(packages.map(\.custom.productIdentifier)).sorted()
-      let records = try products.map { try self.records(of: $0, details, listing, targets) }
-      for record in records { try Self.checkHosting(record.new) }
-      let writer = TargetWriter(try targetsFolder())
-      let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
-      try requireSpace(absent.reduce(0) { $0 + $1.length })
-      for package in absent { try writer.write(package, into: &files) }
-      for record in records { try writer.write(record.new, into: &files) }
-      return Publication(
-        versions: absent.map(StoredVersion.init),
-        changes: records.compactMap { ProductChange(from: $0.old, to: $0.new) })
+      guard repackaging else { return try publish(packages, details, nil, &files, targets) }
+      return try folder.withTemporaryDirectory(".repackaging") {
+        try publish(packages, details, $0, &files, targets)
+      }
     }
   }
 
-  /// Refuses packages that cannot fit, before anything is written.
-  private func requireSpace(_ bytes: Int64) throws {
-    let available = try folder.availableBytes()
-    // Indexes and metadata need some room too.
-    let needed = bytes + (4 << 20)
-    guard bytes > 0, available < needed else { return }
-    throw ContentError(
-      .diskFull,
-      "The packages need \(needed) bytes in \(folder.path), where \(available) are free",
-      remedy: "Free \(needed - available) bytes there and start again", subject: folder.path)
+  private func publish(
+    _ packages: [String], _ details: ProductDetails, _ conversionFolder: Directory?,
+    _ files: inout [String: TargetFile], _ targets: TrustedTargets
+  ) throws -> Publication {
+    let listing = StoreListing(targets)
+    let intake = PackageIntake(
+      fileSystem: folder.fileSystem, listing: listing, retired: RetiredVersions(files),
+      conversionFolder: conversionFolder)
+    let packages = try intake.packages(at: packages)
+    let products = Set(packages.map(\.custom.productIdentifier)).sorted()
+    let records = try products.map { try self.records(of: $0, details, listing, targets) }
+    for record in records { try record.new.checkHosting() }
+    let writer = TargetWriter(try targetsFolder())
+    let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
+    try intake.requireSpace(absent, in: folder)
+    for package in absent { try writer.write(package, into: &files) }
+    for record in records { try writer.write(record.new, into: &files) }
+    return Publication(
+      versions: absent.map(StoredVersion.init),
+      changes: records.compactMap { ProductChange(from: $0.old, to: $0.new) })
   }
 
   /// Adds a product without content, or changes what the store says of a product.
@@ -228,7 +229,7 @@ public final class StoreFolder: Sendable {
         throw ContentError.productClaimed(product, by: other)
       }
       let (old, new) = try records(of: product, details, listing, targets)
-      if listing.products[product]?.offers.isEmpty == false { try Self.checkHosting(new) }
+      if listing.products[product]?.offers.isEmpty == false { try new.checkHosting() }
       try TargetWriter(targetsFolder()).write(new, into: &files)
       return ProductChange(from: old, to: new)
     }
@@ -242,15 +243,6 @@ public final class StoreFolder: Sendable {
     let isKnown = listing.products[product]?.hasRecord == true
     let old = try isKnown ? Self.record(of: product, in: targets) : nil
     return (old, details.record(of: product, over: old))
-  }
-
-  private static func checkHosting(_ record: ProductRecord) throws {
-    guard record.type == .nonConsumable else {
-      throw ContentError(
-        .usage, "\(record.productIdentifier) is \(record.type.rawValue) and cannot have content",
-        remedy: "Only non-consumable products have hosted content; leave the type out",
-        subject: record.productIdentifier.rawValue)
-    }
   }
 
   /// Publishes what `change` makes of the targets, if it changes any.

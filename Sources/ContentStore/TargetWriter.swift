@@ -48,7 +48,7 @@ struct TargetWriter {
     let content = package.custom.contentIdentifier
     let folder = try StoreTargetName.folder(product, content, version)
       .reduce(self.folder) { try made($1, in: $0) }
-    let source = try FileByteSource(folder.fileSystem.file(at: package.path))
+    let source = try FileByteSource(folder.fileSystem.file(at: package.location))
     let index = try indexBytes(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)

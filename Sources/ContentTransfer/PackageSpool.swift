@@ -11,8 +11,8 @@ import Locks
 /// again when they are read, since the disk is not trusted either. One thread may read while another
 /// fetches; the reader waits for blocks that are on their way.
 package final class PackageSpool: @unchecked Sendable {
-  // Unchecked, because `buffer` and `loaded` are used by the one thread that reads, and `file` takes
-  // reads and writes at offsets from any thread.
+  // Unchecked, because `buffer` and `loaded` are used by one thread at a time, which reads, and
+  // `file` takes reads and writes at offsets from any thread.
 
   /// The spool's name in its staging folder.
   package static let fileName = "package"
@@ -25,12 +25,9 @@ package final class PackageSpool: @unchecked Sendable {
   /// The block that was read last; reading goes on in it mostly.
   private var loaded: Int?
   private let buffer: UnsafeMutableRawBufferPointer
-  /// Fetches a block that was given up and is needed all the same.
-  private var fetchOne: ((Int) throws -> Void)?
 
   private struct State {
     var hasBlock: [Bool]
-    var isGivenUp: [Bool]
     /// Whether what is missing is on its way, or soon will be.
     var isFetching = true
     /// The block that the reader waits for.
@@ -56,8 +53,7 @@ package final class PackageSpool: @unchecked Sendable {
     file = try staging.updatedFile(Self.fileName, mode: 0o600)
     self.package = package
     self.index = index
-    let none = Array(repeating: false, count: index.blocks.count)
-    state = Mutex(State(hasBlock: none, isGivenUp: none))
+    state = Mutex(State(hasBlock: Array(repeating: false, count: index.blocks.count)))
     buffer = .allocate(byteCount: index.blockLength, alignment: 4096)
     try findBlocks(isStopped)
   }
@@ -65,19 +61,17 @@ package final class PackageSpool: @unchecked Sendable {
   deinit { buffer.deallocate() }
 
   /// Bytes of the blocks that are there and right.
-  package var verifiedBytes: Int64 { bytes(state.withLock { $0.hasBlock }) }
-
-  private func bytes(_ isCounted: [Bool]) -> Int64 {
-    isCounted.indices.reduce(0) { $0 + (isCounted[$1] ? length(of: $1) : 0) }
+  package var verifiedBytes: Int64 {
+    let hasBlock = state.withLock { $0.hasBlock }
+    return hasBlock.indices.reduce(0) { $0 + (hasBlock[$1] ? length(of: $1) : 0) }
   }
 
   private func findBlocks(_ isStopped: () throws -> Void) throws {
     let size = try file.status().size
     for number in index.blocks.indices where index.range(ofBlock: number).upperBound <= size {
       try isStopped()
-      let piece = try piece(number) { try file.read(into: $0, at: $1) }
-      let isRight = try piece.map(isRight(number)) ?? false
-      state.withLock { $0.hasBlock[number] = isRight }
+      let isVerified = try readVerified(number)
+      state.withLock { $0.hasBlock[number] = isVerified }
     }
   }
 
@@ -95,7 +89,14 @@ package final class PackageSpool: @unchecked Sendable {
       state.hasBlock.indices.filter { !state.hasBlock[$0] }
     }
     do {
-      try fetch(missing, from: source, ticket: ticket, progress: progress)
+      if !missing.isEmpty {
+        try source.fetch(missing.map(index.piece), of: package, ticket: ticket) { piece, bytes in
+          if let error = state.withLock({ $0.readError }) { throw error }
+          try bytes.withBytes { try file.write($0, at: piece.offset) }
+          arrived(Int(piece.offset / Int64(index.blockLength)))
+          try progress(Int64(piece.length))
+        }
+      }
       endFetching(nil)
     } catch {
       endFetching(error)
@@ -103,23 +104,9 @@ package final class PackageSpool: @unchecked Sendable {
     }
   }
 
-  private func fetch(
-    _ numbers: [Int], from source: any PieceSource, ticket: TransferTicket,
-    progress: (Int64) throws -> Void
-  ) throws {
-    guard !numbers.isEmpty else { return }
-    try source.fetch(numbers.map(index.piece), of: package, ticket: ticket) { piece, bytes in
-      if let error = state.withLock({ $0.readError }) { throw error }
-      try bytes.withBytes { try file.write($0, at: piece.offset) }
-      arrived(Int(piece.offset / Int64(index.blockLength)))
-      try progress(Int64(piece.length))
-    }
-  }
-
   private func arrived(_ number: Int) {
     let isAwaited = state.withLock { state in
       state.hasBlock[number] = true
-      state.isGivenUp[number] = false
       guard state.awaited == number else { return false }
       state.awaited = nil
       return true
@@ -140,70 +127,17 @@ package final class PackageSpool: @unchecked Sendable {
   /// Ends the fetch with `error` at its next piece, because nobody reads any more.
   package func stopFetching(_ error: any Error) { state.withLock { $0.readError = error } }
 
-  /// Lets blocks that were given up, and turn out to be needed, be fetched again from `source`.
-  package func refetch(
-    from source: any PieceSource, ticket: TransferTicket,
-    progress: @escaping (Int64) throws -> Void
-  ) {
-    fetchOne = { [unowned self] in
-      try fetch([$0], from: source, ticket: ticket, progress: progress)
-    }
-  }
+  // MARK: Reading
 
-  // MARK: Giving up
-
-  /// Bytes of a block; the last may be shorter.
-  package var blockLength: Int { index.blockLength }
-
-  /// Bytes of the blocks that were not given up.
-  package var heldBytes: Int64 { bytes(state.withLock { $0.isGivenUp.map { !$0 } }) }
-
-  /// Says that what is missing was given up by an earlier process, and is not to be fetched.
-  package func giveUpMissing() {
-    state.withLock { state in
-      state.isGivenUp = state.hasBlock.map { !$0 }
-      state.isFetching = false
-    }
-  }
-
-  /// Gives the disk back the blocks that are not `needed`.
-  ///
-  /// Those at the end are cut off; of those in the middle a file system that knows no holes keeps
-  /// the room.
-  package func giveUp(keeping needed: [Int]) throws {
-    let needed = Set(needed)
-    let last = needed.max() ?? -1
-    try file.truncate(to: last < 0 ? 0 : index.range(ofBlock: last).upperBound)
-    for number in 0..<max(0, last) where !needed.contains(number) {
-      guard state.withLock({ $0.hasBlock[number] }) else { continue }
-      let range = index.range(ofBlock: number)
-      guard try file.punchHole(range) else { break }
-    }
-    if let loaded, !needed.contains(loaded) { self.loaded = nil }
-    state.withLock { state in
-      for number in state.hasBlock.indices where !needed.contains(number) {
-        state.hasBlock[number] = false
-        state.isGivenUp[number] = true
-      }
-    }
-  }
-
-  /// The bytes of block `number` as `read` finds them in `buffer`; nil when there are too few.
-  private func piece(_ number: Int, read: (UnsafeMutableRawBufferPointer, Int64) throws -> Int)
-    throws -> UnsafeMutableRawBufferPointer?
-  {
-    let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(length(of: number))])
-    let count = try read(piece, index.range(ofBlock: number).lowerBound)
-    return count == piece.count ? piece : nil
-  }
-
-  private func isRight(_ number: Int) -> (UnsafeMutableRawBufferPointer) throws -> Bool {
-    { piece in try Digest(of: UnsafeRawBufferPointer(piece)) == self.index.blocks[number] }
+  /// Reads block `number` into `buffer`; false if it is not what the index promises.
+  private func readVerified(_ number: Int) throws -> Bool {
+    let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(length(of: number))])
+    let count = try file.read(into: block, at: index.range(ofBlock: number).lowerBound)
+    return try count == block.count
+      && Digest(of: UnsafeRawBufferPointer(block)) == index.blocks[number]
   }
 
   private func length(of number: Int) -> Int64 { Int64(index.range(ofBlock: number).count) }
-
-  // MARK: Reading
 
   /// Bytes of the package.
   package var length: Int64 { package.length }
@@ -228,8 +162,7 @@ package final class PackageSpool: @unchecked Sendable {
     guard loaded != number else { return }
     loaded = nil
     try wait(for: number)
-    let piece = try piece(number) { try file.read(into: $0, at: $1) }
-    guard let piece, try isRight(number)(piece) else {
+    guard try readVerified(number) else {
       throw ContentError(
         .pieceDamaged, "A verified piece of \(package.path) was read back with other bytes",
         remedy: "Check the disk, and start the download again", subject: package.path)
@@ -237,31 +170,24 @@ package final class PackageSpool: @unchecked Sendable {
     loaded = number
   }
 
-  private enum Presence {
-    case there, onItsWay, missing
-  }
-
-  /// Waits until block `number` is there; one that nobody fetches is fetched now.
+  /// Waits until block `number` is there; throws why it will not come.
   private func wait(for number: Int) throws {
     while true {
-      let presence = try state.withLock { state -> Presence in
-        if state.hasBlock[number] { return .there }
+      let isThere = try state.withLock { state in
+        if state.hasBlock[number] { return true }
         if let error = state.fetchError { throw error }
-        guard state.isFetching else { return .missing }
+        guard state.isFetching else { throw missing }
         state.awaited = number
-        return .onItsWay
+        return false
       }
-      switch presence {
-      case .there: return
-      case .onItsWay: arrival.wait()
-      case .missing:
-        guard let fetchOne else {
-          throw ContentError(
-            .pieceDamaged, "A piece of \(package.path) is missing",
-            remedy: "Start the download again", subject: package.path)
-        }
-        try fetchOne(number)
-      }
+      if isThere { return }
+      arrival.wait()
     }
+  }
+
+  private var missing: ContentError {
+    ContentError(
+      .pieceDamaged, "A piece of \(package.path) is missing",
+      remedy: "Start the download again", subject: package.path)
   }
 }

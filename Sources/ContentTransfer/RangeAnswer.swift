@@ -153,8 +153,8 @@ enum Validator {
       return isStrong && isSendable ? tag : nil
     }
     guard let text = head["last-modified"], text.utf8.count <= 64,
-      let modified = HTTPDate.date(text), let sent = head["date"].flatMap(HTTPDate.date),
-      sent.timeIntervalSince(modified) >= 60
+      let modified = HTTPDate.seconds(text), let sent = head["date"].flatMap(HTTPDate.seconds),
+      sent - modified >= 60
     else { return nil }
     return text
   }

@@ -35,6 +35,6 @@ package struct RetryPolicy: Hashable, Sendable {
   package static func retryAfter(_ value: String?, now: Date) -> Double? {
     guard let value = value?.trimmed else { return nil }
     if let seconds = Int64(digits: value) { return Double(seconds) }
-    return HTTPDate.date(value).map { max(0, $0.timeIntervalSince(now)) }
+    return HTTPDate.seconds(value).map { max(0, Double($0) - now.timeIntervalSince1970) }
   }
 }

@@ -148,15 +148,6 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.allocate(descriptor, off_t(length)) }
   }
 
-  /// Gives back the disk's room of these bytes, which read as zeros then; the length stays.
-  ///
-  /// False where the file system cannot do that.
-  package func punchHole(_ range: Range<Int64>) throws -> Bool {
-    try fileSystem.perform(.write, path, unless: [EOPNOTSUPP, ENOSYS]) {
-      calls.punchHole(descriptor, off_t(range.lowerBound), off_t(range.count))
-    }
-  }
-
   /// Sets the permission bits.
   package func setPermissions(_ mode: UInt32) throws {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }

@@ -138,10 +138,6 @@ final class Kernel: SystemCalls {
     return -1
   }
 
-  func punchHole(_ descriptor: Int32, _ offset: off_t, _ length: off_t) -> Int32 {
-    hc_punch_hole(descriptor, Int64(offset), Int64(length))
-  }
-
   func beginWritingBack(_ descriptor: Int32) { _ = hc_begin_writing_back(descriptor) }
 
   // MARK: Attributes

@@ -48,8 +48,6 @@ package protocol SystemCalls: AnyObject, Sendable {
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
   /// `posix_fallocate` from the beginning, but sets `errno`.
   func allocate(_ descriptor: Int32, _ length: off_t) -> Int32
-  /// `fallocate` with `FALLOC_FL_PUNCH_HOLE` and `FALLOC_FL_KEEP_SIZE`.
-  func punchHole(_ descriptor: Int32, _ offset: off_t, _ length: off_t) -> Int32
   /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`; what it says matters to nobody.
   func beginWritingBack(_ descriptor: Int32)
 

@@ -86,35 +86,29 @@ struct PackageFetch {
 
   /// Fetches a package that cannot be taken apart, block by block, and unpacks it meanwhile.
   ///
-  /// The verified blocks stay in staging until the files made of them are durable, so that nothing is
-  /// fetched twice; `PartwiseUnpacking` has how both together find room.
+  /// The verified blocks stay in staging until the files are installed, so that nothing is fetched
+  /// twice. Unpacking starts again from the beginning, since a decoder's state does not survive a
+  /// crash; so archive and files need space together, which is reserved before anything is fetched.
   private func byBlocks(into staging: Directory) throws -> [InstalledFile] {
     board.enter(.verifying)
     board.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: board.checkStopped)
-    spool.refetch(from: source, ticket: board.ticket, progress: board.fetch)
-    let unpacking = PartwiseUnpacking(
-      spool, name: name, in: staging, Self.contentName, promise: UnpackPromise(offer, index))
-    // Blocks are given up only for files that take as much, so that at least what is fetched is there.
-    try space.reserve(unpacking.bytesToWrite() - spool.verifiedBytes + recordBytes) { [board] in
-      board.archiveBytes.fetched
-    }
-    if let mark = try PartwiseUnpacking.mark(in: staging, Self.contentName) {
-      // All of it was there once; what is missing was given up for what is unpacked.
-      spool.giveUpMissing()
-      board.begin(fetch: 0, write: mark, reused: offer.package.length)
-      board.enter(.unpacking)
-      return try unpacking.run(progress: board.write)
-    }
+    // Before the free space is measured.
+    try staging.removeTree(Self.contentName)
     let missing = offer.package.length - spool.verifiedBytes
+    let files = try index.files.spaceOnDisk(blockLength: staging.space().blockLength)
+    try space.reserve(missing + files + recordBytes) { [board] in
+      board.archiveBytes.fetched + board.bytesWritten
+    }
+    let content = try staging.createDirectory(Self.contentName, exclusive: true)
     board.begin(fetch: missing, write: index.installedSize, reused: spool.verifiedBytes)
     board.enter(.downloading)
     let work =
       workers == 0
       ? nil
-      : try? SideWork { [board] in
-        try unpacking.run(progress: board.write)
+      : try? SideWork {
+        try unpack(spool, into: content)
       } onFailure: {
         spool.stopFetching($0)
       }
@@ -122,7 +116,7 @@ struct PackageFetch {
       // Without another thread one thing comes after the other.
       try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
       board.enter(.unpacking)
-      return try unpacking.run(progress: board.write)
+      return try unpack(spool, into: content)
     }
     let fetched = Result {
       try spool.fetchMissing(from: source, ticket: board.ticket, progress: board.fetch)
@@ -132,10 +126,20 @@ struct PackageFetch {
     try fetched.get()
     return try unpacked.get()
   }
+
+  private func unpack(_ spool: PackageSpool, into content: Directory) throws -> [InstalledFile] {
+    var written: Int64 = 0
+    return try unpackPackage(
+      spool, name: name, into: content, promise: UnpackPromise(offer, index)
+    ) {
+      try board.write($0 - written)
+      written = $0
+    }
+  }
 }
 
 // The spool hands out verified bytes only, so an archive may be read from it.
-extension PackageSpool: ShrinkingSource {}
+extension PackageSpool: ByteSource {}
 
 extension PackageIndex {
   /// Reads the index of `offer`'s package, after its length and digest were checked.

@@ -11,7 +11,7 @@ struct Command: Sendable {
   /// How many operands it takes.
   let operandCount: ClosedRange<Int>
   let options: [Option]
-  /// A line that can be typed.
+  /// One or more lines that can be typed.
   let example: String
   let run: @Sendable (Arguments, Console) async throws -> ExitStatus
 
@@ -74,7 +74,7 @@ struct Command: Sendable {
       \(lines.joined(separator: "\n"))
 
       Example:
-        \(example)
+        \(example.split(separator: "\n").joined(separator: "\n  "))
       """
   }
 

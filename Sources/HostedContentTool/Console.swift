@@ -1,5 +1,6 @@
 import ContentModel
 import FoundationEssentials
+import FileIO
 import Glibc
 import Locks
 
@@ -10,6 +11,10 @@ struct Console: Sendable {
   var command: Command?
   /// Interrupts of the person who runs the command; nil in tests.
   var signals: StopSignals?
+
+  /// Files for what removes its unfinished results after a signal; see `StopSignals`.
+  var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
+
   /// Whether standard error is a terminal that a progress bar may draw on.
   let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
 

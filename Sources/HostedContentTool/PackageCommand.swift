@@ -2,12 +2,14 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `package`: a folder becomes a content package.
+/// `package`: a folder, or an archive built elsewhere, becomes a content package.
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",
-    operands: "FOLDER", operandCount: 1...1,
+    operands: "[FOLDER]", operandCount: 0...1,
     options: [
+      .init(
+        "--from", "ARCHIVE", "convert a package, xar, zip or tar built elsewhere, not a folder"),
       .init("--output", "FILE.pkg", "the package to write", isRequired: true),
       .init("--product", "ID", "the product; default: what ContentInfo.plist says"),
       .init(
@@ -15,7 +17,7 @@ enum PackageCommand {
       .init("--content-version", "V", "the version; default: what ContentInfo.plist says"),
     ],
     example: "hostedcontent package chapter1 --output chapter1.pkg --product com.example.chapter1 "
-      + "--content-version 1.0",
+      + "--content-version 1.0\nhostedcontent package --from chapter1.zip --output chapter1.pkg",
     run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
@@ -24,14 +26,7 @@ enum PackageCommand {
     guard !text.hasSuffix("/") else {
       throw Arguments.wrong("--output \(text) is a folder; it must name the package", "package")
     }
-    let product = try arguments.text("--product").map { try arguments.identifier($0) }
-    let content = try arguments.text("--content").map { try arguments.identifier($0) }
-    let version = try arguments.text("--content-version").map { try arguments.version($0) }
-    let examination = try buildPackage(
-      folder: FileSystem.real.directory(at: arguments.operands[0]), output: output.folder(),
-      outputName: output.name,
-      productIdentifier: product, contentIdentifier: content, version: version,
-      checkpoint: console.signals?.checkpoint() ?? {})
+    let examination = try build(arguments, console, to: output)
     let files = examination.entries.filter { $0.kind == .file }
     let productName = examination.info?.productIdentifier.rawValue ?? "?"
     let contentName = examination.info?.contentIdentifier.rawValue ?? productName
@@ -44,6 +39,31 @@ enum PackageCommand {
       console.note("A store takes only packages whose names end in .pkg")
     }
     return .done
+  }
+
+  private static func build(_ arguments: Arguments, _ console: Console, to output: FilePlace)
+    throws -> PackageExamination
+  {
+    let product = try arguments.text("--product").map { try arguments.identifier($0) }
+    let content = try arguments.text("--content").map { try arguments.identifier($0) }
+    let version = try arguments.text("--content-version").map { try arguments.version($0) }
+    let archive = try arguments.text("--from")
+    guard arguments.operands.count + (archive == nil ? 0 : 1) == 1 else {
+      throw Arguments.wrong("package takes either FOLDER or --from ARCHIVE", "package")
+    }
+    // Once a signal has come, it ends with an error and removes what it has written.
+    let fileSystem = console.stoppableFileSystem
+    let folder = try output.folder(fileSystem)
+    guard let archive else {
+      return try buildPackage(
+        folder: fileSystem.directory(at: arguments.operands[0]), output: folder,
+        outputName: output.name, productIdentifier: product, contentIdentifier: content,
+        version: version)
+    }
+    return try convertPackage(
+      FileByteSource(fileSystem.file(at: archive)), name: archive, output: folder,
+      outputName: output.name, productIdentifier: product, contentIdentifier: content,
+      version: version)
   }
 }
 
@@ -70,12 +90,12 @@ struct FilePlace {
   var name: String { path.pathComponents().last ?? path }
 
   /// Opens the folder that holds it.
-  func folder() throws -> Directory {
+  func folder(_ fileSystem: FileSystem = .real) throws -> Directory {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
-      return try FileSystem.real.directory(at: ".")
+      return try fileSystem.directory(at: ".")
     }
     let parent = String(path[...slash])
-    return try FileSystem.real.directory(at: parent)
+    return try fileSystem.directory(at: parent)
   }
 
   /// Opens it as the bytes of an archive.

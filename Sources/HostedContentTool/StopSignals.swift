@@ -1,5 +1,6 @@
 import ContentModel
 import Dispatch
+import FileIO
 import Glibc
 import Locks
 
@@ -63,6 +64,15 @@ final class StopSignals: @unchecked Sendable {
 
   static let interrupted = ContentError(
     .stopped, "The command was interrupted", remedy: "Run it again; what was done is kept")
+
+  /// From now on, a signal does not end the process: then this file system reads and writes nothing
+  /// more, and only removes.
+  func stoppableFileSystem() -> FileSystem {
+    let check = checkpoint()
+    return FileSystem { operation, _ in
+      if [.read, .write, .create, .createDirectory].contains(operation) { try check() }
+    }
+  }
 
   private func stop() {
     let handler = state.withLock { state in

@@ -1,3 +1,5 @@
+import ContentTransfer
+
 /// An answer as a value: status, headers and body; how it travels is decided elsewhere.
 package struct Answer: Sendable {
   package var status: Int

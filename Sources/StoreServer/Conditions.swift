@@ -1,4 +1,8 @@
+import ContentTransfer
+
 /// What the conditional headers of a request say about a representation (RFC 9110, 13).
+///
+/// A condition with a date of an obsolete form is ignored, so that the answer is a whole one.
 enum Conditions {
   /// What becomes of a request for a representation.
   enum Verdict: Equatable {
@@ -11,7 +15,7 @@ enum Conditions {
   static func judge(_ request: ServerRequest, _ representation: Representation) -> Verdict {
     if let tags = request.header("if-match") {
       guard matches(tags, representation.entityTag, weakly: false) else { return .failed }
-    } else if let date = request.header("if-unmodified-since").flatMap(HTTPDate.seconds),
+    } else if let date = request.header("if-unmodified-since").flatMap(HTTPDate.exactSeconds),
       let modified = representation.modified, modified > date
     {
       return .failed
@@ -19,7 +23,7 @@ enum Conditions {
     if let tags = request.header("if-none-match") {
       return matches(tags, representation.entityTag, weakly: true) ? .notModified : .proceed
     }
-    if let date = request.header("if-modified-since").flatMap(HTTPDate.seconds),
+    if let date = request.header("if-modified-since").flatMap(HTTPDate.exactSeconds),
       let modified = representation.modified, modified <= date
     {
       return .notModified
@@ -38,7 +42,7 @@ enum Conditions {
       return matches(validator, representation.entityTag, weakly: false)
     }
     guard let modified = representation.modified else { return false }
-    return HTTPDate.seconds(validator) == modified && modified < now
+    return HTTPDate.exactSeconds(validator) == modified && modified < now
   }
 
   private static func matches(_ header: String, _ tag: String?, weakly: Bool) -> Bool {

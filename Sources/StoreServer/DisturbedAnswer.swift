@@ -1,3 +1,5 @@
+import ContentTransfer
+
 /// Writes an answer to the wire as a fault wants it; the connection ends with it.
 struct DisturbedAnswer {
   let answer: Answer

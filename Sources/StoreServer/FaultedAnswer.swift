@@ -1,3 +1,5 @@
+import ContentTransfer
+
 extension ResourceFault {
   /// Changes what is asked and the file, before the answer is made of them.
   func change(_ request: inout ServerRequest, _ representation: inout Representation, number: Int) {

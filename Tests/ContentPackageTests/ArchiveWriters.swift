@@ -1,4 +1,5 @@
 import ContentPackage
+import FileIO
 import Foundation
 import TestSupport
 
@@ -163,4 +164,29 @@ func bsdtar(_ options: [String], folder: String, _ names: [String] = ["."]) thro
   defer { try? FileManager.default.removeItem(atPath: output) }
   try run("/usr/bin/bsdtar", options + ["-cf", output, "-C", folder] + names)
   return Array(try Data(contentsOf: URL(fileURLWithPath: output)))
+}
+
+/// A product archive around any payload, made with bsdtar.
+func productArchive(payload: [UInt8]) throws -> [UInt8] {
+  let folder = try TemporaryFolder()
+  try folder.directory.createFile("Distribution").write(Array("<installer-gui-script/>".utf8))
+  let component = try folder.directory.createDirectory("chapter.pkg")
+  try component.createFile("PackageInfo").write(Array("<pkg-info/>".utf8))
+  try component.createFile("Payload").write(payload)
+  return try bsdtar(
+    ["--format", "xar", "--options", "compression=none"], folder: folder.path,
+    ["Distribution", "chapter.pkg"])
+}
+
+/// A pbzx stream of chunks that are stored.
+func storedPbzx(_ plain: [UInt8], chunk: Int) -> [UInt8] {
+  func number(_ value: Int) -> [UInt8] {
+    (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+  }
+  return stride(from: 0, to: plain.count, by: chunk).reduce(
+    into: Array("pbzx".utf8) + number(chunk)
+  ) {
+    let part = plain[$1..<min($1 + chunk, plain.count)]
+    $0 += number(part.count) + number(part.count) + part
+  }
 }

@@ -81,6 +81,7 @@ struct BuildTests {
       <key>IAPProductIdentifier</key><string>com.example.test</string>
       <key>Files</key><array><string>a &amp; b</string><integer>-3</integer><true/></array>
       <key>More</key><dict><key>x</key><real>0.5</real></dict>
+      <key>Seal</key><data>AQID</data><key>When</key><date>2026-01-02T03:04:05Z</date>
       </dict></plist>
       """
     try write(["Contents/a": "a", "ContentInfo.plist": list], to: folder.directory)
@@ -92,9 +93,14 @@ struct BuildTests {
     let inside = try unpacked.outside.folder().directory.directory("inside")
     let text = String(
       decoding: try inside.contents(of: "ContentInfo.plist", limit: 10_000), as: UTF8.self)
-    for part in ["a &amp; b", "<integer>-3</integer>", "<true/>", "<real>0.5</real>"] {
-      #expect(text.contains(part))
+    for part in [
+      "a &amp; b", "<integer>-3</integer>", "<true/>", "<real>0.5</real>", "AQID\n",
+      "<date>2026-01-02T03:04:05Z</date>",
+    ] {
+      #expect(text.contains(part), "\(text)")
     }
+    #expect(try build(folder, version: "2.0").packedLength == built.packedLength)
+    #expect(try Unpacked(builtBytes()).made == unpacked.made, "the same bytes each time")
   }
 
   @Test(

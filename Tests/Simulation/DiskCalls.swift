@@ -348,19 +348,6 @@ extension SimulatedDisk: SystemCalls {
     return length > open.node.bytes.count ? ftruncate(descriptor, length) : 0
   }
 
-  /// Zeros, without their room: nobody here is short of it for long.
-  package func punchHole(_ descriptor: Int32, _ offset: off_t, _ length: off_t) -> Int32 {
-    guard begin(.write, opened(descriptor)?.path ?? "?") else { return -1 }
-    guard let open = opened(descriptor) else { return fail(EBADF) }
-    let end = min(offset + length, open.node.bytes.count)
-    guard offset < end else { return 0 }
-    let zeros = [UInt8](repeating: 0, count: end - offset)
-    DiskNode.write(zeros, at: offset, to: &open.node.bytes)
-    open.node.pending.append(.write(offset: offset, bytes: zeros))
-    director?.didChange(.write, open.path)
-    return 0
-  }
-
   /// Nothing is promised by it, and what reaches the disk by itself is chosen at a power failure.
   package func beginWritingBack(_ descriptor: Int32) {}
 

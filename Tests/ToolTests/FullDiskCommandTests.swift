@@ -1,4 +1,5 @@
 import Foundation
+import StoreServer
 import TestSupport
 import Testing
 
@@ -46,5 +47,58 @@ struct FullDiskCommandTests {
     #expect(free.map { $0 > 0 } == [false, true, false, true, false], "\(end.output)")
     #expect(end.output.contains("1.0: removed"))
     #expect(end.output.contains("1.1: removed"))
+  }
+
+  /// Bytes of a film that does not compress.
+  private static let filmLength = 20 << 20
+
+  /// Downloads a film that was packed with tar and gzip onto a disk of `bytes`.
+  private func getForeignFilm(bytes: Int) async throws -> (end: Program.End, sent: Int64) {
+    let tool = try Tool()
+    let source = tool.folder.path("source")
+    try FileManager.default.createDirectory(
+      atPath: "\(source)/Contents", withIntermediateDirectories: true)
+    var random = SplitMix(state: 3)
+    try Data(random.bytes(Self.filmLength)).write(to: URL(filePath: "\(source)/Contents/film"))
+    try tool.write(
+      """
+      <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
+      <key>ContentVersion</key><string>1.0</string>
+      <key>IAPProductIdentifier</key><string>a</string></dict></plist>
+      """, to: "source/ContentInfo.plist")
+    let tar = try Program.run(
+      "/usr/bin/bsdtar",
+      ["-zcf", tool.folder.path("a.pkg"), "-C", source, "Contents", "ContentInfo.plist"])
+    try #require(tar.status == 0, "\(tar.output)")
+    try tool.succeed("store", "init", "store")
+    try tool.succeed("store", "publish", "store", "a.pkg")
+    let server = try StoreServer(folder: tool.folder.path("store"))
+    try server.start()
+    let url = server.url
+    let end = try await onOwnThread {
+      let disk = try TemporaryFolder()
+      return try SmallDisk.run(
+        Tool.path,
+        [
+          "get", "a", "--store", url, "--root",
+          tool.folder.path("store/metadata/1.root.json"), "--library", disk.path("lib"),
+        ], bytes: bytes, at: disk.path)
+    }
+    let packages = server.requests.filter { $0.path.hasSuffix(".pkg") }
+    return (end, packages.reduce(0) { $0 + $1.bytesSent })
+  }
+
+  @Test(
+    "A package built elsewhere that does not fit with its files is refused before it is fetched")
+  func foreignPackage() async throws {
+    // The files alone would fit, and so would the archive.
+    let refused = try await getForeignFilm(bytes: 36 << 20)
+    #expect(refused.end.status == 1, "\(refused.end.output)")
+    #expect(refused.end.output.contains("where"), "\(refused.end.output)")
+    #expect(refused.end.output.contains("are free"), "\(refused.end.output)")
+    #expect(refused.sent == 0)
+    let fitting = try await getForeignFilm(bytes: 52 << 20)
+    #expect(fitting.end.status == 0, "\(fitting.end.output)")
+    #expect(fitting.sent > Self.filmLength)
   }
 }

@@ -40,4 +40,21 @@ struct ReadmeTests {
     #expect(try tool.current("second") == ["com.example.chapter1": "1.1"])
     #expect(!tool.exists("library/products/com.example.chapter1/1.0"))
   }
+
+  @Test("The guide to publishing converts archives and publishes them")
+  func conversion() throws {
+    let tool = try Tool()
+    try tool.succeed("store", "init", "store")
+    for (sample, name) in [("zip", "chapter1.zip"), ("tar-gz", "chapter2.tar.gz")] {
+      try FileManager.default.copyItem(
+        atPath: Tool.sample("forms/\(sample).pkg"), toPath: tool.folder.path(name))
+    }
+    let page = "Sources/ContentStore/ContentStore.docc/PublishingAndKeys.md"
+    let script = try #require(try Self.blocks(page).first { $0.contains("--from") })
+    let result = try run(script, in: tool)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    for product in ["com.example.forms.zip", "com.example.forms.tar-gz"] {
+      #expect(result.output.contains("\(product) 1.0: published"), "\(result.output)")
+    }
+  }
 }

@@ -17,9 +17,6 @@ int hc_sync_file_system(int descriptor);
 // sync_file_range(2) of the whole file with SYNC_FILE_RANGE_WRITE: begins to write what is in memory.
 int hc_begin_writing_back(int descriptor);
 
-// fallocate(2) with FALLOC_FL_PUNCH_HOLE: takes the room of these bytes away, and keeps the length.
-int hc_punch_hole(int descriptor, int64_t offset, int64_t length);
-
 // fsetxattr(2) of a text; sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
 

@@ -10,24 +10,25 @@ import FoundationEssentials
 /// that neither names is the product's own, for which nothing is written. The rules are checked
 /// first: a folder that breaks one throws that finding's error. The package is read back before it
 /// appears under its name, so never half a file does. The same folder gives the same bytes, however
-/// many `workers` pack it: as many as there are processors unless given. `checkpoint` is called again
-/// and again; what it throws ends the build, which leaves nothing behind.
+/// many `workers` pack it: as many as there are processors unless given. `name` is what messages call
+/// the folder, its path unless given.
 package func buildPackage(
-  folder: Directory, output: Directory, outputName: String,
+  folder: Directory, name: String? = nil, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
-  version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard,
-  checkpoint: @escaping () throws -> Void = {}
+  version: ContentVersion?, workers: Int? = nil, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
-  var content = try ContentFolder(folder)
+  let name = name ?? folder.path
+  var content = try ContentFolder(folder, name: name)
   let findings = content.brokenRules(limits)
   if let first = findings.first {
     let more = findings.count > 1 ? " (and \(findings.count - 1) more)" : ""
     throw ContentError(
-      first.code, "Cannot build from \(folder.path): \(first.message)\(more)", remedy: first.remedy,
-      subject: first.path ?? folder.path)
+      first.code, "Cannot build from \(name): \(first.message)\(more)", remedy: first.remedy,
+      subject: first.path ?? name)
   }
-  let (info, bytes) = try contentInfo(of: folder, productIdentifier, contentIdentifier, version)
+  let (info, bytes) = try contentInfo(
+    of: folder, name, productIdentifier, contentIdentifier, version)
   content.setContentInfo(bytes)
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
@@ -36,14 +37,12 @@ package func buildPackage(
   do {
     let archive = try writeArchive(
       file, content, ProductTexts(info: info, content: content),
-      workers ?? WorkerThreads.standardCount, limits, checkpoint)
+      workers ?? WorkerThreads.standardCount, limits)
     let examination = try examinePackage(
-      CheckedSource(FileByteSource(output.file(newName)), checkpoint), name: outputName,
-      limits: limits)
+      FileByteSource(output.file(newName)), name: outputName, limits: limits)
     if let finding = examination.findings.first { throw finding.error(in: outputName) }
     // Last, so that the disk writes while the archive is read back.
     try archive.sync()
-    try checkpoint()
     try output.rename(newName, to: output, outputName)
     try output.sync()
     return examination
@@ -54,26 +53,8 @@ package func buildPackage(
   }
 }
 
-/// The bytes of another source, with a check before each read.
-private final class CheckedSource: ByteSource {
-  private let source: any ByteSource
-  private let check: () throws -> Void
-
-  init(_ source: any ByteSource, _ check: @escaping () throws -> Void) {
-    self.source = source
-    self.check = check
-  }
-
-  var length: Int64 { source.length }
-
-  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-    try check()
-    return try source.read(into: buffer, at: offset)
-  }
-}
-
 /// Refuses to replace anything but a regular file: a rename would take the place of a device or a link.
-private func checkReplaceable(_ name: String, in folder: Directory) throws {
+func checkReplaceable(_ name: String, in folder: Directory) throws {
   guard let kind = try folder.status(of: name)?.kind, kind != .file else { return }
   let path = folder.path(of: name)
   throw ContentError(
@@ -85,7 +66,7 @@ private func checkReplaceable(_ name: String, in folder: Directory) throws {
 /// which is not durable yet.
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
-  _ limits: PackageLimits, _ checkpoint: () throws -> Void
+  _ limits: PackageLimits
 ) throws -> PayloadWriter {
   var archive = XarWriter()
   var small: [UInt8] = []
@@ -99,19 +80,18 @@ private func writeArchive(
   let start = Int64(try archive.beginning().count + small.count)
   let payload = try PayloadWriter(
     file, at: start, upTo: limits.packageLength, workers: workers)
-  let (length, checksum) = try writeEntries(of: content, to: payload, checkpoint)
+  let (length, checksum) = try writeEntries(of: content, to: payload)
   archive.completeLast(length: length, checksum: checksum)
   try payload.complete(beginning: archive.beginning() + small)
   return payload
 }
 
-private func writeEntries(
-  of content: ContentFolder, to payload: PayloadWriter, _ checkpoint: () throws -> Void
-) throws -> (length: Int64, checksum: [UInt8]) {
+private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) throws
+  -> (length: Int64, checksum: [UInt8])
+{
   try payload.add(path: ".", mode: 0o040755)
   for entry in content.entries {
     let path = "./\(entry.path)"
-    try checkpoint()
     switch entry.kind {
     case .directory: try payload.add(path: path, mode: 0o040755)
     case .link(let target):
@@ -124,10 +104,7 @@ private func writeEntries(
       }
     case .file(let size):
       let file = try content.open(entry)
-      try payload.add(path: path, mode: 0o100644, size: size) {
-        try checkpoint()
-        return try file.read(into: $0, at: $1)
-      }
+      try payload.add(path: path, mode: 0o100644, size: size) { try file.read(into: $0, at: $1) }
     }
   }
   return try payload.finish()
@@ -135,19 +112,19 @@ private func writeEntries(
 
 /// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.
 private func contentInfo(
-  of folder: Directory, _ product: ProductIdentifier?, _ content: ProductIdentifier?,
-  _ version: ContentVersion?
+  of folder: Directory, _ name: String, _ product: ProductIdentifier?,
+  _ content: ProductIdentifier?, _ version: ContentVersion?
 ) throws -> (ContentInfo, [UInt8]) {
   guard try folder.status(of: ContentInfo.fileName) != nil else {
     guard let product, let version else {
       throw ContentError(
-        .contentInfoInvalid, "There is no ContentInfo.plist in \(folder.path)",
+        .contentInfoInvalid, "There is no ContentInfo.plist in \(name)",
         remedy: "Add the file, or give both the product and the content version",
-        subject: folder.path)
+        subject: name)
     }
     let info = ContentInfo(
       productIdentifier: product, contentIdentifier: content, version: version)
-    return (info, info.document(changing: [:]))
+    return (info, try info.document(changing: [:]))
   }
   let bytes = try folder.contents(
     of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength))
@@ -164,7 +141,7 @@ private func contentInfo(
     productIdentifier: product, contentIdentifier: try content ?? keptContent(known, bytes),
     version: version)
   if let known, known == info, known.version.rawValue == version.rawValue { return (info, bytes) }
-  return (info, info.document(changing: try ContentInfo.values(in: bytes)))
+  return (info, try info.document(changing: ContentInfo.values(in: bytes)))
 }
 
 /// The content that the list on disk names beside its product; nil when it is the product's own.
@@ -195,12 +172,12 @@ extension ContentInfo {
   }
 
   /// A property list with these values, and the other keys of `values`.
-  fileprivate func document(changing values: [String: PropertyListValue]) -> [UInt8] {
+  fileprivate func document(changing values: [String: PropertyListValue]) throws -> [UInt8] {
     var values = values
     values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)
     values["ContentVersion"] = .string(version.rawValue)
     values[Self.contentKey] =
       contentIdentifier == productIdentifier ? nil : .string(contentIdentifier.rawValue)
-    return PropertyListValue.dictionary(values).document
+    return try PropertyListValue.dictionary(values).document
   }
 }

@@ -23,15 +23,17 @@ struct ContentFolder {
   }
 
   let folder: Directory
+  private let name: String
   private(set) var entries: [Entry] = []
   private var headers: [ArchiveEntry] = []
   private var findings: [Finding] = []
   /// Bytes of all files, and those of them that are in holes.
   private var (size, holes): (Int64, Int64) = (0, 0)
 
-  /// Lists the folder; throws when it cannot be read.
-  init(_ folder: Directory) throws {
+  /// Lists the folder, which messages call `name`; throws when it cannot be read.
+  init(_ folder: Directory, name: String) throws {
     self.folder = folder
+    self.name = name
     try list(folder, prefix: "")
     entries.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
   }
@@ -105,7 +107,7 @@ struct ContentFolder {
     else {
       return [
         Finding(
-          path: nil, rule: "layout", message: "There is no folder Contents in \(folder.path)",
+          path: nil, rule: "layout", message: "There is no folder Contents in \(name)",
           remedy: "Put the files into a folder Contents inside it", code: .buildFailed)
       ]
     }

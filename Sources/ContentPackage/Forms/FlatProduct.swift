@@ -51,9 +51,9 @@ struct FlatProduct {
   /// Opens the payload, whose bytes are read from `source` where they lie in it as they are.
   ///
   /// Refused when the payload itself, which a xar may hold compressed, has more than `limit` bytes.
-  /// With `readingAhead`, a thread of its own reads the packed bytes and computes their checksum.
+  /// A thread of its own reads the packed bytes and computes their checksum.
   func openPayload(
-    _ stream: SourceStream, _ source: any ByteSource, limit: Int64, readingAhead: Bool
+    _ stream: SourceStream, _ source: any ByteSource, limit: Int64
   ) throws -> OpenPayload {
     let outer = try ArchiveReader(stream, format: .xar)
     while let entry = try outer.next() {
@@ -66,7 +66,7 @@ struct FlatProduct {
       let data = EntryStream(
         stored ?? outer, path: payloadPath, limit: limit,
         checksum: checksum.map { FileChecksum($0) })
-      let packed = readingAhead ? ReadAheadStream.ifPossible(data) : data
+      let packed = ReadAheadStream.ifPossible(data)
       return OpenPayload(data: data, packed: packed, plain: try plainPayload(packed))
     }
     throw Refusal.damaged("“\(payloadPath)” is listed but not there", path: payloadPath)

@@ -22,10 +22,7 @@ final class PackageReader {
   private var lastEntryEnd: Int64 = 0
 
   /// Opens the package; a refusal when it is none, or damaged at its beginning.
-  ///
-  /// `isChecked` says that the container was checked before, as a whole; then nothing is read ahead,
-  /// so that what is read follows from what is asked for.
-  init(_ source: any ByteSource, limits: PackageLimits, isChecked: Bool = false) throws {
+  init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
         "limit-package",
@@ -46,10 +43,9 @@ final class PackageReader {
       if let product = try FlatProduct(table) {
         form = .flatProductArchive
         findings = product.findings
-        let opened = try product.openPayload(stream, source, limit: limit, readingAhead: !isChecked)
+        let opened = try product.openPayload(stream, source, limit: limit)
         payload = opened
-        let named = CpioNameCheck(opened.plain)
-        let plain = isChecked ? named : ReadAheadStream.ifPossible(named)
+        let plain = ReadAheadStream.ifPossible(CpioNameCheck(opened.plain))
         let metered = MeteredStream(plain, limit: limit)
         meter = metered
         reader = try ArchiveReader(metered, format: .cpio)
@@ -61,14 +57,14 @@ final class PackageReader {
       }
     case .zip:
       form = .zip
-      if !isChecked { try ZipDirectory.check(source, limits: limits) }
+      try ZipDirectory.check(source, limits: limits)
       meter = nil
       reader = try ArchiveReader(stream, format: .zip)
     case .tar(let filter):
       form = .tar
       var plain: any ByteStream
       (plain, checkRest) = try Self.plain(stream, filter, limit, source)
-      if !isChecked, filter != nil { plain = try Self.refusingCpio(plain) }
+      if filter != nil { plain = try Self.refusingCpio(plain) }
       let metered = MeteredStream(plain, limit: limit)
       meter = metered
       reader = try ArchiveReader(metered, format: .tar)

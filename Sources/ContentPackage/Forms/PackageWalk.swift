@@ -10,15 +10,6 @@ protocol EntryVisitor: AnyObject {
   func add(_ bytes: UnsafeRawBufferPointer) throws
   /// The entry that has begun is complete.
   func end(_ entry: CheckedEntry) throws
-  /// Whether the bytes of the file that has begun are not asked for; it need not be read then.
-  var skipsFile: Bool { get }
-  /// Whether nothing more is asked for; what follows is neither read nor judged then.
-  var isSatisfied: Bool { get }
-}
-
-extension EntryVisitor {
-  var skipsFile: Bool { false }
-  var isSatisfied: Bool { false }
 }
 
 /// Reads a package once from beginning to end, applying every rule on the way.
@@ -34,13 +25,11 @@ struct PackageWalk {
   var form: PackageForm { reader.form }
 
   /// Opens the package; a refusal when it cannot be read at all.
-  ///
-  /// `isChecked` says that the container was checked before, as a whole.
   init(
-    _ source: any ByteSource, limits: PackageLimits, isContent: Bool, isChecked: Bool = false,
+    _ source: any ByteSource, limits: PackageLimits, isContent: Bool,
     visitor: any EntryVisitor
   ) throws {
-    reader = try PackageReader(source, limits: limits, isChecked: isChecked)
+    reader = try PackageReader(source, limits: limits)
     rules = EntryRules(limits: limits, isContent: isContent)
     plainLimit = limits.plainLimit(packedLength: source.length)
     self.isContent = isContent
@@ -52,7 +41,7 @@ struct PackageWalk {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
     for finding in reader.containerFindings { try visitor.refuse(finding) }
-    while !visitor.isSatisfied, let header = try reader.next() {
+    while let header = try reader.next() {
       let verdict = rules.check(header)
       for finding in verdict.findings {
         // Reading on would only repeat this one for each entry that follows.
@@ -72,7 +61,6 @@ struct PackageWalk {
   private mutating func readFile(
     _ header: ArchiveEntry, _ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer
   ) throws {
-    if visitor.skipsFile { return try reader.skipData() }
     let path = verdict.shown
     try checkTotal(plainTotal.addingReportingOverflow(header.size ?? 0), path)
     var count: Int64 = 0
@@ -88,7 +76,6 @@ struct PackageWalk {
       try checkTotal((plainTotal, false), path)
       if let size = header.size, count > size { throw Self.lyingSize(path, size, count) }
       if verdict.entry != nil { try visitor.add(bytes) }
-      if visitor.isSatisfied { return }
     }
     if let size = header.size, count != size { throw Self.lyingSize(path, size, count) }
   }

@@ -29,3 +29,33 @@ package struct Finding: Hashable, Codable, Sendable {
     ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
   }
 }
+
+extension ContentError {
+  /// One error that names every package with its findings and their remedies; nil for none.
+  ///
+  /// A single error is returned as it is. `summary` begins the message of several, and `remedy` is
+  /// what to do about all of them.
+  package static func combined(
+    _ refusals: [(path: String, error: ContentError)], _ summary: String, remedy: String
+  ) -> ContentError? {
+    guard let first = refusals.first?.error, refusals.count > 1 else {
+      return refusals.first?.error
+    }
+    var paths: [String] = []
+    for refusal in refusals where !paths.contains(refusal.path) { paths.append(refusal.path) }
+    let packages = paths.map { path in
+      let prefix = "\(path): "
+      let findings = refusals.filter { $0.path == path }.map { _, error in
+        let message =
+          error.message.hasPrefix(prefix)
+          ? String(error.message.dropFirst(prefix.count)) : error.message
+        let cause = error.cause.map { " (\($0))" } ?? ""
+        return "\(message)\(cause). \(error.remedy)"
+      }
+      return prefix + findings.joined(separator: ". ")
+    }
+    return ContentError(
+      first.code, "\(summary): " + packages.joined(separator: "; "), remedy: remedy,
+      subject: first.subject)
+  }
+}

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// A property list's value of any kind, to be changed and written again.
-indirect enum PropertyListValue: Decodable {
+indirect enum PropertyListValue: Codable {
   case dictionary([String: PropertyListValue])
   case array([PropertyListValue])
   case string(String)
@@ -44,45 +44,27 @@ indirect enum PropertyListValue: Decodable {
     init?(intValue: Int) { nil }
   }
 
-  /// The XML property list of this value, with sorted keys, so that the same value gives the same bytes.
-  var document: [UInt8] {
-    let head = """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
-      "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-      <plist version="1.0">
-
-      """
-    return Array((head + text(indent: "") + "</plist>\n").utf8)
-  }
-
-  private func text(indent: String) -> String {
+  func encode(to encoder: any Encoder) throws {
+    // Data and Date are elements of their own only in the encoder's container.
+    var container = encoder.singleValueContainer()
     switch self {
-    case .dictionary(let values):
-      let inner = values.sorted { $0.key < $1.key }.map { key, value in
-        "\(indent)\t<key>\(Self.escaped(key))</key>\n" + value.text(indent: indent + "\t")
-      }
-      return "\(indent)<dict>\n\(inner.joined())\(indent)</dict>\n"
-    case .array(let values):
-      let inner = values.map { $0.text(indent: indent + "\t") }.joined()
-      return "\(indent)<array>\n\(inner)\(indent)</array>\n"
-    case .string(let string): return "\(indent)<string>\(Self.escaped(string))</string>\n"
-    case .boolean(let value): return "\(indent)<\(value)/>\n"
-    case .integer(let value): return "\(indent)<integer>\(value)</integer>\n"
-    case .real(let value): return "\(indent)<real>\(value)</real>\n"
-    case .data(let data): return "\(indent)<data>\(data.base64EncodedString())</data>\n"
-    case .date(let date): return "\(indent)<date>\(date.formatted(.iso8601))</date>\n"
+    case .dictionary(let values): try container.encode(values)
+    case .array(let values): try container.encode(values)
+    case .string(let value): try container.encode(value)
+    case .boolean(let value): try container.encode(value)
+    case .integer(let value): try container.encode(value)
+    case .real(let value): try container.encode(value)
+    case .data(let value): try container.encode(value)
+    case .date(let value): try container.encode(value)
     }
   }
 
-  private static func escaped(_ text: String) -> String {
-    text.reduce(into: "") { result, character in
-      switch character {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      default: result.append(character)
-      }
+  /// The XML property list of this value; the encoder sorts keys, so the same value gives the same bytes.
+  var document: [UInt8] {
+    get throws {
+      let encoder = PropertyListEncoder()
+      encoder.outputFormat = .xml
+      return Array(try encoder.encode(self))
     }
   }
 }

@@ -26,27 +26,6 @@ final class TreeWriter {
     try folder(at: components.dropLast()).createFile(components.last ?? "", mode: 0o444)
   }
 
-  /// Opens the file at `components` for writing; creates it when it is not there.
-  ///
-  /// It is writable until whoever completes it says otherwise; one that was completed is again.
-  func openFile(at components: [String]) throws -> File {
-    let (folder, name) = (try folder(at: components.dropLast()), components.last ?? "")
-    if let status = try folder.status(of: name), status.kind == .file, status.isSealed {
-      try folder.file(name).setPermissions(0o644)
-    }
-    return try folder.updatedFile(name, mode: 0o644)
-  }
-
-  /// Whether anything is at `components`, whose folders are made where missing.
-  func exists(_ components: [String]) throws -> Bool {
-    try folder(at: components.dropLast()).status(of: components.last ?? "") != nil
-  }
-
-  /// Removes the file or link at `components`, if there is one.
-  func removeFile(at components: [String]) throws {
-    try folder(at: components.dropLast()).removeFile(components.last ?? "")
-  }
-
   /// Creates the symbolic link at `components`.
   func createLink(at components: [String], to target: String) throws {
     try folder(at: components.dropLast()).createLink(components.last ?? "", to: target)

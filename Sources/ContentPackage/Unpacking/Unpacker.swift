@@ -4,32 +4,36 @@ import FileIO
 /// Writes what a walk finds, and stops at the first refusal or difference from the promise.
 final class Unpacker: EntryVisitor {
   private let name: String
-  private let isContent: Bool
+  private let readsInfo: Bool
   private let promise: UnpackPromise?
   private let promised: [String: IndexedFile]?
-  private let writer: PartWriter
+  private let tree: TreeWriter
   private let progress: (Int64) throws -> Void
 
   private var collector: EntryCollector
-  /// What the files are that were written completely.
-  private(set) var identities: [String: FileIdentity] = [:]
+  /// The file that has begun.
+  private var file: File?
+  /// Plain bytes that were written.
+  private var written: Int64 = 0
+  /// The identities of the files that were written completely.
+  private var identities: [String: FileIdentity] = [:]
   // Files with more than one name: each new name changes the inode, and with it the identity.
   private var linkedPaths: Set<String> = []
 
-  /// `progress` is told the plain bytes that `writer` has written.
+  /// Writes into `folder`; `progress` gets the plain bytes that were written so far.
   init(
-    name: String, writer: PartWriter, isContent: Bool, promise: UnpackPromise?,
+    name: String, folder: Directory, readsInfo: Bool, promise: UnpackPromise?,
     progress: @escaping (Int64) throws -> Void
   ) {
     self.name = name
-    self.isContent = isContent
+    self.readsInfo = readsInfo
     self.promise = promise
     self.progress = progress
     promised = promise?.entries.map {
       Dictionary($0.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
     }
-    self.writer = writer
-    collector = EntryCollector(isContent: isContent)
+    tree = TreeWriter(root: folder)
+    collector = EntryCollector(isContent: readsInfo)
   }
 
   func refuse(_ finding: Finding) throws { throw Refusal(finding) }
@@ -37,21 +41,27 @@ final class Unpacker: EntryVisitor {
   func begin(_ entry: CheckedEntry) throws {
     collector.begin(entry)
     try checkPromised(entry)
-    try writer.begin(entry)
-    if case .hardLink(let source) = entry.kind {
+    switch entry.kind {
+    case .file: file = try tree.createFile(at: entry.components)
+    case .directory: _ = try tree.folder(at: entry.components)
+    case .link(let target): try tree.createLink(at: entry.components, to: target)
+    case .hardLink(let source):
+      try tree.createHardLink(at: entry.components, to: source)
       linkedPaths.formUnion([entry.path, source.joined(separator: "/")])
     }
   }
 
   func add(_ bytes: UnsafeRawBufferPointer) throws {
-    try writer.add(bytes)
+    try file?.write(bytes)
+    written += Int64(bytes.count)
     try collector.add(bytes)
-    try progress(writer.written)
+    try progress(written)
   }
 
   func end(_ entry: CheckedEntry) throws {
     if case .file = entry.kind {
-      identities[entry.path] = try writer.end()
+      identities[entry.path] = try file?.status().identity
+      file = nil
     }
     let made: IndexedFile
     do {
@@ -67,21 +77,15 @@ final class Unpacker: EntryVisitor {
 
   /// Every entry by path; throws when something promised is missing.
   func finish() throws -> [InstalledFile] {
-    let entries = try complete()
-    for path in linkedPaths { identities[path] = try writer.identity(ofFileAt: path) }
-    return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
-  }
-
-  /// Every entry by path, whether it was written or not; throws when something promised is missing.
-  func complete() throws -> [IndexedFile] {
-    if isContent, collector.info == nil { throw Refusal(.contentInfoMissing) }
+    if readsInfo, collector.info == nil { throw Refusal(.contentInfoMissing) }
     let entries = collector.entries.sorted(by: IndexedFile.isOrdered)
     if let expected = promise?.entries, expected.count != entries.count {
       let found = Set(entries.map(\.path))
       let missing = expected.first { !found.contains($0.path) }
       throw difference(missing?.path ?? "an entry", "is missing, against")
     }
-    return entries
+    for path in linkedPaths { identities[path] = try tree.identity(ofFileAt: path) }
+    return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
   }
 
   // MARK: The promise
@@ -94,7 +98,7 @@ final class Unpacker: EntryVisitor {
     }
     guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
     // ContentInfo.plist is read first, since a wrong product or version says more.
-    if isContent, entry.path == ContentInfo.fileName { return }
+    if readsInfo, entry.path == ContentInfo.fileName { return }
     guard known.kind == entry.indexedKind else { throw difference(entry.path, "differs from") }
     if case .file = entry.kind, let size = entry.size, size != known.size {
       throw difference(entry.path, "differs from")

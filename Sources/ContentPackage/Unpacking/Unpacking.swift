@@ -29,6 +29,15 @@ package func unpackArchive(
   try unpack(source, name, limits, isContent: false, folder, nil, progress)
 }
 
+/// Unpacks an archive that `buildPackage` will make a package of: every rule of safety and content.
+///
+/// ContentInfo.plist is not read, since the build can replace it. Otherwise as `unpackPackage`.
+func unpackForBuild(
+  _ source: any ByteSource, name: String, into folder: Directory, limits: PackageLimits
+) throws -> [InstalledFile] {
+  try unpack(source, name, limits, isContent: true, readsInfo: false, folder, nil) { _ in }
+}
+
 /// Unpacks into a new folder `target` of `parent`, which appears only when all is well.
 ///
 /// Until then it has a name that no other call uses, since another may unpack beside it; after a throw
@@ -55,11 +64,12 @@ package func unpack(
 
 private func unpack(
   _ source: any ByteSource, _ name: String, _ limits: PackageLimits, isContent: Bool,
-  _ folder: Directory, _ promise: UnpackPromise?, _ progress: (Int64) throws -> Void
+  readsInfo: Bool? = nil, _ folder: Directory, _ promise: UnpackPromise?,
+  _ progress: (Int64) throws -> Void
 ) throws -> [InstalledFile] {
   try withoutActuallyEscaping(progress) { progress in
     let unpacker = Unpacker(
-      name: name, writer: PartWriter(folder), isContent: isContent, promise: promise,
+      name: name, folder: folder, readsInfo: readsInfo ?? isContent, promise: promise,
       progress: progress)
     do {
       var walk = try PackageWalk(source, limits: limits, isContent: isContent, visitor: unpacker)
@@ -67,6 +77,16 @@ private func unpack(
       return try unpacker.finish()
     } catch let refusal as Refusal {
       throw refusal.error(in: name)
+    }
+  }
+}
+
+extension [IndexedFile] {
+  /// Bytes that the entries take on a disk with blocks of `blockLength` bytes.
+  package func spaceOnDisk(blockLength: Int64) -> Int64 {
+    reduce(0) { sum, file in
+      let bytes = file.kind == .directory ? blockLength : file.size
+      return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
 }

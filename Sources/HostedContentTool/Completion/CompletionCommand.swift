@@ -89,6 +89,6 @@ enum Completion {
   init(value: String) {
     self =
       value.contains("FOLDER") || value == "STORE"
-      ? .folder : value.contains("FILE") ? .file : .nothing
+      ? .folder : value.contains("FILE") || value == "ARCHIVE" ? .file : .nothing
   }
 }

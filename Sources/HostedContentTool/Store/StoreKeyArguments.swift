@@ -49,8 +49,9 @@ extension Arguments {
   }
 
   /// Opens the store that the first operand names.
-  func openedStore() throws -> StoreFolder {
-    try StoreFolder.open(at: operands[0], keys: storeKeys(), restored: has("--restored"))
+  func openedStore(_ fileSystem: FileSystem = .real) throws -> StoreFolder {
+    try StoreFolder.open(
+      at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
   }
 
   /// What keys are made.

@@ -1,12 +1,15 @@
 import ContentModel
 import ContentStore
+import FileIO
 
 /// `store publish`: packages become part of the signed catalogue, all in one step.
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
     operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
-    options: details + StoreKeyArguments.options,
+    options: [
+      .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
+    ] + details + StoreKeyArguments.options,
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
@@ -22,9 +25,12 @@ enum StorePublishCommand {
   ]
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let store = try arguments.openedStore()
+    let repackaging = arguments.has("--repackage")
+    // Once a signal has come, a conversion removes what it has written; a publication is one step anyway.
+    let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
     let publication = try store.publish(
-      Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name))
+      Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name),
+      repackaging: repackaging)
     for version in publication.versions {
       console.print(
         "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
