@@ -55,24 +55,6 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
-  @Test("A file comes although every answer, of any length, falls silent after its half")
-  func everyLength() throws {
-    let file = try SampleFile(length: 100_000, pieces: [40_000])
-    let server = try ScriptedServer { request in
-      let right = ScriptedServer.Answer.file(file.bytes, request).bytes
-      let length = request.range?.count ?? file.bytes.count
-      return .init(right.dropLast(length / 2), then: .hang)
-    }
-    let ticket = TransferTicket()
-    let source = try HTTPPieceSource(at: server.url()) {
-      change(&$0)
-      $0.stallTimeout = 60
-    }
-    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
-    #expect(ticket.statistics.failures == [:])
-    #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
-  }
-
   @Test("Another mirror is asked for what a silent one leaves out, and goes on")
   func otherMirror() throws {
     let file = try sample()
