@@ -119,7 +119,7 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   public var lastReminder: Date?
   /// The highest version that a store offered.
   public var highestInStore: AppVersion?
-  /// The highest version that one's own server offered.
+  /// The highest version that one's own server offered since it last corrected its number.
   public var highestOnServer: AppVersion?
 
   /// Makes the history of an app that was never looked up.
@@ -144,9 +144,14 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   }
 
   /// Remembers the offer's version unless a higher one was seen.
+  ///
+  /// A server that says explicitly whether an update is required corrects its number. Otherwise a number
+  /// that was too high would hide the versions below it, and a late push would force them.
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
-    let highest = max(version, highest(of: offer.origin) ?? version)
+    let isCorrected = offer.isExplicitlyOptional || offer.demand == .force
+    let highest =
+      isCorrected ? version : max(version, highest(of: offer.origin) ?? version)
     switch offer.origin {
     case .store: highestInStore = highest
     case .server: highestOnServer = highest

@@ -78,6 +78,21 @@ struct DemandTests {
     #expect(state.requirement?.needed == (try version("2.1")))
   }
 
+  @Test("After a wrong number was corrected, users are reminded of the next versions")
+  func remindedAfterCorrection() throws {
+    var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
+    let correction = state.apply(answer("2.1", needUpgrade: false), at: noon + 30 * day)
+    #expect(correction.presented == nil, "a number that went down is not offered")
+    #expect(correction.reported?.code == .appVersionWentDown)
+    let later = state.apply(answer("2.2", needUpgrade: false), at: noon + 60 * day)
+    #expect(later.presented?.offered == (try version("2.2")))
+    #expect(later.reported == nil)
+    _ = state.apply(answer("2.1", needUpgrade: nil), at: noon + 90 * day)
+    #expect(
+      state.memory.history.highestOnServer == (try version("2.2")),
+      "without needUpgrade it may come out of a cache")
+  }
+
   @Test(
     "A server that demands a lower number that is not newer than the installed one forces nothing")
   func forcedButInstalled() throws {
@@ -190,6 +205,12 @@ struct DemandTests {
       #expect(state.apply(push(), at: noon) == [.handledPush(.ignored(.upToDate))])
       #expect(state.requirement == nil)
     }
+    var corrected = try state(
+      installed: "2.0",
+      after: [
+        ada, answer("20.0", needUpgrade: false), answer("2.0", new: false, needUpgrade: false),
+      ])
+    #expect(corrected.apply(push(), at: noon) == [.handledPush(.ignored(.upToDate))])
     var behind = try state(
       installed: "2.0", after: [ada, store("2.0"), answer("2.1", needUpgrade: false)])
     #expect(behind.apply(push(), at: noon).closesGate)
