@@ -8,9 +8,34 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A module of ours; its dependencies are its row in Documentation/Architecture.md.
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+/// A folder of Sources with the modules of one concern.
+enum Group: String {
+  case engine = "Engine"
+  case publishing = "Publishing"
+  case serving = "Serving"
+  case system = "System"
+  case testing = "Testing"
+  case tools = "Tools"
+
+  func path(_ name: String) -> String { "Sources/\(rawValue)/\(name)" }
+}
+
+/// A module; its dependencies are its row in Documentation/Architecture.md.
+func module(
+  _ name: String, in group: Group? = nil, _ dependencies: [Target.Dependency] = []
+) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: group?.path(name), swiftSettings: settings)
+}
+
+func tool(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: Group.tools.path(name), swiftSettings: settings)
+}
+
+/// The module map of a C library of Debian.
+func library(_ name: String, apt package: String) -> Target {
+  .systemLibrary(name: name, path: Group.system.path(name), providers: [.apt([package])])
 }
 
 /// A program as it was written for Apple's StoreKit, in the Swift of its time.
@@ -36,60 +61,61 @@ let package = Package(
     .executable(name: "tuf-client", targets: ["TUFClient"]),
   ],
   targets: [
-    .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
-    .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
-    .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
-    .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
-    .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
-    .target(name: "CLinux"),
+    library("CArchive", apt: "libarchive-dev"),
+    library("CDeflate", apt: "libdeflate-dev"),
+    library("CSQLite", apt: "libsqlite3-dev"),
+    library("CCrypto", apt: "libssl-dev"),
+    library("CCurl", apt: "libcurl4-openssl-dev"),
+    .target(name: "CLinux", path: Group.system.path("CLinux")),
     .target(
-      name: "CMicroHTTPD",
+      name: "CMicroHTTPD", path: Group.system.path("CMicroHTTPD"),
       linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]),
 
-    module("Locks"),
-    module("ContentModel"),
-    module("FileIO", ["Locks", "ContentModel", "CLinux"]),
-    module("Digests", ["ContentModel", "CCrypto"]),
+    module("ContentModel", in: .engine),
+    module("Concurrency", in: .system, ["ContentModel", "CLinux"]),
+    module("FileIO", in: .system, ["Concurrency", "ContentModel", "CLinux"]),
+    module("Digests", in: .system, ["ContentModel", "CCrypto"]),
     module(
-      "ContentTransfer", ["Locks", "ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
-    module("ContentTrust", ["Locks", "ContentModel", "FileIO", "Digests", "CCrypto"]),
+      "ContentTransfer", in: .engine,
+      ["Concurrency", "ContentModel", "FileIO", "Digests", "CCurl", "CLinux"]),
     module(
-      "ContentPackage",
-      ["Locks", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
-    module("ContentJournal", ["Locks", "ContentModel", "FileIO", "CSQLite"]),
-    module("ContentLibrary", ["Locks", "ContentModel", "FileIO", "Digests"]),
+      "ContentTrust", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Digests", "CCrypto"]),
     module(
-      "HostedContent",
+      "ContentPackage", in: .engine,
+      ["Concurrency", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
+    module("ContentJournal", in: .engine, ["Concurrency", "ContentModel", "FileIO", "CSQLite"]),
+    module("ContentLibrary", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Digests"]),
+    module(
+      "HostedContent", in: .engine,
       [
-        "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
         "ContentPackage", "ContentJournal", "ContentLibrary",
       ]),
     module(
-      "ContentStore", ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
-    module("AppUpdate", ["Locks", "ContentModel", "FileIO", "ContentTransfer"]),
-    module("StoreKit", ["Locks", "HostedContent", "AppUpdate"]),
+      "ContentStore", in: .publishing,
+      ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+    module("AppUpdate", ["Concurrency", "ContentModel", "FileIO", "ContentTransfer"]),
+    module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(
-      "StoreServer",
+      "StoreServer", in: .serving,
       [
-        "Locks", "ContentModel", "FileIO", "ContentTransfer", "AppUpdate", "CMicroHTTPD", "CLinux",
+        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "AppUpdate", "CMicroHTTPD",
+        "CLinux",
       ]),
     module(
-      "HostedContentTesting",
+      "HostedContentTesting", in: .testing,
       [
-        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
+        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentStore", "HostedContent",
         "StoreServer",
       ]),
-    .executableTarget(
-      name: "HostedContentTool",
-      dependencies: [
-        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
+    tool(
+      "HostedContentTool",
+      [
+        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentLibrary", "ContentStore",
         "HostedContent", "AppUpdate", "StoreServer",
-      ],
-      swiftSettings: settings),
-    .executableTarget(
-      name: "TUFClient",
-      dependencies: ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"],
-      swiftSettings: settings),
+      ]),
+    tool(
+      "TUFClient", ["ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust"]),
 
     .executableTarget(
       name: "Bookshelf", dependencies: ["HostedContent"],
@@ -103,18 +129,18 @@ let package = Package(
     .executableTarget(
       name: "queue-benchmark",
       dependencies: [
-        "Locks", "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
+        "Concurrency", "ContentModel", "FileIO", "ContentPackage", "ContentJournal", "ContentStore",
         "HostedContent", "StoreServer", "CSQLite",
       ],
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "trust-benchmark",
-      dependencies: ["Locks", "ContentModel", "FileIO", "Digests", "ContentTrust"],
+      dependencies: ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust"],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
     .executableTarget(
       name: "transfer-benchmark",
-      dependencies: ["Locks", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
+      dependencies: ["Concurrency", "ContentModel", "ContentTransfer", "Digests", "FileIO"],
       path: "Benchmarks/TransferBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "fault-matrix",
@@ -133,16 +159,17 @@ let package = Package(
       path: "Fuzz/FuzzTargets", swiftSettings: settings),
     .target(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["Locks", "ContentModel", "FileIO", "CSpawn"],
+      name: "TestSupport", dependencies: ["Concurrency", "ContentModel", "FileIO", "CSpawn"],
       path: "Tests/TestSupport", swiftSettings: settings),
     // Apart from TestSupport, which programs use too: they are not to link the test library.
     .target(
-      name: "TestTraits", dependencies: ["Locks"], path: "Tests/TestTraits",
+      name: "TestTraits", dependencies: ["Concurrency"], path: "Tests/TestTraits",
       swiftSettings: settings),
     .target(
       name: "Simulation",
       dependencies: [
-        "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage", "ContentLibrary",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentPackage",
+        "ContentLibrary",
         "HostedContent", "TestSupport",
       ],
       path: "Tests/Simulation", swiftSettings: settings),
@@ -152,71 +179,76 @@ let package = Package(
     .target(
       name: "CrashPoints",
       dependencies: [
-        "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
         "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent", "TestSupport",
       ],
       path: "Tests/CrashPoints", swiftSettings: settings),
     .executableTarget(
       name: "crash-driver",
-      dependencies: ["Locks", "CrashPoints", "FileIO", "HostedContent", "CSQLite"],
+      dependencies: ["Concurrency", "CrashPoints", "FileIO", "HostedContent", "CSQLite"],
       path: "Tests/CrashDriver", swiftSettings: settings),
     .executableTarget(
       name: "soak",
       dependencies: [
-        "Locks", "ContentModel", "ContentLibrary", "ContentStore", "HostedContent", "CrashPoints",
+        "Concurrency", "ContentModel", "ContentLibrary", "ContentStore", "HostedContent",
+        "CrashPoints",
         "TestSupport",
       ],
       path: "Tests/Soak", swiftSettings: settings),
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("FileIOTests", ["Locks", "ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "Digests", "TestSupport"]),
     tests(
       "SimulationTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate",
+        "Concurrency", "ContentModel", "FileIO", "ContentLibrary", "Simulation", "simulate",
         "TestSupport",
       ]),
     tests(
       "ContentTransferTests",
-      ["Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
+      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
     tests(
       "ContentTrustTests",
       [
-        "Locks", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
         "ContentStore", "HostedContent", "FuzzTargets", "TestSupport", "TestTraits",
       ]),
     tests(
       "ContentPackageTests",
       [
-        "Locks", "ContentModel", "FileIO", "Digests", "ContentPackage", "CDeflate", "TestSupport",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "CDeflate",
+        "TestSupport",
         "TestTraits",
       ]),
     tests(
       "HostedContentTests",
       [
-        "Locks", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "ContentTrust",
         "ContentPackage", "ContentJournal", "ContentLibrary", "ContentStore", "HostedContent",
         "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
       "ProofTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
+        "Concurrency", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
         "CrashPoints", "crash-driver", "TestSupport",
       ]),
     tests(
       "AppUpdateTests",
-      ["Locks", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
+      ["Concurrency", "ContentModel", "FileIO", "AppUpdate", "StoreServer", "TestSupport"]),
     tests(
       "StoreServerTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentTransfer", "StoreServer", "TestSupport",
+        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "StoreServer", "TestSupport",
         "CTLSClient",
       ]),
     tests(
       "StoreKitTests",
-      ["Locks", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer", "TestSupport"]),
+      [
+        "Concurrency", "StoreKit", "AppUpdate", "HostedContentTesting", "StoreServer",
+        "TestSupport",
+      ]),
     tests("HostedContentTestingTests", ["HostedContentTesting"]),
     tests(
       "DocumentationTests",
@@ -227,7 +259,7 @@ let package = Package(
     tests(
       "ToolTests",
       [
-        "Locks", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
+        "Concurrency", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
         "HostedContent", "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf",
         "AsyncBookshelf", "Keeper",
         "Chooser", "Course", "fault-matrix", "soak", "TestSupport", "TestTraits",

@@ -46,7 +46,7 @@ struct Cell {
     let error = await install(queue, &outcome)
     outcome.seconds = (ContinuousClock.now - begin).seconds
     outcome.error = error
-    // A download that has begun does not ask for the catalogue again.
+    // A download that has begun does not ask for the catalog again.
     let isHarmless = row.isHarmless || start == .resumed && row.line.hasPrefix("/metadata/")
     let mustSucceed = !isLasting && !row.isFinal || isHarmless
     if mustSucceed, let error { outcome.violations.append("failed: \(error)") }
@@ -121,7 +121,8 @@ struct Cell {
     }
   }
 
-  /// Fetches some of the first package and stops as a service does that is closed; returns how much.
+  /// Fetches some of the first package and stops as a service does that is closed; returns how
+  /// much.
   private func fetchHalf(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
     -> Int64
   {

@@ -2,7 +2,8 @@ import Foundation
 import HostedContent
 import TestSupport
 
-/// Every fault × {fresh, resumed, three at once} × {once, always}, against a server that makes them.
+/// Every fault × {fresh, resumed, three at once} × {once, always}, against a server that makes
+/// them.
 ///
 /// Prints a table and what was not kept; exit status 1 when anything was not. Words on the command
 /// line choose the faults whose lines contain them.

@@ -3,8 +3,8 @@ import HostedContent
 
 /// Many tasks that wait for one content at once.
 enum Delivers {
-  /// Calls `deliver` `count` times at once for a product that is installed already, in a folder that
-  /// "publish" has filled.
+  /// Calls `deliver` `count` times at once for a product that is installed already, in a folder
+  /// that "publish" has filled.
   static func run(_ path: String, _ count: Int) async throws {
     let queue = try PaymentQueue(
       ManyDownloads.configuration(path, library: "library-delivers"))

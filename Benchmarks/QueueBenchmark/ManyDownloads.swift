@@ -3,7 +3,7 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 
 /// Many downloads at once, watched by three observers.
 enum ManyDownloads {

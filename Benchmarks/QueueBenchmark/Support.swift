@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 
 /// What this process is, as the kernel says.
 enum Process {

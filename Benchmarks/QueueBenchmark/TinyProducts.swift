@@ -2,7 +2,7 @@ import CSQLite
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 
 /// From a payment to its finished transaction, as often as possible.
 enum TinyProducts {

@@ -2,7 +2,7 @@ import ContentModel
 import ContentTransfer
 import Dispatch
 import FileIO
-import Locks
+import Concurrency
 
 /// Fetches files from a web server into a folder, every piece verified.
 ///

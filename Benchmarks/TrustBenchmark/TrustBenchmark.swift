@@ -4,9 +4,9 @@ import Digests
 import FileIO
 import FoundationEssentials
 import Glibc
-import Locks
+import Concurrency
 
-/// Measures a client's refreshes of a catalogue with many products: trust-benchmark FOLDER PRODUCTS.
+/// Measures a client's refreshes of a catalog with many products: trust-benchmark FOLDER PRODUCTS.
 @main
 enum TrustBenchmark {
   static func main() throws {
@@ -16,7 +16,7 @@ enum TrustBenchmark {
       exit(2)
     }
     let folder = try FileSystem.real.directory(at: words[1], creating: true)
-    let store = try SampleCatalogue(products: count)
+    let store = try SampleCatalog(products: count)
     let fetcher = CountingFetcher()
     fetcher.put(try store.published(1))
     let client = { TrustClient(trustFolder: folder, fetcher: fetcher, now: { Date() }) }
@@ -98,8 +98,8 @@ final class CountingFetcher: MetadataFetcher {
   }
 }
 
-/// A catalogue as a store would publish it, with one version of one content a product.
-struct SampleCatalogue {
+/// A catalog as a store would publish it, with one version of one content a product.
+struct SampleCatalog {
   private let count: Int
   private let key: SigningKey
   private let expires = Date(

@@ -1,7 +1,8 @@
 import Foundation
 import HostedContent
 
-/// A service in its smallest form: buys what it is asked for, keeps it up to date, shows where it is.
+/// A service in its smallest form: buys what it is asked for, keeps it up to date, shows where it
+/// is.
 ///
 ///     Bookshelf [--root FILE] STORE LIBRARY PRODUCT…
 @main

@@ -20,7 +20,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case table
   /// What servers and clients say in HTTP, and the script of a server's faults.
   case web
-  /// What servers say of apps: feeds, look-ups, versions, catalogues.
+  /// What servers say of apps: feeds, look-ups, versions, catalogs.
   case apps
   /// JSON that a store wrote: products.
   case records

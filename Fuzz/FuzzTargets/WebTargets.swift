@@ -17,7 +17,8 @@ extension FuzzTarget {
     return answer(bytes) ?? request(text)
   }
 
-  /// A head that is taken for an answer must place its body inside the file, where it was asked for.
+  /// A head that is taken for an answer must place its body inside the file, where it was asked
+  /// for.
   private static func answer(_ bytes: [UInt8]) -> String? {
     var collector = HeadCollector(limit: 4096)
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -49,14 +50,14 @@ extension FuzzTarget {
       ? nil : "A range of \(range) was taken of 1000 bytes"
   }
 
-  /// The same bytes as a feed, a look-up's answer, a version's, a catalogue, and a version.
+  /// The same bytes as a feed, a look-up's answer, a version's, a catalog, and a version.
   static func apps(_ bytes: [UInt8]) -> String? {
     _ = (try? LookupAnswer(json: bytes))?.results.map { ($0.versionText, $0.trackViewURL) }
     if let answer = try? AppVersionAnswer(json: bytes) {
       _ = (answer.demand, answer.version, answer.downloadURL, answer.minimumOsVersion)
     }
-    if let catalogue = try? AppCatalogue(json: bytes),
-      catalogue.apps.contains(where: { $0.listing.versionText == nil })
+    if let catalog = try? AppCatalog(json: bytes),
+      catalog.apps.contains(where: { $0.listing.versionText == nil })
     {
       return "An app without a version was taken"
     }

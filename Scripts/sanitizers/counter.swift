@@ -1,6 +1,6 @@
 // Two threads count together: "guarded" by our Mutex, or "bare", which is a race.
 import Glibc
-import Locks
+import Concurrency
 
 final class Counter: @unchecked Sendable {
   let guarded = Mutex(0)

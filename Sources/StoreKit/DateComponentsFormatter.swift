@@ -1,10 +1,11 @@
 public import Foundation
-import Locks
+import Concurrency
 
-/// Words for lengths of time, such as that of a subscription; Foundation on Linux does not have this class.
+/// Words for lengths of time, such as that of a subscription; Foundation on Linux does not have
+/// this class.
 ///
-/// English only. Values are expressed in the largest allowed units: 14 days are "2 weeks". Lengths of more
-/// than 6,000 years have no words.
+/// English only. Values are expressed in the largest allowed units: 14 days are "2 weeks". Lengths
+/// of more than 6,000 years have no words.
 // Sendable because all that changes is behind a lock.
 open class DateComponentsFormatter: Formatter, @unchecked Sendable {
   /// How units are written.

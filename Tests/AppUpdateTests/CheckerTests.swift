@@ -2,7 +2,7 @@ import ContentModel
 import Dispatch
 import FileIO
 import FoundationEssentials
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -351,7 +351,8 @@ struct CheckerTests {
     let checker = try checker()
     let first = RecordingUpdateObserver()
     let second = RecordingUpdateObserver()
-    // Nothing is told while the queue stands still, so that who observes meanwhile could hear twice.
+    // Nothing is told while the queue stands still, so that who observes meanwhile could hear
+    // twice.
     queue.suspend()
     let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
     checker.add(first)

@@ -31,7 +31,7 @@ final class AppServer: Sendable {
   ) throws {
     let entry = more.merging(["listing": .object(listing(version, listingFields).fields)]) { $1 }
     let bytes = try JSONEncoder().encode(["apps": [entry]])
-    try folder.directory.replaceFile(AppCatalogueFile.name, with: Array(bytes))
+    try folder.directory.replaceFile(AppCatalogFile.name, with: Array(bytes))
   }
 
   func lookup(_ change: (inout AppLookup.Configuration) -> Void = { _ in }) throws -> AppLookup {
@@ -87,7 +87,7 @@ struct HTTPTests {
     let response = try await HTTPLookupTransport().get(
       LookupRequest(url: try link("\(server.url.absoluteString)apps.json")))
     #expect(response.status == 404)
-    try server.folder.directory.replaceFile(AppCatalogueFile.name, with: Array("{".utf8))
+    try server.folder.directory.replaceFile(AppCatalogFile.name, with: Array("{".utf8))
     let kept = try await lookup.lookUp(LookupQuery(key), caching: .reloadIgnoringAllCaches)
     #expect(kept.results.first?.versionText == "2.0", "the last valid file is served")
     #expect(code { try serve(server.folder) } == .storeDamaged)

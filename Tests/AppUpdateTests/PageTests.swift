@@ -1,7 +1,7 @@
 import ContentModel
 import Dispatch
 import FoundationEssentials
-import Locks
+import Concurrency
 import Testing
 
 @testable import AppUpdate

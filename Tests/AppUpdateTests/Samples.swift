@@ -1,6 +1,6 @@
 import ContentModel
 import FoundationEssentials
-import Locks
+import Concurrency
 import Testing
 
 @testable import AppUpdate

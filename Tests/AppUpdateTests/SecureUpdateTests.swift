@@ -211,10 +211,10 @@ struct SecureUpdateTests {
   }
 
   @Test("A server's file with a link over plain HTTP is refused when it is read")
-  func catalogueFile() throws {
+  func catalogFile() throws {
     func read(_ link: String) throws {
       let app = #"{"listing": {"trackId": 1, "version": "1"}, "downloadUrl": "\#(link)"}"#
-      _ = try AppCatalogue(json: Array(#"{"apps": [\#(app)]}"#.utf8))
+      _ = try AppCatalog(json: Array(#"{"apps": [\#(app)]}"#.utf8))
     }
     #expect(code { try read("http://get.example/app") } == .storeDamaged)
     try read("https://get.example/app")

@@ -3,7 +3,7 @@ import ContentPackage
 import Digests
 import FileIO
 import Glibc
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

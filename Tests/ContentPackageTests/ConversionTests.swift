@@ -2,7 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 import Glibc
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -5,7 +5,8 @@ import FileIO
 import Foundation
 import TestSupport
 
-/// Path and content of everything in a folder: digests of files, `-> target` of links, `/` of folders.
+/// Path and content of everything in a folder: digests of files, `-> target` of links, `/` of
+/// folders.
 func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: String] {
   var found: [String: String] = [:]
   for entry in try directory.entries() {

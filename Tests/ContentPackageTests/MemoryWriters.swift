@@ -120,7 +120,8 @@ enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
       + XarWriter.number(0, 4) + packed
   }
 
-  /// A tar in gzip of entries like `sample`, whose number is in the place of `000000`, and a bad one.
+  /// A tar in gzip of entries like `sample`, whose number is in the place of `000000`, and a bad
+  /// one.
   private static func tar(_ count: Int, _ sample: RawEntry) -> [UInt8] {
     let mark = [UInt8](repeating: 48, count: 6)
     var blocks = ContentPackageTests.tar([sample], isEnded: false)

@@ -1,7 +1,7 @@
 import ContentModel
 import ContentPackage
 import FileIO
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

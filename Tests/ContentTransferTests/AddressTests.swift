@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -12,11 +12,11 @@ struct FetchPlanTests {
   }
 
   private func plan(
-    _ extents: [(Int64, Int)], gap: Int64 = 10, least: Int64 = 100, most: Int64 = 1000
+    _ extents: [(Int64, Int)], gap: Int64 = 10, minimum: Int64 = 100, maximum: Int64 = 1000
   ) throws -> FetchPlan {
     FetchPlan(
       try extents.map { try piece($0.0, $0.1) },
-      sizes: FetchPlan.Sizes(gap: gap, least: least, most: most))
+      sizes: FetchPlan.Sizes(gap: gap, minimum: minimum, maximum: maximum))
   }
 
   private func drain(_ plan: inout FetchPlan, connections: Int = 1) -> [Range<Int64>] {
@@ -27,7 +27,7 @@ struct FetchPlanTests {
     return ranges
   }
 
-  @Test("Neighbours are merged, also over small gaps, and far ones are not")
+  @Test("Neighbors are merged, also over small gaps, and far ones are not")
   func merging() throws {
     var adjacent = try plan([(0, 20), (20, 20), (40, 20)])
     #expect(drain(&adjacent) == [0..<60])
@@ -38,7 +38,7 @@ struct FetchPlanTests {
     #expect(none.left == 0)
   }
 
-  @Test("Ranges are shares of what is left, between the least and the most")
+  @Test("Ranges are shares of what is left, between the minimum and the maximum")
   func shares() throws {
     var one = try plan((0..<100).map { ($0 * 50, 50) })
     let sizes = drain(&one, connections: 4).map(\.count)
@@ -74,7 +74,7 @@ struct FetchPlanTests {
 
   @Test("What is put back waits again, merged, without what is done")
   func puttingBack() throws {
-    var plan = try plan((0..<10).map { ($0 * 20, 20) }, least: 1000)
+    var plan = try plan((0..<10).map { ($0 * 20, 20) }, minimum: 1000)
     let next = plan.next(connections: 1)
     let numbers = try #require(next)
     #expect(numbers == Array(0..<10))

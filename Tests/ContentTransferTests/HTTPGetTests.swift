@@ -1,6 +1,6 @@
 import ContentModel
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -342,7 +342,7 @@ func impatientConfiguration(stallTimeout: Double = 10) -> HTTPConfiguration {
   var configuration = HTTPConfiguration()
   configuration.stallTimeout = stallTimeout
   configuration.idleTimeout = stallTimeout
-  configuration.leastBytes = 1
+  configuration.minimumBytes = 1
   configuration.retry.firstDelay = 0.001
   return configuration
 }

@@ -1,7 +1,7 @@
 import ContentModel
 import ContentTransfer
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

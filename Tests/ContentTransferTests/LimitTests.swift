@@ -3,7 +3,7 @@ import ContentModel
 import Dispatch
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -47,7 +47,8 @@ struct LimitTests {
     let first = [file.pieces[0]]
     try source.fetch(first, of: file.signed, ticket: TransferTicket()) { _, _ in }
     let address = try WebURL(server.url())
-    // On a busy machine a handshake may take as long as one over a long way, then or for a later connection.
+    // On a busy machine a handshake may take as long as one over a long way, then or for a later
+    // connection.
     let isNear = source.session.connections(to: address) == (1, 2)
     #expect(try source.fetch(file).bytes == file.bytes)
     let isStillNear = source.session.connections(to: address) == (1, 2)
@@ -143,7 +144,8 @@ struct LimitTests {
       }
     }
     #expect(found.withLock { $0.right } == file.pieces.count && found.withLock { $0.wrong } == 0)
-    // Six slabs over one connection or two, and those of a range that was over before the next began.
+    // Six slabs over one connection or two, and those of a range that was over before the next
+    // began.
     #expect((1...12 * 128 << 10).contains(found.withLock { $0.most }))
   }
 

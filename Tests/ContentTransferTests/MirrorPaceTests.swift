@@ -29,7 +29,8 @@ struct MirrorPaceTests {
     var pace = MirrorPace(rates: [nil, nil])
     let now = measure(&pace, 0, rate: 100, from: 0)
     #expect(pace.leave(0, for: [1], bytesLeft: 9000, at: now) == 1)
-    // Measured from when it was chosen, so that one that hardly sends is known with the first bytes.
+    // Measured from when it was chosen, so that one that hardly sends is known with the first
+    // bytes.
     #expect(pace.count(30, from: 1, at: now + 3) == 10)
     #expect(pace.leave(1, for: [0], bytesLeft: 8000, at: now + 3) == 0)
     #expect(!pace.isLeft(0) && pace.isLeft(1))

@@ -37,7 +37,7 @@ struct NginxTests {
     #expect(source.session.statistics.bytesFetched == file.signed.length)
   }
 
-  @Test("Only missing pieces are asked for, neighbours together")
+  @Test("Only missing pieces are asked for, neighbors together")
   func some() throws {
     let server = try Nginx(serving: folder.path)
     let source = try HTTPPieceSource(at: server.url())

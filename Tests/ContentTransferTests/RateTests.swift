@@ -109,7 +109,7 @@ struct RateTests {
 
   @Test("A transfer is stalled when too little comes within the window")
   func stall() {
-    var guardian = StallGuard(window: 15, leastBytes: 1500, at: 0)
+    var guardian = StallGuard(window: 15, minimumBytes: 1500, at: 0)
     let looks: [(bytes: Int64, now: Double, verdict: StallGuard.Verdict)] = [
       (0, 14.9, .moving), (2000, 15, .moving), (3499, 29.9, .moving), (3500, 30, .moving),
       (4999, 45, .stalled),
@@ -124,7 +124,7 @@ struct RateTests {
 
   @Test("An answer is idle after a silence, again and again, until it goes on or is given up")
   func idle() {
-    var guardian = StallGuard(window: 15, leastBytes: 1, idleTimeout: 4, at: 0)
+    var guardian = StallGuard(window: 15, minimumBytes: 1, idleTimeout: 4, at: 0)
     #expect(guardian.note(bytes: 100, at: 3) == 3)
     #expect(guardian.deadline == 7)
     #expect(guardian.judge(bytes: 100, at: 6.9) == .moving)
@@ -139,7 +139,7 @@ struct RateTests {
   func slowLine() {
     let configuration = HTTPConfiguration()
     var timeout = IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
-    var guardian = StallGuard(window: 15, leastBytes: 1500, idleTimeout: timeout.seconds, at: 0)
+    var guardian = StallGuard(window: 15, minimumBytes: 1500, idleTimeout: timeout.seconds, at: 0)
     var bytes: Int64 = 0
     var now = 0.0
     for _ in 0..<200 {

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

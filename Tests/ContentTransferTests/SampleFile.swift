@@ -3,7 +3,7 @@ import ContentTransfer
 import Digests
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 
 /// A file of a store with the pieces that a signed index would name.

@@ -7,7 +7,10 @@ import Testing
 @Suite("What went wrong, what may help, and the error that it ends in")
 struct TransferFaultTests {
   private static let table:
-    [(TransferFault.Kind, ContentError.Code, TransferFault.Cure, isRetryable: Bool, host: Bool)] = [
+    [(
+      TransferFault.Kind, ContentError.Code, TransferFault.RetryAction, isRetryable: Bool,
+      host: Bool
+    )] = [
       (.cancelled, .stopped, .none, true, false), (.unusableURL, .usage, .none, false, false),
       (.unresolved, .hostNotFound, .otherMirror, true, true),
       (.refused, .connectionRefused, .otherMirror, true, true),
@@ -50,15 +53,15 @@ struct TransferFaultTests {
       (.damaged, .pieceDamaged, .otherMirror, true, false),
     ]
 
-  @Test("Each kind of fault has its number, its cure and whom it concerns")
+  @Test("Each kind of fault has its number, its retryAction and whom it concerns")
   func kinds() throws {
     let url = try WebURL("http://a.example/b?secret=1")
-    for (kind, code, cure, isRetryable, host) in Self.table {
+    for (kind, code, retryAction, isRetryable, host) in Self.table {
       let fault = TransferFault(kind, "words")
       let error = ContentError(fault, from: url, subject: "b")
       #expect(error.code == code, "\(kind)")
       #expect(error.isRetryable == isRetryable, "\(kind)")
-      #expect(fault.cure == cure, "\(kind)")
+      #expect(fault.retryAction == retryAction, "\(kind)")
       #expect(fault.concernsHost == host, "\(kind)")
       #expect(error.subject == "b" && error.cause == "words")
       #expect(!error.description.contains("secret"), "\(kind)")

@@ -6,8 +6,8 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// The attacks that the specification lists (1.5.2), each by a hand that owns the mirror and, where it
-/// is said, some of the keys.
+/// The attacks that the specification lists (1.5.2), each by a hand that owns the mirror and, where
+/// it is said, some of the keys.
 @Suite struct AttackTests {
   private let sample: SampleMetadata
   private let store = StoreInMemory()

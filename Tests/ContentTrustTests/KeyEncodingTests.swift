@@ -56,7 +56,8 @@ import Testing
     "-----BEGIN PUBLIC KEY-----\n\(base64)\n-----END PUBLIC KEY-----\n"
   }
 
-  /// A root that demands `threshold` signatures by `keys`, with `sign`'s signature for each of them.
+  /// A root that demands `threshold` signatures by `keys`, with `sign`'s signature for each of
+  /// them.
   private func root(
     _ keys: [JSONValue], threshold: Int, sign: ([UInt8]) throws -> [UInt8]
   ) throws -> [UInt8] {

@@ -1,7 +1,7 @@
 import ContentModel
 import ContentTrust
 import Digests
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -3,7 +3,8 @@ import ContentTrust
 import Digests
 import FoundationEssentials
 
-/// A repository whose every key is in one hand, which may be a hostile one: it signs what it is told.
+/// A repository whose every key is in one hand, which may be a hostile one: it signs what it is
+/// told.
 struct SampleRepository {
   let sample: SampleMetadata
   /// Versions by role.

@@ -115,7 +115,7 @@ import Testing
 
   // MARK: Publishing
 
-  @Test func `a published package is read back with everything the catalogue says of it`() throws {
+  @Test func `a published package is read back with everything the catalog says of it`() throws {
     let store = try created()
     let path = try package("com.example.book", "1.10")
     let details = ProductDetails(
@@ -422,7 +422,7 @@ import Testing
 
   // MARK: Refreshing
 
-  @Test func `an expired catalogue is valid again after a refresh`() throws {
+  @Test func `an expired catalog is valid again after a refresh`() throws {
     let store = try created()
     try store.publish([package("com.example.book", "1")], now: now)
     let later = now.addingTimeInterval(91 * Self.day)
@@ -506,7 +506,7 @@ import Testing
 
   @Test
   func
-    `whichever step of publishing fails, the catalogue is old or new, and publishing again succeeds`()
+    `whichever step of publishing fails, the catalog is old or new, and publishing again succeeds`()
     throws
   {
     _ = try created().publish([package("com.example.book", "1")], now: now)

@@ -1,6 +1,6 @@
 import ContentModel
 import ContentTrust
-import Locks
+import Concurrency
 
 /// A store whose files a test replaces, and which remembers what was fetched.
 final class StoreInMemory: MetadataFetcher {

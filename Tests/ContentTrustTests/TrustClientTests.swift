@@ -3,7 +3,7 @@ import ContentTrust
 import Digests
 import FileIO
 import FoundationEssentials
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

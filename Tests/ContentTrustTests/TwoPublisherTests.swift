@@ -3,7 +3,7 @@ import ContentStore
 import ContentTrust
 import FileIO
 import FoundationEssentials
-import Locks
+import Concurrency
 import TestSupport
 import TestTraits
 import Testing

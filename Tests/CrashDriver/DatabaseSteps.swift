@@ -3,7 +3,8 @@ import Glibc
 
 /// SQLite's system calls that change a file, as steps of this process.
 ///
-/// SQLite lets a program replace them, by functions that can capture nothing: what they use is static.
+/// SQLite lets a program replace them, by functions that can capture nothing: what they use is
+/// static.
 enum DatabaseSteps {
   private typealias Open = @convention(c) (UnsafePointer<CChar>?, Int32, Int32) -> Int32
   private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, Int) -> Int

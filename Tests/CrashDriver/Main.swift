@@ -2,16 +2,17 @@ import CrashPoints
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 
-/// Does one operation in a folder, and kills itself at one of its steps: an operation of ours on files, or
-/// a system call of SQLite's.
+/// Does one operation in a folder, and kills itself at one of its steps: an operation of ours on
+/// files, or a system call of SQLite's.
 ///
 /// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
 /// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER`, `crash-driver
-/// refuse OPERATION FOLDER` and `crash-driver without-space TRIAL FOLDER` fill the disk on which the
-/// folder is, `crash-driver crowd FOLDER DISK` lets downloads do so; all say what was not right.
-/// `crash-driver leave FOLDER MICROSECONDS` closes a queue after that time, whatever it does, and exits.
+/// refuse OPERATION FOLDER` and `crash-driver without-space TRIAL FOLDER` fill the disk on which
+/// the folder is, `crash-driver crowd FOLDER DISK` lets downloads do so; all say what was not
+/// right. `crash-driver leave FOLDER MICROSECONDS` closes a queue after that time, whatever it
+/// does, and exits.
 @main
 enum CrashDriver {
   private static let steps = Atomic(0)

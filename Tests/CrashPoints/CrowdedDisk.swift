@@ -3,7 +3,7 @@ import ContentStore
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 
 /// Downloads that all fit into a disk alone, but not together.
@@ -11,8 +11,8 @@ package enum CrowdedDisk {
   private static let products = (1...8).map { "com.example.part\($0)" }
   private static let size = 2_500_000
 
-  /// Downloads all products at once into a library on the disk at `disk`, and says what was not as it
-  /// must be.
+  /// Downloads all products at once into a library on the disk at `disk`, and says what was not as
+  /// it must be.
   package static func run(_ world: World, disk: String) async throws -> [String] {
     try publish(to: world)
     let writers = Writers()

@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 
 /// Makes the disk full in the middle of an operation, and gives the room back.
 package enum FilledDisk {
@@ -17,7 +17,8 @@ package enum FilledDisk {
       }
     }
 
-    /// Whether no space may be needed from there on: by some file systems, and by the journal's log.
+    /// Whether no space may be needed from there on: by some file systems, and by the journal's
+    /// log.
     fileprivate var mayPass: Bool { [.announcing, .switching].contains(self) }
 
     /// Whether the step is one that needs room in this phase.
@@ -72,7 +73,7 @@ package enum FilledDisk {
     }
   }
 
-  /// Leaves room for catalogue and journal but not for what is asked for; says what is not right.
+  /// Leaves room for catalog and journal but not for what is asked for; says what is not right.
   package static func refuse(_ operation: CrashOperation, in world: World) async throws -> [String]
   {
     try await operation.prepare(world)

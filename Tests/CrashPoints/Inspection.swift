@@ -165,16 +165,16 @@ package struct Inspection {
     guard operation == .publish else { return }
     let folder = try FileSystem.real.directory(at: world.storePath)
     let root = try world.store().initialRoot()
-    let catalogue = try FileSystem.real.withTemporaryDirectory { trust in
-      try Catalogue(
+    let catalog = try FileSystem.real.withTemporaryDirectory { trust in
+      try Catalog(
         client: TrustClient(
           trustFolder: trust, fetcher: FolderFetcher(folder), now: { Date() }),
         trustedRoot: root
       ).refresh()
     }
-    let failures = catalogue.products(nil).failures
+    let failures = catalog.products(nil).failures
     expect(failures.isEmpty, "the store's records: \(failures)")
-    let offers = catalogue.identifiers.flatMap(catalogue.offers(of:))
+    let offers = catalog.identifiers.flatMap(catalog.offers(of:))
     let own = offers.filter { $0.productIdentifier.rawValue == World.own }
     let versions = own.map(\.version.rawValue).sorted()
     let (before, after) = operation.published
@@ -193,7 +193,7 @@ package struct Inspection {
     let orphans = found.filter { !promised.contains($0) && !$0.hasSuffix(".product.json") }
     expect(orphans.isEmpty, "nobody promises \(orphans.sorted())")
     let records = found.filter { $0.hasSuffix(".product.json") }
-    expect(records.count == catalogue.identifiers.count, "records: \(records)")
+    expect(records.count == catalog.identifiers.count, "records: \(records)")
   }
 
   /// What was written under a name for a moment has another one, or is gone.

@@ -56,11 +56,12 @@ struct CodeBlockTests {
   @Test("The article on errors has every number, with its name")
   func errors() throws {
     let source = try String(
-      contentsOf: Self.root.appending(path: "Sources/ContentModel/ContentError.swift"),
+      contentsOf: Self.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift"),
       encoding: .utf8)
     let article = try String(
       contentsOf: Self.root.appending(
-        path: "Sources/HostedContent/HostedContent.docc/ErrorsAndRemedies.md"), encoding: .utf8)
+        path: "Sources/Engine/HostedContent/HostedContent.docc/ErrorsAndRemedies.md"),
+      encoding: .utf8)
     let codes = source.matches(of: /public static let (\w+) = Self\(rawValue: (\d+)\)/)
     #expect(codes.count > 70)
     for code in codes {
@@ -70,15 +71,12 @@ struct CodeBlockTests {
 
   @Test("Every command that an article shows is one of the tool's")
   func commands() throws {
-    let table = try String(
-      contentsOf: Self.root.appending(path: "Sources/HostedContentTool/CommandTable.swift"),
-      encoding: .utf8)
-    #expect(table.contains("CompletionCommand.command"))
-    let files = try FileManager.default.contentsOfDirectory(
-      atPath: Self.root.appending(path: "Sources/HostedContentTool").path)
+    let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
+    let files = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
+      .filter { $0.hasSuffix(".swift") }
+    #expect(files.contains { $0.hasSuffix("CommandTable.swift") })
     let sources = try files.map {
-      try String(
-        contentsOf: Self.root.appending(path: "Sources/HostedContentTool/\($0)"), encoding: .utf8)
+      try String(contentsOf: tool.appending(path: $0), encoding: .utf8)
     }.joined()
     let names = Set(sources.matches(of: /name: "([a-z -]+)"/).map { String($0.output.1) })
     for page in try Self.pages {

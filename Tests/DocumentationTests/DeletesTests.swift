@@ -33,7 +33,8 @@ struct DeletesTests {
 
   /// Where Directory.removeTree itself and its system call are.
   private static let definitions: Set<String> = [
-    "FileIO/Directory.swift", "FileIO/Kernel.swift", "FileIO/SystemCalls.swift",
+    "System/FileIO/Directory.swift", "System/FileIO/Kernel.swift",
+    "System/FileIO/SystemCalls.swift",
   ]
 
   /// What removes a folder with all in it.

@@ -215,7 +215,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A catalogue expires with the clock, and is good again once it is refreshed")
+  @Test("A catalog expires with the clock, and is good again once it is refreshed")
   func expiry() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -223,7 +223,7 @@ struct SessionTests {
     try await session.advance(by: 91 * 86400)
     let error = await #expect(throws: ContentError.self) { try await queue.products(["book"]) }
     #expect(error?.code == .metadataExpired)
-    try session.refreshCatalogue()
+    try session.refreshCatalog()
     #expect(try await queue.products(["book"]).products.count == 1)
   }
 

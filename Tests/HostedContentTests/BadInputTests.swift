@@ -115,9 +115,9 @@ struct BadInputTests {
   }
 
   @Test(
-    "A damaged catalogue, a wrong signature, expired metadata, a clock gone backwards",
+    "A damaged catalog, a wrong signature, expired metadata, a clock gone backwards",
     arguments: ["damaged", "signature", "expired", "clock"])
-  func untrustedCatalogue(what: String) async throws {
+  func untrustedCatalog(what: String) async throws {
     let fixture = try fixture()
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()

@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -127,7 +127,7 @@ struct ClosingTests {
 
   @Test("An observer that does not return holds the closing for a limited time only")
   func observerThatBlocks() async throws {
-    let queue = try queue { $0.surroundings.closingLimit = .milliseconds(10) }
+    let queue = try queue { $0.environment.closingLimit = .milliseconds(10) }
     let isReached = DispatchSemaphore(value: 0)
     let mayGoOn = DispatchSemaphore(value: 0)
     let observer = RecordingObserver(onTransactions: { _, _ in
@@ -154,7 +154,7 @@ struct ClosingTests {
       let service = SlowService(log, isAwaited: isAwaited)
       let queue = try queue {
         $0.service = service
-        $0.surroundings.closingLimit = limit
+        $0.environment.closingLimit = limit
       }
       queue.add(RecordingObserver())
       queue.add(try payment())

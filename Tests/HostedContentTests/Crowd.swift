@@ -1,7 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import ContentModel
 import Dispatch
-import Locks
+import Concurrency
 import Testing
 
 @testable import HostedContent

@@ -54,7 +54,7 @@ struct DigestTrustTests {
   private func queue(selling product: Product) throws -> PaymentQueue {
     try fixture.queue {
       $0.service = OneProduct(product: product)
-      $0.surroundings.usesCatalog = false
+      $0.environment.usesCatalog = false
     }
   }
 

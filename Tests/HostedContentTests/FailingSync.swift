@@ -1,10 +1,10 @@
 import CSQLite
-import Locks
+import Concurrency
 
 /// Makes SQLite's sync of a write-ahead log fail, after its bytes were written, or its writes.
 ///
-/// SQLite offers no hook for fsync, so each log that is opened gets a copy of its file methods with another
-/// `xSync` and `xWrite`. The C functions cannot capture anything; what they use is static.
+/// SQLite offers no hook for fsync, so each log that is opened gets a copy of its file methods with
+/// another `xSync` and `xWrite`. The C functions cannot capture anything; what they use is static.
 enum FailingSync {
   private struct State {
     /// Paths of open logs, by the address of their file.

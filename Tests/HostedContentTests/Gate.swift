@@ -1,6 +1,6 @@
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 
 /// Holds the threads that come to it until it is opened.

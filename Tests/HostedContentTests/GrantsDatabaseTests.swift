@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -215,7 +215,7 @@ struct HousekeepingTests {
     #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
   }
 
-  @Test("Contents that the catalogue dropped are named and stay")
+  @Test("Contents that the catalog dropped are named and stay")
   func obsolete() async throws {
     try await install("a", ["1.0"])
     #expect(try await queue.obsoleteContents().isEmpty)

@@ -9,14 +9,14 @@ struct IdentifierTests {
     await #expect(processExitsWith: .success) {
       var limit = rlimit(rlim_cur: 0, rlim_max: 0)
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-      let make = Surroundings().newIdentifier
+      let make = Environment().newIdentifier
       let identifiers = (0..<100).map { _ in make() }
       #expect(Set(identifiers).count == 100, "\(identifiers.prefix(2))")
     }
   }
 
   @Test func `they are random UUIDs in lower case`() {
-    let make = Surroundings().newIdentifier
+    let make = Environment().newIdentifier
     let identifiers = (0..<100).map { _ in make() }
     for identifier in identifiers {
       #expect(
@@ -38,7 +38,7 @@ struct IdentifierTests {
     }
     let queue = try fixture.queue {
       $0.service = service
-      $0.surroundings.newIdentifier = { "same" }
+      $0.environment.newIdentifier = { "same" }
     }
     let observer = first == "open" ? RecordingObserver() : .delivering()
     queue.add(observer)

@@ -4,7 +4,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Dispatch
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

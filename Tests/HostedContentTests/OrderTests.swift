@@ -1,7 +1,7 @@
 import ContentModel
 import ContentTrust
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -32,7 +32,8 @@ struct OrderTests {
     }
   }
 
-  /// A grant of `payment` with a genuine receipt; the receipt says `quantity` and `type` where given.
+  /// A grant of `payment` with a genuine receipt; the receipt says `quantity` and `type` where
+  /// given.
   private func grant(
     _ number: String, _ payment: Payment, quantity: Int? = nil, type: String? = "receipt+jwt"
   ) throws -> Grant {
@@ -146,7 +147,8 @@ struct OrderTests {
     let transaction = try await buy(order, wrong, queue)
     #expect(transaction.transactionState == .failed)
     #expect(transaction.error?.code == .receiptInvalid)
-    // Media types are compared without regard to case, and may be written in full (RFC 7515, 4.1.9).
+    // Media types are compared without regard to case, and may be written in full (RFC 7515,
+    // 4.1.9).
     for type in ["receipt+jwt", "application/Receipt+JWT"] {
       let good = try grant(type, order, type: type)
       #expect(try await buy(order, good, queue).transactionState == .purchased)

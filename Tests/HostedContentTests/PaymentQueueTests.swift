@@ -2,7 +2,7 @@ import ContentModel
 import ContentStore
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -16,8 +16,8 @@ struct ProgressMeterTests {
     var written = 0.0
     var instant = 0.0
 
-    var work: WorkBoard.Work {
-      var work = WorkBoard.Work(toFetch: total, toWrite: 0)
+    var work: DownloadJob.Work {
+      var work = DownloadJob.Work(toFetch: total, toWrite: 0)
       work.received = min(total, Int64(received))
       let isWhole = work.received == total
       work.fetched = isWhole ? total : work.received / pieceLength * pieceLength
@@ -88,7 +88,7 @@ struct ProgressMeterTests {
   @Test("Writing that comes after a slow download does not count at the download's rate")
   func twoRates() {
     // 10 MB at 1 MB/s, and then 400 MB that a disk takes in 2 s.
-    var work = WorkBoard.Work(toFetch: 10_000_000, toWrite: 400_000_000)
+    var work = DownloadJob.Work(toFetch: 10_000_000, toWrite: 400_000_000)
     var meter = ProgressMeter(work)
     var shown = 0.0
     for tenth in 1...50 {
@@ -109,7 +109,7 @@ struct ProgressMeterTests {
 
   @Test("Where fetching and writing go on together the slower one counts")
   func together() {
-    var work = WorkBoard.Work(toFetch: 100_000_000, toWrite: 200_000_000)
+    var work = DownloadJob.Work(toFetch: 100_000_000, toWrite: 200_000_000)
     var meter = ProgressMeter(work)
     var shown = 0.0
     for tenth in 1...50 {
@@ -123,7 +123,7 @@ struct ProgressMeterTests {
 
   @Test("The fraction never goes back, whatever comes in")
   func monotonic() {
-    var work = WorkBoard.Work(toFetch: 100, toWrite: 100)
+    var work = DownloadJob.Work(toFetch: 100, toWrite: 100)
     var meter = ProgressMeter(work)
     var last = 0.0
     for (number, fetched) in [10, 30, 20, 50, 5, 120, 100].enumerated() {

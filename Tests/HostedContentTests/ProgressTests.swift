@@ -2,7 +2,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -62,7 +62,7 @@ struct ProgressTests {
     }
     let queue = try fixture.queue {
       $0.fileSystem = disk
-      $0.surroundings.execution = TickerExecution(.continuous)
+      $0.environment.execution = TickerExecution(.continuous)
     }
     let progress = Mutex([Double]())
     let observer = RecordingObserver(
@@ -100,7 +100,7 @@ struct ProgressTests {
     }
     let queue = try fixture.queue {
       $0.fileSystem = disk
-      $0.surroundings.execution = TickerExecution(.none)
+      $0.environment.execution = TickerExecution(.none)
     }
     let moves = Mutex(0)
     let observer = RecordingObserver(

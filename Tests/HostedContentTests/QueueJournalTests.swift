@@ -3,7 +3,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -343,8 +343,8 @@ struct QueueJournalTests {
     #expect(kept == ids.filter { $0 != expected })
   }
 
-  /// Copies a database, at a moment of a transaction at which its rollback journal is on disk, into a
-  /// library's folder.
+  /// Copies a database, at a moment of a transaction at which its rollback journal is on disk, into
+  /// a library's folder.
   private static func halfMade(_ folder: TemporaryFolder) throws -> Directory {
     let name = SQLiteJournal.fileName
     try FileManager.default.createDirectory(

@@ -1,6 +1,6 @@
 import ContentModel
 import HostedContent
-import Locks
+import Concurrency
 
 /// Remembers what it was told, acts when it is told to, and can be waited for.
 final class RecordingObserver: PaymentTransactionObserver {
@@ -50,7 +50,8 @@ final class RecordingObserver: PaymentTransactionObserver {
     self.onDownloads = onDownloads
   }
 
-  /// An observer as the documentation advises: starts what is purchased, finishes what is installed.
+  /// An observer as the documentation advises: starts what is purchased, finishes what is
+  /// installed.
   static func delivering() -> RecordingObserver {
     RecordingObserver(
       onTransactions: { queue, transactions in

@@ -3,7 +3,7 @@ import FileIO
 import Foundation
 import Glibc
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

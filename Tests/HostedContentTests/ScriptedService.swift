@@ -1,6 +1,6 @@
 import ContentModel
 import HostedContent
-import Locks
+import Concurrency
 
 /// A seller whose answers and events a test decides, over the contents of a store.
 final class ScriptedService: StoreService {

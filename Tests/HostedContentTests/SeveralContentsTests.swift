@@ -1,7 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -195,7 +195,7 @@ struct SeveralContentsTests {
     let intruded = try fixture.queue {
       $0.store = location
       $0.service = LocationService(location: location)
-      $0.surroundings.usesCatalog = false
+      $0.environment.usesCatalog = false
     }
     let observer = starting()
     intruded.add(observer)

@@ -21,7 +21,7 @@ struct SharedGrantsTests {
     try fixture.queue {
       $0.library = URL(filePath: fixture.folder.path(name))
       $0.grantsFile = URL(filePath: grantsPath)
-      $0.surroundings.newIdentifier = { "the-only-identifier" }
+      $0.environment.newIdentifier = { "the-only-identifier" }
     }
   }
 

@@ -33,7 +33,8 @@ struct SignedContentTests {
       installedSize: 1, package: file, index: file)
   }
 
-  /// Brings `contents` into `queue` for product a; returns the transaction as it was reported first.
+  /// Brings `contents` into `queue` for product a; returns the transaction as it was reported
+  /// first.
   private func take(
     _ contents: [ContentOffer], by way: Way = .purchase, _ queue: PaymentQueue
   ) async throws -> PaymentTransaction {

@@ -1,5 +1,5 @@
 import ContentModel
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -38,7 +38,7 @@ struct SlowSellerTests {
     let clock = StoppedClock()
     let queue = try fixture.queue {
       $0.service = service
-      $0.surroundings.execution = clock
+      $0.environment.execution = clock
     }
     let observer = RecordingObserver()
     queue.add(observer)
@@ -53,7 +53,8 @@ struct SlowSellerTests {
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
     #expect(observer.log.errors.first?.subject == id)
     #expect(observer.log.transactionStates[id] == [.purchasing])
-    // Its call is still in progress, so it is not asked again, also not by another observer's launch.
+    // Its call is still in progress, so it is not asked again, also not by another observer's
+    // launch.
     let second = RecordingObserver()
     queue.add(second)
     await second.wait { $0.transactionStates[id] != nil }
@@ -71,7 +72,7 @@ struct SlowSellerTests {
     let clock = StoppedClock()
     let queue = try fixture.queue {
       $0.service = service
-      $0.surroundings.execution = clock
+      $0.environment.execution = clock
     }
     let observer = RecordingObserver()
     queue.add(observer)
@@ -94,7 +95,7 @@ struct SlowSellerTests {
     let clock = StoppedClock()
     let queue = try fixture.queue {
       $0.seller = { _ in group }
-      $0.surroundings.execution = clock
+      $0.environment.execution = clock
     }
     let observer = RecordingObserver()
     queue.add(observer)
@@ -115,7 +116,7 @@ struct SlowSellerTests {
     let clock = StoppedClock()
     let queue = try fixture.queue {
       $0.service = service
-      $0.surroundings.execution = clock
+      $0.environment.execution = clock
     }
     let observer = RecordingObserver()
     queue.add(observer)

@@ -2,7 +2,7 @@ import ContentJournal
 import ContentLibrary
 import ContentModel
 import FileIO
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Dispatch
 import FileIO
 import HostedContent
-import Locks
+import Concurrency
 
 /// Dispatch's threads with a clock that a test moves.
 final class StoppedClock: Execution {

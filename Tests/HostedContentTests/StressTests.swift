@@ -1,13 +1,14 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
 /// Many threads do everything at once that a queue allows.
 ///
-/// `HOSTEDCONTENT_STRESS_SEED` replays what the threads wish, but not how the system interleaves them.
+/// `HOSTEDCONTENT_STRESS_SEED` replays what the threads wish, but not how the system interleaves
+/// them.
 @Suite("Under stress", .timeLimit(.minutes(10)))
 struct StressTests {
   private static let products = (1...6).map { "p\($0)" }
@@ -39,7 +40,8 @@ struct StressTests {
     await crowd.act(threads: 16, wishes: SlowTests.areOn ? 200 : 40, seed: seed)
     // A call to one that has just left may still be under way.
     await withCheckedContinuation { done in delivery.async { done.resume() } }
-    // What was left paused, cancelled or failed goes on; what is purchased later, the finisher starts.
+    // What was left paused, cancelled or failed goes on; what is purchased later, the finisher
+    // starts.
     queue.start(queue.transactions.flatMap(\.downloads))
     let paid = crowd.paid
     #expect(paid.count > 16)

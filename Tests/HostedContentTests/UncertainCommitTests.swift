@@ -45,7 +45,8 @@ struct UncertainCommitTests {
     #expect(try journal.transactions().isEmpty)
     #expect(try afterKill("one") == ["a"])
     FailingSync.set(false, at: path)
-    // A transaction that fails by itself does not overwrite the log, nor does one that writes nothing.
+    // A transaction that fails by itself does not overwrite the log, nor does one that writes
+    // nothing.
     let again = JournalChange.finish(try record("finished", 1))
     #expect(throws: UncertainCommit.self) { try journal.commit([again]) }
     try journal.forget(ProductIdentifier("x"), ContentVersion("1.0"))

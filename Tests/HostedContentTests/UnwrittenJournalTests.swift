@@ -1,7 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -100,7 +100,7 @@ struct UnwrittenJournalTests {
       $0.service = service
       $0.fileSystem = disk.fileSystem
       // No timer fires, so that only another event can retry the commit.
-      $0.surroundings.execution = StoppedClock()
+      $0.environment.execution = StoppedClock()
     }
     let observer = RecordingObserver()
     queue.add(observer)

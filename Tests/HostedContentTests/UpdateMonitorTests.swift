@@ -52,7 +52,7 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.10")
   }
 
-  @Test("A downgrade in the catalogue is reported and not installed")
+  @Test("A downgrade in the catalog is reported and not installed")
   func downgrade() async throws {
     queue.close()
     let file = SignedFile(

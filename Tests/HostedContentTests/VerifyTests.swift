@@ -16,8 +16,8 @@ struct VerifyTests {
     /// Seconds that pass between two looks, as reading takes them.
     var step = 0.0
 
-    func pace(_ bytesPerSecond: Int64) -> ReadPace {
-      ReadPace(
+    func pace(_ bytesPerSecond: Int64) -> ReadThrottle {
+      ReadThrottle(
         bytesPerSecond: bytesPerSecond,
         now: {
           self.now += self.step

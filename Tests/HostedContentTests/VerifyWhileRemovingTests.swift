@@ -3,7 +3,7 @@ import ContentModel
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -47,8 +47,8 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  /// Calls `body` with a copy of the library, a queue on it and its contents, for each step that a reader
-  /// takes; both versions are removed before that step.
+  /// Calls `body` with a copy of the library, a queue on it and its contents, for each step that a
+  /// reader takes; both versions are removed before that step.
   private func removingAtEachStep(
     _ body: (LibraryReader, [InstalledContent]) throws -> Void
   ) throws {

@@ -1,7 +1,7 @@
 import ContentModel
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import StoreServer
 import TestSupport
 import Testing

@@ -4,7 +4,7 @@ import ContentTransfer
 import FileIO
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 
@@ -19,7 +19,7 @@ struct WholePackageTests {
   }
 
   private func queue() throws -> PaymentQueue {
-    try fixture.queue { [source] in $0.surroundings.pieceSource = { source } }
+    try fixture.queue { [source] in $0.environment.pieceSource = { source } }
   }
 
   private func deliver(_ name: String, _ queue: PaymentQueue) async throws {

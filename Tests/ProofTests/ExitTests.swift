@@ -1,6 +1,6 @@
 import CrashPoints
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import Testing
 

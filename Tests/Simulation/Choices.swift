@@ -19,8 +19,8 @@ package enum ChoiceKind: Int, CaseIterable, Codable, Sendable {
 
 /// Every decision of a schedule: drawn from a seed, or as they are given, and written down.
 ///
-/// 0 is always the choice that changes least: no fault, no crash, the thread that runs goes on. So a
-/// history becomes shorter by turning choices into 0, and ends where its choices end.
+/// 0 is always the choice that changes least: no fault, no crash, the thread that runs goes on. So
+/// a history becomes shorter by turning choices into 0, and ends where its choices end.
 // Sendable, because only the thread that has the baton chooses.
 package final class Choices: @unchecked Sendable {
   private var streams: [Stream]

@@ -4,8 +4,8 @@ import FileIO
 extension SimulatedDisk {
   /// One of the disks that may be found after a crash now; `choices` say which.
   ///
-  /// What was synced is there. Of everything else each change may have happened or not: all, nothing,
-  /// the first ones, any; the last write of a file torn, pages of it missing.
+  /// What was synced is there. Of everything else each change may have happened or not: all,
+  /// nothing, the first ones, any; the last write of a file torn, pages of it missing.
   package func crashed(_ choices: Choices) -> SimulatedDisk {
     let names = survivingNames(choices)
     let image = DiskImage(of: self, names, choices)

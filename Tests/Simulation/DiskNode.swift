@@ -63,7 +63,8 @@ final class DiskNode: @unchecked Sendable {
 
   /// Makes the file's changes durable.
   ///
-  /// They are applied one by one, not taken from what is seen: what a failed sync has lost stays lost.
+  /// They are applied one by one, not taken from what is seen: what a failed sync has lost stays
+  /// lost.
   func syncData() {
     for change in pending { Self.apply(change, to: &durable) }
     pending = []

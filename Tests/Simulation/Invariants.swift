@@ -23,14 +23,14 @@ extension World {
 
   /// Everything that is on the disk, as a start would find it.
   func checkEverything(_ place: String) {
-    if let neighbour = disk.root.names["srv"]?.names["neighbour"],
-      neighbour.bytes != Array("not ours".utf8) || neighbour.links != 1
+    if let neighbor = disk.root.names["srv"]?.names["neighbor"],
+      neighbor.bytes != Array("not ours".utf8) || neighbor.links != 1
     {
-      violate("something outside the library was touched", "the neighbour's file, \(place)")
+      violate("something outside the library was touched", "the neighbor's file, \(place)")
     }
     if Set(disk.root.names.keys) != ["srv"]
       || !Set(disk.root.names["srv"]?.names.keys.map { $0 } ?? []).isSubset(of: [
-        "neighbour", "library",
+        "neighbor", "library",
       ])
     {
       violate("something outside the library was touched", "new names, \(place)")
@@ -150,7 +150,8 @@ extension World {
 
   // MARK: The end
 
-  /// When everything has come to its end: nothing is left over, and all that was bought was finished.
+  /// When everything has come to its end: nothing is left over, and all that was bought was
+  /// finished.
   func checkEnd() {
     checkEverything("at the end")
     let tables = journal.tables

@@ -3,9 +3,9 @@ import Glibc
 
 /// Runs a program's threads one at a time; the schedule's choices say which.
 ///
-/// Real threads that hand a baton on: each runs until it reaches a step, where another one may go on
-/// instead. Time passes a little with each step, and jumps when everybody waits for it. So whoever
-/// makes the same choices sees the same history.
+/// Real threads that hand a baton on: each runs until it reaches a step, where another one may go
+/// on instead. Time passes a little with each step, and jumps when everybody waits for it. So
+/// whoever makes the same choices sees the same history.
 // Sendable, because only the thread that has the baton touches anything here.
 package final class Scheduler: @unchecked Sendable {
   /// Something that waits to be run by a thread of its own, or of a line.

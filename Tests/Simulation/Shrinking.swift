@@ -1,8 +1,8 @@
 extension Simulation {
   /// Choices that break the same rule as `choices` and do as little else as possible.
   ///
-  /// Choices become 0, many at a time, then fewer, as long as the same rule is broken; 0 is no fault,
-  /// no crash, no switch, the first of everything. At most `attempts` schedules are run.
+  /// Choices become 0, many at a time, then fewer, as long as the same rule is broken; 0 is no
+  /// fault, no crash, no switch, the first of everything. At most `attempts` schedules are run.
   package func shrink(_ choices: [[UInt32]], rule: String, attempts: Int = 4000) -> [[UInt32]] {
     var shrinker = Shrinker(simulation: self, rule: rule, best: choices, attempts: attempts)
     shrinker.run()

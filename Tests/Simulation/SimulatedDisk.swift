@@ -3,11 +3,12 @@ import Glibc
 
 /// A disk in memory that keeps what is seen apart from what is durable.
 ///
-/// After POSIX and ext4: `fsync` of a file makes its bytes durable and not its name, `fsync` of a folder
-/// makes its names durable, `syncfs` everything; a rename is atomic, and durable once either folder is
-/// synced. What was not synced may survive a crash or not, in any order that the rules allow. A failed
-/// sync may lose pages for good. Numbers of removed files are given out again, and times are as coarse
-/// as a kernel's ticks, so that a file's identity says as little as it does in reality.
+/// After POSIX and ext4: `fsync` of a file makes its bytes durable and not its name, `fsync` of a
+/// folder makes its names durable, `syncfs` everything; a rename is atomic, and durable once either
+/// folder is synced. What was not synced may survive a crash or not, in any order that the rules
+/// allow. A failed sync may lose pages for good. Numbers of removed files are given out again, and
+/// times are as coarse as a kernel's ticks, so that a file's identity says as little as it does in
+/// reality.
 // Sendable, because only the thread that has the baton touches it.
 package final class SimulatedDisk: @unchecked Sendable {
   let root: DiskNode
@@ -90,7 +91,8 @@ package final class SimulatedDisk: @unchecked Sendable {
   /// Notes that pages could not be written.
   func noteFailure() { failures += 1 }
 
-  /// Whether pages could not be written since it was told on `descriptor`, or since that was opened.
+  /// Whether pages could not be written since it was told on `descriptor`, or since that was
+  /// opened.
   func tellsFailure(on descriptor: Int32) -> Bool {
     guard let told = descriptors[descriptor]?.toldFailures, told < failures else { return false }
     descriptors[descriptor]?.toldFailures = failures

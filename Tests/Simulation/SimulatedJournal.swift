@@ -20,10 +20,11 @@ struct JournalTables {
   }
 }
 
-/// The journal of a simulated library: each call is a transaction that happens, fails, or is cut off.
+/// The journal of a simulated library: each call is a transaction that happens, fails, or is cut
+/// off.
 ///
-/// SQLite's own durability is SQLite's to prove; what is asked of it is that a call which returned is
-/// there after a crash, and one that was under way is there or is not.
+/// SQLite's own durability is SQLite's to prove; what is asked of it is that a call which returned
+/// is there after a crash, and one that was under way is there or is not.
 // Sendable, because only the thread that has the baton touches it.
 final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable {
   private(set) var tables: JournalTables
@@ -36,8 +37,8 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
     self.world = world
   }
 
-  /// The tables that a start finds after the process was killed; `isRecovered` says whether recovery finds
-  /// the commit at the log's end.
+  /// The tables that a start finds after the process was killed; `isRecovered` says whether
+  /// recovery finds the commit at the log's end.
   func afterKill(isRecovered: Bool) -> JournalTables { isRecovered ? tail ?? tables : tables }
 
   private func write(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FoundationEssentials
 import HostedContent
@@ -70,7 +71,8 @@ final class SimulatedService: @unchecked Sendable {
   /// The process ends, by a crash or in order.
   private func end() {
     let due = journaledReports
-    // What is journaled by now must be reported; what comes later may not be, once the queue is closed.
+    // What is journaled by now must be reported; what comes later may not be, once the queue is
+    // closed.
     let deadline = world.scheduler.now + 600 * 1_000_000_000
     world.scheduler.wake(at: deadline)
     world.scheduler.wait { self.areReported(due) || self.world.scheduler.now >= deadline }
@@ -167,12 +169,12 @@ final class SimulatedService: @unchecked Sendable {
     configuration.clock = EngineClock(
       now: { Date(timeIntervalSince1970: 1_700_000_000 + Double(scheduler.now) / 1e9) },
       uptime: { Double(scheduler.now) / 1e9 })
-    configuration.surroundings.execution = execution
-    configuration.surroundings.assemblyWorkers = 0
-    configuration.surroundings.openJournal = { [world] _ in world.journal }
-    configuration.surroundings.usesCatalog = false
-    configuration.surroundings.pieceSource = { [network] in network }
-    configuration.surroundings.newIdentifier = { [self] in
+    configuration.environment.execution = execution
+    configuration.environment.assemblyWorkers = 0
+    configuration.environment.openJournal = { [world] _ in world.journal }
+    configuration.environment.usesCatalog = false
+    configuration.environment.pieceSource = { [network] in network }
+    configuration.environment.newIdentifier = { [self] in
       identifiers += 1
       let digits = "\(identifiers)"
       return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits

@@ -86,7 +86,8 @@ struct SimulatedStore: Sendable {
     _ product: String, _ content: String, _ version: ContentVersion, byBlocks: Bool,
     _ source: [String: [UInt8]]
   ) throws -> ContentOffer {
-    // Real folders, since a build has threads of its own and the simulated disk is for one at a time.
+    // Real folders, since a build has threads of its own and the simulated disk is for one at a
+    // time.
     let place = try TemporaryFolder()
     defer { withExtendedLifetime(place) {} }
     let folder = try FileSystem.real.directory(at: place.path("source"), creating: true)

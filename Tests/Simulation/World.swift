@@ -63,7 +63,7 @@ package final class World: @unchecked Sendable {
   private func prepare() {
     disk.isOrdered = plan.isOrderedDisk
     if let folder = try? disk.fileSystem.directory(at: "/srv", creating: true),
-      let file = try? folder.createFile("neighbour")
+      let file = try? folder.createFile("neighbor")
     {
       try? file.write(Array("not ours".utf8))
     }

@@ -4,8 +4,8 @@ import Testing
 
 /// Schedules of the whole queue, and whether they would notice anything.
 ///
-/// The limit is that of all that gives way to other tests. A schedule has a bound to its steps, so that one
-/// that never ends breaks a rule and needs no clock.
+/// The limit is that of all that gives way to other tests. A schedule has a bound to its steps, so
+/// that one that never ends breaks a rule and needs no clock.
 @Suite("Random schedules with faults and crashes keep every rule", .timeLimit(.minutes(60)))
 struct ScheduleTests {
   /// Runs `simulate`, which was built beside the tests: there sets have the same order each time.

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import Concurrency
 
 /// A process that is started, killed and started again; its output goes to a file.
 final class Child {
@@ -27,7 +27,8 @@ final class Child {
     let process = Process()
     process.executableURL = URL(filePath: program)
     process.arguments = words
-    // One heap for all threads: what the allocator keeps free in sixteen of them would hide what we keep.
+    // One heap for all threads: what the allocator keeps free in sixteen of them would hide what we
+    // keep.
     var environment = ProcessInfo.processInfo.environment
     environment["MALLOC_ARENA_MAX"] = "1"
     process.environment = environment

@@ -3,8 +3,8 @@ import Foundation
 /// Services that install, update, verify, repair and collect for minutes, while everything around
 /// them breaks.
 ///
-/// `soak --seconds N [--seed S]`; exit status 1 when a promise was broken or something grew. The other
-/// words are for the processes that it starts itself.
+/// `soak --seconds N [--seed S]`; exit status 1 when a promise was broken or something grew. The
+/// other words are for the processes that it starts itself.
 @main
 enum Soak {
   static func main() async throws {

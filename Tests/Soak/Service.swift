@@ -3,7 +3,7 @@ import ContentModel
 import CrashPoints
 import Foundation
 import HostedContent
-import Locks
+import Concurrency
 import TestSupport
 
 /// One service: a process with a library of its own, until it is told to stop.
@@ -181,7 +181,8 @@ final class Service: Sendable {
 
   // MARK: What must be so
 
-  /// Every installed version is what was published, but for a file that this service damaged itself.
+  /// Every installed version is what was published, but for a file that this service damaged
+  /// itself.
   private func checkWhole() throws {
     let reader = try LibraryReader(library)
     for entry in try reader.contents() {

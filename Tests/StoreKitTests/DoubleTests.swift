@@ -63,7 +63,8 @@ struct DoubleTests {
   }
 }
 
-/// Doubles whose initializers call no `super.init()`, or look like those that Apple's API does not have.
+/// Doubles whose initializers call no `super.init()`, or look like those that Apple's API does not
+/// have.
 @Suite("Initializers of clients' test doubles compile")
 struct DoubleInitializerTests {
   final class Period: SKProductSubscriptionPeriod, @unchecked Sendable {

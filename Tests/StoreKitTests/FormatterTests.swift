@@ -1,7 +1,8 @@
 import StoreKit
 import Testing
 
-/// Foundation on Linux has no `DateComponentsFormatter`; expectations are those of Apple's documentation.
+/// Foundation on Linux has no `DateComponentsFormatter`; expectations are those of Apple's
+/// documentation.
 @Suite("Lengths of time are written as on Apple's systems, in English")
 struct FormatterTests {
   private func formatter(

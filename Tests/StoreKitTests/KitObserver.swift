@@ -1,4 +1,4 @@
-import Locks
+import Concurrency
 import StoreKit
 
 /// An observer of StoreKit's kind that remembers what it was told, and can be waited for.

@@ -1,8 +1,9 @@
-import Locks
+import Concurrency
 import StoreKit
 import Testing
 
-/// What the guide "Writing code for Linux and Apple's systems" says of Linux; change it when one of these fails.
+/// What the guide "Writing code for Linux and Apple's systems" says of Linux; change it when one of
+/// these fails.
 @Suite("Linux differs from Apple's systems as the guide says")
 struct LinuxDifferenceTests {
   @Test("Errors are converted to NSError, not matched")

@@ -1,6 +1,6 @@
 import Foundation
 import HostedContentTesting
-import Locks
+import Concurrency
 @testable import StoreKit
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import HostedContentTesting
-import Locks
+import Concurrency
 import StoreKit
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import HostedContentTesting
-import Locks
+import Concurrency
 import StoreKit
 import TestSupport
 import Testing

@@ -1,9 +1,10 @@
 import HostedContentTesting
-import Locks
+import Concurrency
 import StoreKit
 import Testing
 
-/// Programs often keep no reference to a request: `let request = …; request.start()` and nothing else.
+/// Programs often keep no reference to a request: `let request = …; request.start()` and nothing
+/// else.
 @Suite("Requests that the program does not keep", .timeLimit(.minutes(5)))
 struct RequestLifeTests {
   private typealias Recorder = RequestTests.Recorder

@@ -1,6 +1,6 @@
 import AppUpdate
 import HostedContentTesting
-import Locks
+import Concurrency
 import StoreKit
 import StoreServer
 import Testing

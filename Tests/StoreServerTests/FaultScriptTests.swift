@@ -9,19 +9,20 @@ struct FaultScriptTests {
   @Test("Every fault has a form, and a rule is a pattern, a filter, a fault and a schedule")
   func forms() throws {
     let table: [(String, Fault)] = [
-      ("close", .delivery(.close)), ("reset", .delivery(.reset(nil))),
-      ("reset 5", .delivery(.reset(5))), ("cut 1kB", .delivery(.cut(1_000))),
-      ("stall 3", .delivery(.stall(3, nil))),
-      ("stall 3 20ms", .delivery(.stall(3, .milliseconds(20)))),
-      ("drip 2 1.5s", .delivery(.drip(2, .milliseconds(1_500)))),
-      ("latency 2m", .delivery(.latency(.seconds(120)))),
-      ("rate 1MiB/s", .delivery(.rate(1 << 20))), ("longer 7", .delivery(.longer(7))),
-      ("endless", .delivery(.endless)), ("content-length none", .delivery(.contentLength(.none))),
-      ("content-length +5", .delivery(.contentLength(.off(by: 5)))),
-      ("content-length -5", .delivery(.contentLength(.off(by: -5)))),
-      ("content-length 5", .delivery(.contentLength(.exactly(5)))),
-      ("slow-head 1 1ms", .delivery(.slowHead(1, .milliseconds(1)))),
-      ("huge-head 1MB", .delivery(.hugeHead(1_000_000))),
+      ("close", .transmission(.close)), ("reset", .transmission(.reset(nil))),
+      ("reset 5", .transmission(.reset(5))), ("cut 1kB", .transmission(.cut(1_000))),
+      ("stall 3", .transmission(.stall(3, nil))),
+      ("stall 3 20ms", .transmission(.stall(3, .milliseconds(20)))),
+      ("drip 2 1.5s", .transmission(.drip(2, .milliseconds(1_500)))),
+      ("latency 2m", .transmission(.latency(.seconds(120)))),
+      ("rate 1MiB/s", .transmission(.rate(1 << 20))), ("longer 7", .transmission(.longer(7))),
+      ("endless", .transmission(.endless)),
+      ("content-length none", .transmission(.contentLength(.none))),
+      ("content-length +5", .transmission(.contentLength(.off(by: 5)))),
+      ("content-length -5", .transmission(.contentLength(.off(by: -5)))),
+      ("content-length 5", .transmission(.contentLength(.exactly(5)))),
+      ("slow-head 1 1ms", .transmission(.slowHead(1, .milliseconds(1)))),
+      ("huge-head 1MB", .transmission(.hugeHead(1_000_000))),
       ("ignore-range", .resource(.ignoreRange)),
       ("validators changed", .resource(.validators(.changed))),
       ("validators weak", .resource(.validators(.weak))),
@@ -143,9 +144,10 @@ struct FaultScriptTests {
 
   @Test("A body goes step by step, the same each time")
   func steps() {
-    func steps(_ length: Int64, _ change: (inout Delivery.Disturbance) -> Void) -> [BodySteps.Step]
+    func steps(_ length: Int64, _ change: (inout Transmission.Disturbance) -> Void) -> [BodySteps
+      .Step]
     {
-      var disturbance = Delivery.Disturbance()
+      var disturbance = Transmission.Disturbance()
       change(&disturbance)
       var steps = BodySteps(length: length, disturbance)
       var found: [BodySteps.Step] = []
@@ -181,7 +183,7 @@ struct FaultScriptTests {
   @Test("A line's rate holds over late wake-ups, and idleness earns a moment only")
   func rate() {
     let start = ContinuousClock.now
-    let limiter = RateLimiter(bytesPerSecond: 1_000, now: start)
+    let limiter = SendPacer(bytesPerSecond: 1_000, now: start)
     #expect(limiter.delay(of: 500, now: start) == .milliseconds(500))
     #expect(limiter.delay(of: 500, now: start) == .milliseconds(1_000))
     // Woken 15 ms late: the next part ends when it would have ended anyhow.

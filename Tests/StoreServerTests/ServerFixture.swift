@@ -1,5 +1,5 @@
 import FileIO
-import Locks
+import Concurrency
 import StoreServer
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import ContentModel
 import Dispatch
 import FileIO
-import Locks
+import Concurrency
 import StoreServer
 import TestSupport
 import Testing

@@ -1,12 +1,12 @@
 import CSpawn
 import Foundation
 import Glibc
-import Locks
+import Concurrency
 
 /// A program that a test has started; ended and waited for with the last reference.
 ///
-/// Foundation's `Process` is not used: it passes the signals that the calling thread blocks on to the
-/// program, which SIGTERM then cannot end, and it waits for the program's own children, too.
+/// Foundation's `Process` is not used: it passes the signals that the calling thread blocks on to
+/// the program, which SIGTERM then cannot end, and it waits for the program's own children, too.
 package final class ChildProcess: Sendable {
   package enum Reason: Sendable { case exit, uncaughtSignal }
 
@@ -23,8 +23,8 @@ package final class ChildProcess: Sendable {
 
   /// Starts the program at the path `program`.
   ///
-  /// Its input and outputs are files; without `errors`, both outputs go to `output`. `environment` is
-  /// added to that of this process.
+  /// Its input and outputs are files; without `errors`, both outputs go to `output`. `environment`
+  /// is added to that of this process.
   package init(
     _ program: String, _ words: [String], environment: [String: String] = [:],
     folder: String? = nil, input: String = "/dev/null", output: String = "/dev/null",

@@ -1,7 +1,7 @@
 package import FileIO
 package import ContentModel
 import Glibc
-import Locks
+import Concurrency
 
 /// Makes the n-th operation fail, and counts operations; for loops until none fires.
 package final class FaultPlan: Sendable {

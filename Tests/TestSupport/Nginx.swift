@@ -19,8 +19,8 @@ package final class Nginx: Sendable {
   private let folder: TemporaryFolder
   private let process: ServerProcess
 
-  /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows the
-  /// port, such as `ssl http2`, and `zones` go before it.
+  /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows
+  /// the port, such as `ssl http2`, and `zones` go before it.
   package convenience init(
     serving root: String, listen: String = "", zones: String = "", directives: String = ""
   ) throws {

@@ -14,7 +14,8 @@ package enum OddName {
 }
 
 extension Directory {
-  /// Creates an empty file, or a folder, whose name is these bytes; false where the disk does not want it.
+  /// Creates an empty file, or a folder, whose name is these bytes; false where the disk does not
+  /// want it.
   package func make(_ name: [UInt8], isFolder: Bool = false) -> Bool {
     let place = (Array("\(path)/".utf8) + name + [0]).map { CChar(bitPattern: $0) }
     if isFolder { return mkdir(place, 0o755) == 0 }

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import Concurrency
 
 /// A user who owns nothing; tests that run as root can act as this user.
 package enum OtherUser {

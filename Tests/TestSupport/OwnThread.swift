@@ -1,11 +1,11 @@
 import Foundation
-import Locks
+import Concurrency
 
-/// Does what blocks on a thread of its own: Swift's pool has as many as there are processors, and all
-/// asynchronous tests share them.
+/// Does what blocks on a thread of its own: Swift's pool has as many as there are processors, and
+/// all asynchronous tests share them.
 ///
-/// What takes minutes and waits for no clock should be `givingWay`: the thread and the programs that it
-/// starts then leave the processors to other tests, which end in their time.
+/// What takes minutes and waits for no clock should be `givingWay`: the thread and the programs
+/// that it starts then leave the processors to other tests, which end in their time.
 package func onOwnThread<Value: Sendable, Failure: Error>(
   givingWay: Bool = false, _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import Concurrency
 
 /// A program that was built beside the tests.
 package enum Program {

@@ -1,6 +1,6 @@
 import Foundation
 package import Glibc
-import Locks
+import Concurrency
 
 /// A web server on a free port of the loopback that answers each request as a test says.
 ///

@@ -2,7 +2,8 @@ import Glibc
 
 /// The switch for what takes minutes: `Scripts/test --slow`, which continuous integration uses.
 ///
-/// Campaigns of thousands of runs are samples in it; `Scripts/test --all` runs them completely, for an hour.
+/// Campaigns of thousands of runs are samples in it; `Scripts/test --all` runs them completely, for
+/// an hour.
 package enum SlowTests {
   package static let areOn = getenv("HOSTEDCONTENT_SLOW_TESTS") != nil
   /// Whether campaigns are complete: `Scripts/test --all`.

@@ -12,7 +12,7 @@ package struct SplitMix: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// `count` bytes that do not compress; eight a step, since tests are not optimised.
+  /// `count` bytes that do not compress; eight a step, since tests are not optimized.
   package mutating func bytes(_ count: Int) -> [UInt8] {
     var words = [UInt64](repeating: 0, count: (count + 7) / 8)
     for place in words.indices { words[place] = next() }

@@ -1,5 +1,5 @@
 import Foundation
-import Locks
+import Concurrency
 package import Testing
 
 extension Trait where Self == LongTests {
@@ -7,11 +7,11 @@ extension Trait where Self == LongTests {
   package static var long: Self { LongTests() }
 }
 
-/// Tests that keep a thread busy for long share a few threads, so that all the others find the pool free
-/// and what they wait for comes in its time.
+/// Tests that keep a thread busy for long share a few threads, so that all the others find the pool
+/// free and what they wait for comes in its time.
 ///
-/// Not for exit tests: they wait for a thread between the start of the process and the wait for its end,
-/// and until then the testing library polls.
+/// Not for exit tests: they wait for a thread between the start of the process and the wait for its
+/// end, and until then the testing library polls.
 package struct LongTests: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 

@@ -3,7 +3,8 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Killed with SIGKILL at random moments of runs that install and update 20 packages, and restarted.
+/// Killed with SIGKILL at random moments of runs that install and update 20 packages, and
+/// restarted.
 ///
 /// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300), `HOSTEDCONTENT_CRASH_SEED`
 /// replays a run's moments as far as the machine's timing allows.

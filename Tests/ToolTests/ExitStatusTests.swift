@@ -8,8 +8,8 @@ import Testing
 /// The exit status of every command; that of wrong usage is tested with `UsageTests`.
 @Suite("Exit status", .timeLimit(.minutes(10)))
 struct ExitStatusTests {
-  /// For each command, words with which it fails in a folder with the store `store`, an empty folder
-  /// `folder` and the library `lib`.
+  /// For each command, words with which it fails in a folder with the store `store`, an empty
+  /// folder `folder` and the library `lib`.
   static let failures: [String: [String]] = [
     "package": ["nothing", "--output", "out.pkg"],
     "inspect": ["nothing.pkg"],

@@ -9,7 +9,7 @@ struct HostingTests {
 
   /// The guide's `server` block.
   private static func block() throws -> String {
-    let guide = root.appending(path: "Sources/ContentStore/ContentStore.docc/Hosting.md")
+    let guide = root.appending(path: "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
     let text = try String(contentsOf: guide, encoding: .utf8)
     let start = try #require(text.range(of: "```\nserver {"))
     return "server {" + text[start.upperBound...].components(separatedBy: "\n```")[0]

@@ -9,7 +9,8 @@ import Testing
 @Suite("Stopped on the way")
 struct InterruptionTests {
   static let film = "com.example.film"
-  /// Bytes of the film, which do not compress, and how many of each answer the server sends at first.
+  /// Bytes of the film, which do not compress, and how many of each answer the server sends at
+  /// first.
   static let (length, sent) = (9_000_000, 3_000_000)
 
   /// A tool with a store of one film, and a server that falls silent within it.
@@ -32,7 +33,8 @@ struct InterruptionTests {
     ]
   }
 
-  /// Bytes of the film that are in staging: those between its holes, since its pieces come in any order.
+  /// Bytes of the film that are in staging: those between its holes, since its pieces come in any
+  /// order.
   private func fetched(_ tool: Tool) -> Int {
     let staging = tool.folder.path("lib/staging")
     let names = (try? FileManager.default.contentsOfDirectory(atPath: staging)) ?? []

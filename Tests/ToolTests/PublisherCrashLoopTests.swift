@@ -2,7 +2,7 @@ import ContentModel
 import ContentTrust
 import FileIO
 import Foundation
-import Locks
+import Concurrency
 import TestSupport
 import TestTraits
 import Testing

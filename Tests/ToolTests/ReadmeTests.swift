@@ -49,7 +49,7 @@ struct ReadmeTests {
       try FileManager.default.copyItem(
         atPath: Tool.sample("forms/\(sample).pkg"), toPath: tool.folder.path(name))
     }
-    let page = "Sources/ContentStore/ContentStore.docc/PublishingAndKeys.md"
+    let page = "Sources/Publishing/ContentStore/ContentStore.docc/PublishingAndKeys.md"
     let script = try #require(try Self.blocks(page).first { $0.contains("--from") })
     let result = try run(script, in: tool)
     #expect(result.status == 0, "\(result.output)\(result.errors)")

@@ -130,7 +130,8 @@ extension Tool {
     try Data(text.utf8).write(to: URL(filePath: folder.path(name)))
   }
 
-  /// Writes to an installed file or folder, which are read-only, through its owner's right to do so.
+  /// Writes to an installed file or folder, which are read-only, through its owner's right to do
+  /// so.
   func makeWritable(_ name: String) throws {
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: folder.path(name))

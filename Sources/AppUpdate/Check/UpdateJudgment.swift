@@ -1,0 +1,119 @@
+public import FoundationEssentials
+
+extension AppUpdatePolicy {
+  /// Decides about `offer` at `now`; nil is an app that no storefront offers.
+  ///
+  /// The decision has the offer's link only if it is secure and allowed.
+  ///
+  /// The first reason of this order holds: no offer, no readable version, nothing newer, an
+  /// explicit demand of the server, a system that is too old, the minimum; then a version that went
+  /// down, force by the rule, and what keeps a reminder back.
+  public func decision(
+    about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
+  ) -> UpdateDecision {
+    guard var offer else { return UpdateDecision(.none, .notOffered, installed: installed.version) }
+    offer.downloadURL = link(offer.downloadURL)
+    let judgment = Judgment(
+      policy: self, offer: offer, installed: installed, history: history, now: now)
+    if let reason = judgment.objection { return judgment.conclusion(.none, reason) }
+    return switch offer.origin {
+    case .store: judgment.ofStore()
+    case .server: judgment.ofServer()
+    }
+  }
+}
+
+/// One decision on its way.
+private struct Judgment {
+  let policy: AppUpdatePolicy
+  let offer: UpdateOffer
+  let installed: InstalledApp
+  let history: UpdateHistory
+  let now: Date
+
+  func conclusion(
+    _ action: UpdateDecision.Action, _ reason: UpdateDecision.Reason, allowsSkip: Bool = false
+  ) -> UpdateDecision {
+    UpdateDecision(
+      action, reason, installed: installed.version, offer: offer, allowsSkip: allowsSkip)
+  }
+
+  /// What speaks against the offer itself, whoever makes it.
+  var objection: UpdateDecision.Reason? {
+    guard let version = offer.version else {
+      // A server need not name a version, but one that it names must be readable.
+      return offer.origin == .server && offer.versionText == nil ? nil : .versionUnreadable
+    }
+    if version == installed.version { return .upToDate }
+    if version < installed.version { return .offerIsOlder }
+    return nil
+  }
+
+  func ofStore() -> UpdateDecision {
+    guard let version = offer.version, let level = version.difference(from: installed.version)
+    else { return conclusion(.none, .versionUnreadable) }
+    if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
+    if let reason = forcedByPolicy { return conclusion(.force, reason) }
+    if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
+    let rule = policy.rule(for: level)
+    guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
+    if let until = ripeDate { return conclusion(.none, .releasedRecently(until: until)) }
+    guard rule.action == .remind else { return conclusion(.force, .newVersion(level)) }
+    return reminder(.newVersion(level), rule)
+  }
+
+  func ofServer() -> UpdateDecision {
+    switch offer.demand {
+    case .force: return conclusion(.force, .serverDemands)
+    case .none:
+      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
+      return conclusion(.none, .serverHasNone)
+    case .remind:
+      if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
+      if let reason = forcedByPolicy { return conclusion(.force, reason) }
+      if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
+      return reminder(.serverOffers, policy.serverReminder)
+    }
+  }
+
+  /// The highest version of the same origin, if the offer's is lower.
+  private var higherBefore: AppVersion? { history.decrease(to: offer) }
+
+  private func reminder(
+    _ reason: UpdateDecision.Reason, _ rule: AppUpdatePolicy.Rule
+  ) -> UpdateDecision {
+    if rule.allowsSkip, let version = offer.version, version == history.skippedVersion {
+      return conclusion(.none, .skipped)
+    }
+    if let last = history.lastReminder {
+      let until = last.addingTimeInterval(rule.frequency.seconds)
+      // A reminder in the future means that the clock was set back, which must not silence it.
+      if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
+    }
+    return conclusion(.remind, reason, allowsSkip: rule.allowsSkip)
+  }
+
+  /// The system that the offer needs, if this one is older.
+  private var missingSystem: AppVersion? {
+    guard let needed = offer.minimumSystem, let system = installed.systemVersion, system < needed
+    else { return nil }
+    return needed
+  }
+
+  /// Why the policy does not let the installed version go on; nil if it does.
+  private var forcedByPolicy: UpdateDecision.Reason? {
+    if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
+      return .belowMinimum(minimum)
+    }
+    return policy.blockedVersions.contains(installed.version) ? .blockedVersion : nil
+  }
+
+  /// When the offer is old enough, if it is not yet.
+  private var ripeDate: Date? {
+    guard let released = offer.releaseDate else { return nil }
+    // More than a day ahead, the date or the clock is wrong, which must not keep an update back.
+    guard released <= now.addingTimeInterval(86_400) else { return nil }
+    let ripe = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
+    return now < ripe ? ripe : nil
+  }
+}

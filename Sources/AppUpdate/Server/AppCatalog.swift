@@ -1,0 +1,97 @@
+public import FoundationEssentials
+
+/// The apps of one's own server: what it answers to look-ups, searches and version questions.
+///
+/// Pure: a path and a query go in, an answer comes out. Source of its form: `apps.json`, described
+/// in Documentation/AppUpdate.md.
+public struct AppCatalog: Hashable, Sendable {
+  /// An app as its publisher describes it.
+  public struct App: Hashable, Sendable {
+    /// What look-ups answer.
+    public let listing: AppListing
+    /// Where it is sold; nil is everywhere.
+    public let countries: [CountryCode]?
+    /// What is older must be updated; nil for none.
+    public let minimumVersion: AppVersion?
+    /// Versions that must be updated, whatever the minimum.
+    public let blockedVersions: Set<AppVersion>
+    /// Accounts that must update whatever they have, unless it is the newest.
+    public let forcedAccounts: Set<String>
+    /// Where the update is; nil takes the listing's page.
+    public let downloadURL: URL?
+  }
+
+  /// The apps in the file's order.
+  public let apps: [App]
+
+  /// Reads the file of at most 16 MiB.
+  ///
+  /// Throws `storeDamaged` with the file, the line, the app and the field for an unknown name and
+  /// for a value of the wrong type.
+  public init(json bytes: [UInt8], source: String = "apps.json") throws {
+    do {
+      let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
+      apps = try Self.apps(in: AppField(document, path: []))
+    } catch let error as AppField.Problem {
+      let line = JSONReader.line(of: error.path, in: bytes) ?? 1
+      throw Self.damaged(source, "line \(line): \(error.what)", cause: error.cause)
+    } catch let error as ContentError {
+      throw Self.damaged(source, "cannot be read", cause: error.cause ?? error.message)
+    }
+  }
+
+  private static func apps(in document: AppField) throws -> [App] {
+    try document.allowOnly(["apps"])
+    guard let apps = try document["apps"]?.elements() else {
+      throw document.problem("“apps” is missing: expected a list of apps")
+    }
+    return try apps.map(App.init)
+  }
+
+  private static func damaged(_ source: String, _ what: String, cause: String?) -> ContentError {
+    ContentError(
+      .storeDamaged, "\(source) \(what)", remedy: "Correct the file; Documentation/AppUpdate.md",
+      subject: source, cause: cause)
+  }
+}
+
+extension AppCatalog.App {
+  fileprivate init(_ field: AppField) throws {
+    try field.allowOnly([
+      "listing", "countries", "minimumVersion", "blockedVersions", "forcedAccounts", "downloadUrl",
+    ])
+    guard let entry = field["listing"] else { throw field.problem("“listing” is missing") }
+    listing = AppListing(fields: try entry.members())
+    guard let newest = try entry["version"]?.version() else {
+      throw entry.problem("“version” is missing")
+    }
+    guard entry["trackId"] != nil || entry["bundleId"] != nil else {
+      throw entry.problem("“trackId” or “bundleId” is missing")
+    }
+    try entry.checkListing()
+    countries = try field["countries"]?.elements().map { item in
+      let code = try item.text()
+      return try item.valid { try CountryCode(code) }
+    }
+    minimumVersion = try field["minimumVersion"]?.version()
+    if let minimumVersion, minimumVersion > newest {
+      throw field.problem(
+        "\(minimumVersion) is newer than the listing's version \(newest)", at: "minimumVersion")
+    }
+    blockedVersions = Set(try field["blockedVersions"]?.elements().map { try $0.version() } ?? [])
+    forcedAccounts = Set(try field["forcedAccounts"]?.elements().map { try $0.text() } ?? [])
+    // Whether `itms-services` is allowed is for each app to say.
+    downloadURL = try field["downloadUrl"].map { link in
+      let text = try link.text()
+      let url = try link.valid { try DownloadLink(.text(text))?.permitted(itmsServices: true) }
+      guard let url else { throw link.problem("expected a link to a store or a secure web page") }
+      return url
+    }
+  }
+
+  /// Whether the storefront of `country` sells it; nil is any storefront.
+  func isSold(in country: CountryCode?) -> Bool {
+    guard let country else { return true }
+    return countries?.contains(country) ?? true
+  }
+}

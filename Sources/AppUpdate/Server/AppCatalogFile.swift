@@ -1,0 +1,67 @@
+package import ContentModel
+package import FileIO
+import Concurrency
+
+/// The file `apps.json` of a store, read anew whenever it was changed.
+package final class AppCatalogFile: Sendable {
+  package static let name = "apps.json"
+  private static let limit: Int64 = 16 << 20
+
+  private let folder: Directory
+  private let report: @Sendable (ContentError) -> Void
+  private let state = Mutex(State())
+
+  private struct State {
+    /// The file that was read last, valid or not.
+    var identity: FileIdentity?
+    /// The last valid one.
+    var catalog: AppCatalog?
+  }
+
+  /// The file in `folder`, which need not be there yet.
+  ///
+  /// `report` is called once for each change that cannot be read.
+  package init(
+    in folder: Directory, report: @escaping @Sendable (ContentError) -> Void = { _ in }
+  ) {
+    self.folder = folder
+    self.report = report
+  }
+
+  /// The apps of the last valid file; nil if the file does not exist.
+  ///
+  /// Throws file errors, and `storeDamaged` for an invalid file, if there was no valid one before.
+  package func catalog() throws -> AppCatalog? { try current(report) }
+
+  /// Reads the file for the first time; what is wrong with it is thrown and not reported.
+  package func open() throws { _ = try current { _ in } }
+
+  private func current(_ report: (ContentError) -> Void) throws -> AppCatalog? {
+    guard let identity = try folder.status(of: Self.name)?.identity else {
+      state.withLock { $0 = State() }
+      return nil
+    }
+    let known = state.withLock { $0 }
+    if known.identity == identity, let catalog = known.catalog { return catalog }
+    do {
+      let bytes = try folder.contents(of: Self.name, limit: Self.limit)
+      let catalog = try AppCatalog(json: bytes, source: folder.path(of: Self.name))
+      state.withLock { $0 = State(identity: identity, catalog: catalog) }
+      return catalog
+    } catch {
+      let isNew = state.withLock { state in
+        defer { state.identity = identity }
+        return state.identity != identity
+      }
+      if isNew { report(ContentError(error, while: "reading \(Self.name)")) }
+      guard let catalog = known.catalog else { throw error }
+      return catalog
+    }
+  }
+
+  /// The answer to a GET of `path` with the query's decoded parameters; nil when there is no file,
+  /// or for other paths.
+  package func answer(path: String, parameters: [String: String]) throws -> AppServerAnswer? {
+    try catalog()?.answer(path: path, parameters: parameters)
+  }
+}

@@ -1,0 +1,210 @@
+package import ContentModel
+package import FileIO
+import Concurrency
+
+/// What accounts were granted, in one SQLite database that libraries and processes may share.
+///
+/// Each grant has a row with its transaction identifier, which is unique, and its payment. A grant
+/// counts once it is durable; grants that are added together share one commit. Look-ups use an
+/// index and read only the rows that they return. May be used from any thread; calls block.
+/// Failures that have no more specific code are `grantsFailed`.
+package final class GrantsDatabase: Sendable {
+  /// The database's name in a library's folder.
+  package static let fileName = "grants.sqlite"
+
+  private let folder: Directory
+  private let name: String
+  private let lockTimeout: Int
+  private let opened = Mutex<Opened?>(nil)
+
+  /// Held while a file is created or opened: closing a descriptor of a file ends all fcntl(2) locks
+  /// that this process has on it, also those of another connection.
+  private static let opening = Mutex(())
+
+  /// A connection, and the file to which it is.
+  private final class Opened {
+    let connection: SQLiteConnection
+    let inode: UInt64
+
+    init(_ connection: consuming SQLiteConnection, inode: UInt64) {
+      self.connection = connection
+      self.inode = inode
+    }
+  }
+
+  /// The database `name` in `folder`; the first grant creates it.
+  ///
+  /// Removes the rights of other users to an existing file. `lockTimeout` is how long a call waits
+  /// for other connections, in milliseconds: many processes may add grants, and SQLite does not
+  /// serve them in turn.
+  package init(
+    _ name: String = fileName, in folder: Directory, lockTimeout: Int = 10_000
+  ) throws {
+    self.folder = folder
+    self.name = name
+    self.lockTimeout = lockTimeout
+    for suffix in ["", "-journal", "-wal", "-shm"] { try folder.makePrivate(name + suffix) }
+  }
+
+  private var path: String { folder.path(of: name) }
+
+  /// Closes the connection, which the next call opens again.
+  ///
+  /// The last one to close the database writes its log into it.
+  package func close() { opened.withLock { $0 = nil } }
+
+  // MARK: Adding
+
+  /// Adds `grants` in one commit and returns what each transaction was granted, in the same order.
+  ///
+  /// A transaction that was granted before gets its old grant if the payment is the same, and
+  /// `transactionExists` otherwise; the other grants are added all the same.
+  package func add(_ grants: [Grant]) throws -> [Result<Grant, ContentError>] {
+    guard !grants.isEmpty else { return [] }
+    try folder.fileSystem.check(.journal, path)
+    let results = try SQLiteJournal.explainingSpace(in: folder) {
+      try withConnection(creating: true) { connection in
+        var results: [Result<Grant, ContentError>] = []
+        try connection.transaction { connection in
+          results = try grants.map { try add($0, connection) }
+        }
+        return results
+      }
+    }
+    folder.fileSystem.didCommit?(path)
+    return results ?? []
+  }
+
+  private func add(_ grant: Grant, _ connection: borrowing SQLiteConnection) throws
+    -> Result<Grant, ContentError>
+  {
+    if let known = try rows(
+      GrantQuery.transaction, [.text(grant.transactionIdentifier)], connection
+    )
+    .first?.grant {
+      return known.payment.answers(grant.payment)
+        ? .success(known) : .failure(.transactionExists(known, for: grant.payment))
+    }
+    try connection.run(
+      GrantQuery.insertion,
+      [
+        .text(grant.transactionIdentifier), Self.value(of: grant.payment.applicationUsername),
+        .text(grant.payment.productIdentifier.rawValue), .integer(Int64(grant.payment.quantity)),
+        .real(grant.date),
+      ])
+    return .success(grant)
+  }
+
+  // MARK: Looking up
+
+  /// All grants of `account`, oldest first; nil is the library's own account.
+  package func grants(account: String?) throws -> [Grant] {
+    // Sorted here: SQLite would sort in a temporary file.
+    try rows(GrantQuery.account, [Self.value(of: account)])
+      .sorted { $0.sequence < $1.sequence }.map(\.grant)
+  }
+
+  /// The first grant of each product of `account`, oldest first.
+  package func originalGrants(account: String?) throws -> [Grant] {
+    try rows(GrantQuery.originals, [Self.value(of: account)]).map(\.grant)
+  }
+
+  /// The first grant of `product` to `account`; nil if there is none.
+  package func originalGrant(of product: ProductIdentifier, account: String?) throws -> Grant? {
+    try rows(GrantQuery.original, [Self.value(of: account), .text(product.rawValue)]).first?.grant
+  }
+
+  /// The last grant of `product` to `account`; nil if there is none.
+  package func latestGrant(of product: ProductIdentifier, account: String?) throws -> Grant? {
+    try rows(GrantQuery.latest, [Self.value(of: account), .text(product.rawValue)]).first?.grant
+  }
+
+  private typealias Row = (sequence: Int64, grant: Grant)
+
+  private func rows(_ sql: String, _ values: [SQLiteConnection.Value]) throws -> [Row] {
+    try folder.fileSystem.check(.read, path)
+    return try withConnection(creating: false) { try rows(sql, values, $0) } ?? []
+  }
+
+  private func rows(
+    _ sql: String, _ values: [SQLiteConnection.Value], _ connection: borrowing SQLiteConnection
+  ) throws -> [Row] {
+    var rows: [Row] = []
+    try connection.query(sql, values) { row in
+      let id = row.text(1)
+      guard let product = try? ProductIdentifier(row.text(2)) else {
+        throw ContentError.damagedGrants(path, "the product of transaction \(id) is invalid")
+      }
+      let payment = Payment(
+        productIdentifier: product, quantity: Int(row.integer(3)),
+        applicationUsername: row.optionalText(4))
+      rows.append(
+        (row.integer(0), Grant(transactionIdentifier: id, date: row.real(5), payment: payment)))
+    }
+    return rows
+  }
+
+  private static func value(of account: String?) -> SQLiteConnection.Value {
+    account.map { .text($0) } ?? .null
+  }
+
+  // MARK: The connection
+
+  /// Calls `body` with the connection; nil if there is no database and none is created.
+  private func withConnection<Value: Sendable>(
+    creating: Bool, _ body: (borrowing SQLiteConnection) throws -> Value
+  ) throws -> Value? {
+    try opened.withLock { opened in
+      // Another file may have replaced it, such as a backup that was restored. What is written to
+      // the old one would be lost.
+      let inode = try folder.status(of: name)?.identity.inode
+      if opened?.inode != inode { opened = nil }
+      if opened == nil { opened = try open(creating: creating) }
+      guard let current = opened else { return nil }
+      do {
+        return try body(current.connection)
+      } catch {
+        // Opened anew next time: the file may have been repaired in its place. If no other
+        // connection is open, closing also removes what a failed commit has left in the log.
+        opened = nil
+        throw error
+      }
+    }
+  }
+
+  private func open(creating: Bool) throws -> Opened? {
+    try Self.opening.withLock { _ in
+      if creating, try folder.status(of: name) == nil { try create() }
+      guard let status = try folder.status(of: name) else { return nil }
+      try folder.makePrivate(name)
+      let connection = try SQLiteConnection(path: path, .existing, of: .grants)
+      try connection.execute("PRAGMA busy_timeout = \(lockTimeout)")
+      guard try GrantsSchema.prepare(connection, path: path, creating: creating) else { return nil }
+      return Opened(connection, inode: status.identity.inode)
+    }
+  }
+
+  /// Creates an empty file, since one that SQLite creates has rights for other users at first.
+  private func create() throws {
+    do {
+      _ = try folder.createFile(name, mode: 0o600)
+    } catch {
+      // Another process may have created it meanwhile.
+      guard try folder.status(of: name) != nil else { throw error }
+    }
+  }
+}
+
+extension ContentError {
+  fileprivate static func transactionExists(_ known: Grant, for payment: Payment) -> ContentError {
+    let product = payment.productIdentifier
+    let isOfAccount = known.payment.applicationUsername == payment.applicationUsername
+    return ContentError(
+      .transactionExists,
+      "The transaction identifier \(known.transactionIdentifier) was granted for another payment: "
+        + "expected \(payment.quantity) of \(product), found \(known.payment.quantity) of "
+        + known.payment.productIdentifier.rawValue + (isOfAccount ? "" : " for another account"),
+      remedy: "Buy the product again; a new purchase has a new transaction identifier",
+      subject: product.rawValue)
+  }
+}

@@ -1,0 +1,322 @@
+package import ContentModel
+import FoundationEssentials
+import Concurrency
+
+/// The queue's records as rows: columns for what every record has, JSON for what few have.
+extension SQLiteJournal: QueueJournal {
+  package func readQueue() throws -> JournaledQueue {
+    try read(Self.readQueue)
+  }
+
+  static func readQueue(_ connection: borrowing SQLiteConnection) throws -> JournaledQueue {
+    var reader = QueueRowReader()
+    try connection.query("SELECT id, offer FROM queue_offer") { reader.take(offer: $0) }
+    try connection.query(
+      "SELECT t.sequence, t.id, product, quantity, account, t.state, grant_number, grant_date, "
+        + "grant_payment, original, t.error, d.offer, d.state, is_requested, keeps_current, "
+        + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
+        + "ORDER BY t.sequence, position"
+    ) { reader.take($0) }
+    return reader.queue
+  }
+
+  package func receipt(of transaction: String) throws -> String? {
+    try read { connection in
+      var receipt: String?
+      try connection.query("SELECT receipt FROM receipt WHERE id = ?1", [.text(transaction)]) {
+        receipt = $0.text(0)
+      }
+      return receipt
+    }
+  }
+
+  package func commit(_ changes: [JournalChange]) throws {
+    let newOffers = Mutex<[ContentOffer: Int64]>([:])
+    try commit { [self] connection in
+      var writer = QueueRowWriter { offer in self.offerRows.withLock { $0[offer] } }
+      for change in changes {
+        switch change {
+        case .add(let record): try writer.add(record, connection)
+        case .save(let record): try writer.save(record, connection)
+        case .finish(let record): try writer.finish(record, connection)
+        case .answer(let number, let id): try writer.remember(number, of: id, connection)
+        }
+      }
+      newOffers.withLock { $0 = writer.newOffers }
+    }
+    let added = newOffers.withLock { $0 }
+    if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
+  }
+
+  /// Transactions that were finished, in no order: id, product and last state.
+  package func finishedTransactions() throws -> [FinishedTransaction] {
+    try read { connection in
+      var finished: [FinishedTransaction] = []
+      try connection.query("SELECT id, product, state FROM finished_transaction") { row in
+        finished.append(
+          FinishedTransaction(
+            id: row.text(0), productIdentifier: try row.identifier(1),
+            state: TransactionState(rawValue: Int(row.integer(2))) ?? .failed))
+      }
+      return finished
+    }
+  }
+}
+
+/// Makes records of rows; what many records have alike is stored once.
+///
+/// A transaction with a row that cannot be read is set aside, so that the others can be used.
+private struct QueueRowReader {
+  private(set) var queue = JournaledQueue()
+  private var offers: [Int64: Shared<ContentOffer>] = [:]
+  private var products: [String: ProductIdentifier] = [:]
+  private var accounts: [String: String] = [:]
+  private let decoder = JSONDecoder()
+
+  mutating func take(offer row: SQLiteConnection.Row) {
+    // Without it, the transactions whose downloads have this offer cannot be read.
+    guard let offer = try? decode(ContentOffer.self, row, 1, of: "an offer") else { return }
+    offers[row.integer(0)] = Shared(offer)
+  }
+
+  /// Takes a transaction with its first download, or the last one's next download.
+  mutating func take(_ row: SQLiteConnection.Row) {
+    let sequence = Int(row.integer(0))
+    let isNew = sequence != queue.lastSequence
+    queue.lastSequence = sequence
+    do {
+      if isNew {
+        queue.transactions.append(try transaction(row, sequence))
+      } else if let last = queue.transactions.indices.last,
+        queue.transactions[last].sequence == sequence
+      {
+        queue.transactions[last].downloads += try downloads(
+          row, of: queue.transactions[last].id, at: queue.transactions[last].downloads.count)
+      }
+    } catch {
+      if !isNew { queue.transactions.removeLast() }
+      let cause = (error as? ContentError)?.cause ?? "\(error)"
+      queue.unreadable.append(.unreadableRecord(of: "transaction \(row.text(1))", cause))
+    }
+  }
+
+  private mutating func transaction(_ row: SQLiteConnection.Row, _ sequence: Int) throws
+    -> TransactionRecord
+  {
+    let id = row.text(1)
+    let payment = Payment(
+      productIdentifier: try product(row), quantity: Int(row.integer(3)),
+      applicationUsername: account(row.optionalText(4)), simulatesAskToBuy: row.integer(16) != 0)
+    return TransactionRecord(
+      id: id, sequence: sequence, payment: payment, status: try status(row, of: id, payment),
+      downloads: try downloads(row, of: id, at: 0))
+  }
+
+  private func status(_ row: SQLiteConnection.Row, of id: String, _ payment: Payment) throws
+    -> TransactionStatus
+  {
+    let state = TransactionState(rawValue: Int(row.integer(5)))
+    var grant: Grant?
+    if !row.isNull(6) {
+      grant = Grant(
+        transactionIdentifier: row.text(6, sharing: id), date: row.real(7),
+        payment: try optional(Payment.self, row, 8, of: id) ?? payment)
+    }
+    let original = try optional(Grant.self, row, 9, of: id)
+    let error = try optional(ContentError.self, row, 10, of: id)
+    switch (state, grant, original, error) {
+    case (.purchasing, nil, nil, nil): return .purchasing
+    case (.deferred, nil, nil, nil): return .deferred
+    case (.purchased, let grant?, nil, nil): return .purchased(grant)
+    case (.restored, let grant?, let original?, nil): return .restored(grant, original: original)
+    case (.failed, nil, nil, let error?): return .failed(error)
+    default:
+      throw ContentError.unreadableRecord(
+        of: id, "state \(row.integer(5)) does not fit grant, original and error")
+    }
+  }
+
+  private func downloads(_ row: SQLiteConnection.Row, of id: String, at position: Int) throws
+    -> [DownloadRecord]
+  {
+    guard !row.isNull(11) else { return [] }
+    let error = try optional(ContentError.self, row, 15, of: id)
+    guard let offer = offers[row.integer(11)],
+      let status = DownloadStatus(
+        DownloadState(rawValue: Int(row.integer(12))), isRequested: row.integer(13) != 0, error)
+    else {
+      throw ContentError.unreadableRecord(
+        of: id, "offer \(row.integer(11)), state \(row.integer(12))")
+    }
+    var download = DownloadRecord(of: id, number: position + 1, sharing: offer, status: status)
+    download.keepsCurrent = row.isNull(14) ? nil : row.integer(14) != 0
+    return [download]
+  }
+
+  private mutating func product(_ row: SQLiteConnection.Row) throws -> ProductIdentifier {
+    let text = row.text(2)
+    if let known = products[text] { return known }
+    let new = try row.identifier(2)
+    products[text] = new
+    return new
+  }
+
+  private mutating func account(_ name: String?) -> String? {
+    guard let name else { return nil }
+    if let known = accounts[name] { return known }
+    accounts[name] = name
+    return name
+  }
+
+  private func optional<Value: Decodable>(
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of id: String
+  ) throws -> Value? {
+    row.isNull(column) ? nil : try decode(type, row, column, of: "transaction \(id)")
+  }
+
+  private func decode<Value: Decodable>(
+    _ type: Value.Type, _ row: SQLiteConnection.Row, _ column: Int32, of what: String
+  ) throws -> Value {
+    do {
+      return try decoder.decode(type, from: Data(row.blob(column)))
+    } catch {
+      throw ContentError.unreadableRecord(of: what, "\(error)")
+    }
+  }
+}
+
+extension DownloadStatus {
+  /// Nil if `error` does not fit the state.
+  fileprivate init?(_ state: DownloadState?, isRequested: Bool, _ error: ContentError?) {
+    switch (state, error) {
+    case (.waiting, nil): self = .waiting(isRequested: isRequested)
+    case (.active, nil): self = .active
+    case (.paused, nil): self = .paused
+    case (.finished, nil): self = .finished
+    case (.failed, let error?): self = .failed(error)
+    case (.cancelled, nil): self = .cancelled
+    default: return nil
+    }
+  }
+}
+
+extension ContentError {
+  static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
+    ContentError(
+      .journalFailed, "The journal's record of \(what) cannot be read",
+      remedy: "Repair the library; then restore or get the products that are missing",
+      subject: what, cause: cause)
+  }
+}
+
+/// Writes records as rows.
+struct QueueRowWriter {
+  /// The row that an offer has from before.
+  private let knownRow: (ContentOffer) -> Int64?
+  /// Those that got one in this commit.
+  private(set) var newOffers: [ContentOffer: Int64] = [:]
+  private let encoder: JSONEncoder
+
+  init(knownRow: @escaping (ContentOffer) -> Int64?) {
+    self.knownRow = knownRow
+    encoder = JSONEncoder()
+    // The same offer must be the same text, since its row is found by it.
+    encoder.outputFormatting = .sortedKeys
+  }
+
+  /// Saves a new record; the state machine knows the identifiers of unfinished transactions.
+  mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    var isFinished = false
+    try connection.query(
+      "SELECT 1 FROM finished_transaction WHERE id = ?1", [.text(record.id)]
+    ) { _ in isFinished = true }
+    guard !isFinished else { throw ContentError.transactionExists(record.id) }
+    try save(record, connection)
+  }
+
+  mutating func save(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    let grant = record.grant
+    let ownPayment = grant.map { $0.payment == record.payment } ?? true
+    try connection.run(
+      "INSERT INTO queue_transaction VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+        + "ON CONFLICT (id) DO UPDATE SET state = ?6, grant_number = ?7, grant_date = ?8, "
+        + "grant_payment = ?9, original = ?10, error = ?11",
+      [
+        .integer(Int64(record.sequence)), .text(record.id),
+        .text(record.payment.productIdentifier.rawValue), .integer(Int64(record.payment.quantity)),
+        record.payment.applicationUsername.map { .text($0) } ?? .null,
+        .integer(Int64(record.state.rawValue)),
+        grant.map { .text($0.transactionIdentifier) } ?? .null,
+        grant.map { .real($0.date) } ?? .null,
+        ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
+        try json(record.error), .integer(record.payment.simulatesAskToBuy ? 1 : 0),
+      ])
+    if let receipt = grant?.receipt ?? record.original?.receipt {
+      try connection.run(
+        "INSERT OR REPLACE INTO receipt VALUES (?1, ?2)", [.text(record.id), .text(receipt)])
+    }
+    for (position, download) in record.downloads.enumerated() {
+      try connection.run(
+        "INSERT OR REPLACE INTO queue_download VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [
+          .integer(Int64(record.sequence)), .integer(Int64(position)),
+          .integer(try row(of: download.offer, connection)),
+          .integer(Int64(download.state.rawValue)), .integer(download.isRequested ? 1 : 0),
+          download.keepsCurrent.map { .integer($0 ? 1 : 0) } ?? .null, try json(download.error),
+        ])
+    }
+  }
+
+  func finish(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
+    try connection.run(
+      "INSERT INTO finished_transaction (id, product, state, finished_at) "
+        + "VALUES (?1, ?2, ?3, unixepoch())",
+      [
+        .text(record.id), .text(record.payment.productIdentifier.rawValue),
+        .integer(Int64(record.state.rawValue)),
+      ])
+    let sequence = SQLiteConnection.Value.integer(Int64(record.sequence))
+    try connection.run("DELETE FROM queue_transaction WHERE sequence = ?1", [sequence])
+    if !record.downloads.isEmpty {
+      try connection.run("DELETE FROM queue_download WHERE sequence = ?1", [sequence])
+    }
+  }
+
+  /// A number that is its transaction's identifier has no row of its own: `id` remembers it.
+  func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
+    var isTaken = false
+    let values = [SQLiteConnection.Value.text(number), .text(id)]
+    try connection.query(
+      "SELECT 1 FROM order_number WHERE number = ?1 AND id <> ?2", values
+    ) { _ in isTaken = true }
+    if number != id {
+      try connection.query(
+        "SELECT 1 FROM queue_transaction WHERE id = ?1 AND state = ?2 "
+          + "UNION ALL SELECT 1 FROM finished_transaction WHERE id = ?1 AND state = ?2",
+        [.text(number), .integer(Int64(TransactionState.purchased.rawValue))]
+      ) { _ in isTaken = true }
+    }
+    guard !isTaken else { throw ContentError.numberReused(number) }
+    if number != id {
+      try connection.run("INSERT OR IGNORE INTO order_number VALUES (?1, ?2)", values)
+    }
+  }
+
+  private mutating func row(of offer: ContentOffer, _ connection: borrowing SQLiteConnection)
+    throws -> Int64
+  {
+    if let known = newOffers[offer] ?? knownRow(offer) { return known }
+    var id: Int64 = 0
+    try connection.query(
+      "INSERT INTO queue_offer (offer) VALUES (?1) "
+        + "ON CONFLICT (offer) DO UPDATE SET offer = ?1 RETURNING id", [try json(offer)]
+    ) { id = $0.integer(0) }
+    newOffers[offer] = id
+    return id
+  }
+
+  private func json(_ value: (some Encodable)?) throws -> SQLiteConnection.Value {
+    guard let value else { return .null }
+    return .text(String(decoding: try encoder.encode(value), as: UTF8.self))
+  }
+}

@@ -1,0 +1,270 @@
+import CSQLite
+import ContentModel
+import FileIO
+import Glibc
+
+/// One connection to a SQLite database; the only place that holds its handle.
+///
+/// Not copyable and without a lock: its owner serializes the calls. All failures are
+/// `ContentError`s that keep SQLite's own words.
+// Sendable because a handle without SQLite's own mutex may move between threads as long as one
+// uses it at a time, which the owner's lock ensures.
+struct SQLiteConnection: ~Copyable, @unchecked Sendable {
+  private let handle: OpaquePointer
+  private let path: DatabasePath
+  private let prepared = Prepared()
+  private let log = Log()
+
+  /// Statements that were used before and are not in use; preparing one costs more than running it.
+  private final class Prepared {
+    var statements: [String: OpaquePointer] = [:]
+  }
+
+  /// What is known of the write-ahead log's end.
+  private final class Log {
+    var hasUncertainCommit = false
+  }
+
+  /// Whether a commit has failed after its frames may have been written, and none has written
+  /// since.
+  ///
+  /// A process that is killed now leaves these frames behind, and recovery applies them. The next
+  /// commit that writes overwrites them. Documentation/Queue.md says what SQLite guarantees.
+  var hasUncertainCommit: Bool { log.hasUncertainCommit }
+
+  /// How a database is opened.
+  enum Access {
+    /// Created when it is not there.
+    case write
+    /// Written, but not created.
+    case existing
+    case read
+    /// For a file that nobody writes, where SQLite may make no files beside it.
+    case readUnchanging
+  }
+
+  init(path: String, _ access: Access, of contents: DatabaseContents = .journal) throws {
+    self.path = DatabasePath(text: path, contents: contents)
+    handle = try Self.open(self.path, access)
+  }
+
+  deinit {
+    prepared.statements.values.forEach { sqlite3_finalize($0) }
+    sqlite3_close_v2(handle)
+  }
+
+  private static func open(_ path: DatabasePath, _ access: Access) throws -> OpaquePointer {
+    var handle: OpaquePointer?
+    let (name, flags) =
+      switch access {
+      case .write: (path.text, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+      case .existing: (path.text, SQLITE_OPEN_READWRITE)
+      case .read: (path.text, SQLITE_OPEN_READONLY)
+      case .readUnchanging:
+        ("file:\(percentEncoded(path.text))?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+      }
+    let code = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
+    guard let handle else {
+      throw ContentError.database(path, code: code, extended: code, "out of memory")
+    }
+    guard code == SQLITE_OK else {
+      defer { sqlite3_close_v2(handle) }
+      throw failure(of: handle, path)
+    }
+    sqlite3_busy_timeout(handle, 5_000)
+    return handle
+  }
+
+  private static func percentEncoded(_ path: String) -> String {
+    path.unicodeScalars.map { scalar in
+      switch scalar {
+      case "%", "?", "#": "%" + String(scalar.value, radix: 16)
+      default: String(scalar)
+      }
+    }.joined()
+  }
+
+  /// Keeps the log's files, empty, when the database is closed: who may read but not make them
+  /// could not open it otherwise.
+  func keepLogFiles() throws {
+    var isOn: Int32 = 1
+    guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn) == SQLITE_OK else {
+      throw Self.failure(of: handle, path)
+    }
+    try execute("PRAGMA journal_size_limit = 0")
+  }
+
+  private static func failure(of handle: OpaquePointer, _ path: DatabasePath) -> ContentError {
+    ContentError.database(
+      path, code: sqlite3_errcode(handle), extended: sqlite3_extended_errcode(handle),
+      system: sqlite3_system_errno(handle), String(cString: sqlite3_errmsg(handle)))
+  }
+
+  /// A value that is bound to a statement or read from a row.
+  enum Value {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case blob([UInt8])
+  }
+
+  /// Runs statements that take no values and return no rows.
+  func execute(_ sql: String) throws {
+    guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+      throw Self.failure(of: handle, path)
+    }
+  }
+
+  /// Runs one statement with `values`.
+  func run(_ sql: String, _ values: [Value] = []) throws {
+    try query(sql, values) { _ in }
+  }
+
+  /// Runs one statement with `values` and hands each row to `body`.
+  func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
+    let statement = try prepare(sql)
+    defer { put(statement, back: sql) }
+    try bind(values, to: statement)
+    try step(statement, body)
+  }
+
+  /// Runs `body` as one transaction: all of it is durable, or nothing of it can be seen.
+  ///
+  /// Whether a crash may bring it back after an error is what `hasUncertainCommit` says.
+  func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
+    try execute("BEGIN IMMEDIATE")
+    do {
+      try body(self)
+    } catch {
+      rollBack()
+      throw error
+    }
+    let written = writtenPages
+    do {
+      try execute("COMMIT")
+    } catch {
+      let code = sqlite3_errcode(handle)
+      rollBack()
+      // On a full disk the last frame, which commits, is not complete. After any other error, such
+      // as a failed sync, it may be.
+      if code != SQLITE_FULL { log.hasUncertainCommit = true }
+      throw error
+    }
+    // A transaction that changed nothing has overwritten nothing.
+    if writtenPages != written { log.hasUncertainCommit = false }
+  }
+
+  /// Ends a transaction that failed; one that SQLite has rolled back by itself needs nothing.
+  private func rollBack() {
+    guard sqlite3_get_autocommit(handle) == 0 else { return }
+    sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    if sqlite3_get_autocommit(handle) == 0 { log.hasUncertainCommit = true }
+  }
+
+  /// Pages that this connection has written to the log so far.
+  private var writtenPages: Int32 {
+    var (pages, highest): (Int32, Int32) = (0, 0)
+    sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 0)
+    return pages
+  }
+
+  private func put(_ statement: OpaquePointer, back sql: String) {
+    sqlite3_reset(statement)
+    sqlite3_clear_bindings(statement)
+    // The same statement may have been in use twice, one inside the other's rows.
+    if let other = prepared.statements.updateValue(statement, forKey: sql) {
+      sqlite3_finalize(other)
+    }
+  }
+
+  private func prepare(_ sql: String) throws -> OpaquePointer {
+    if let statement = prepared.statements.removeValue(forKey: sql) { return statement }
+    var statement: OpaquePointer?
+    guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK, let statement else {
+      throw Self.failure(of: handle, path)
+    }
+    return statement
+  }
+
+  private func bind(_ values: [Value], to statement: OpaquePointer) throws {
+    for (offset, value) in values.enumerated() {
+      let index = Int32(offset + 1)
+      let code =
+        switch value {
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, number)
+        case .real(let number): sqlite3_bind_double(statement, index, number)
+        // By count, because a text with a NUL in it would end there.
+        case .text(let text): hc_sqlite_bind_text(statement, index, text, Int32(text.utf8.count))
+        case .blob(let bytes): hc_sqlite_bind_blob(statement, index, bytes, Int32(bytes.count))
+        }
+      guard code == SQLITE_OK else { throw Self.failure(of: handle, path) }
+    }
+  }
+
+  private func step(_ statement: OpaquePointer, _ body: (Row) throws -> Void) throws {
+    while true {
+      switch sqlite3_step(statement) {
+      case SQLITE_ROW: try body(Row(statement: statement))
+      case SQLITE_DONE: return
+      default: throw Self.failure(of: handle, path)
+      }
+    }
+  }
+
+  /// The current row of a query; valid only inside the closure that gets it.
+  struct Row {
+    fileprivate let statement: OpaquePointer
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(statement, column) }
+
+    func real(_ column: Int32) -> Double { sqlite3_column_double(statement, column) }
+
+    func text(_ column: Int32) -> String {
+      withBytes(column) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The text, as `known` and in its storage if it is the same.
+    func text(_ column: Int32, sharing known: String) -> String {
+      withBytes(column) {
+        $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)
+      }
+    }
+
+    /// The text as an identifier; throws `journalFailed` where it is none.
+    func identifier(_ column: Int32) throws -> ProductIdentifier {
+      try readable(column) { try ProductIdentifier($0) }
+    }
+
+    /// The text as a version; throws `journalFailed` where it is none.
+    func version(_ column: Int32) throws -> ContentVersion {
+      try readable(column) { try ContentVersion($0) }
+    }
+
+    private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value
+    {
+      let text = text(column)
+      do {
+        return try body(text)
+      } catch let error as ContentError {
+        throw ContentError.unreadableRecord(of: "“\(text)”", error.message)
+      }
+    }
+
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    func blob(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(statement, column) == SQLITE_NULL }
+
+    private func withBytes<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value)
+      -> Value
+    {
+      // The order matters: asking for the bytes may change how many they are.
+      let start = sqlite3_column_blob(statement, column)
+      let count = Int(sqlite3_column_bytes(statement, column))
+      return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+  }
+}

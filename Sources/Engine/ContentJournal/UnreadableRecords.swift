@@ -1,0 +1,85 @@
+package import ContentModel
+import Concurrency
+
+/// Records that cannot be read: found, and removed by a repair.
+extension SQLiteJournal {
+  package func unreadableContents() throws -> [ContentError] {
+    try read { try Self.unreadableContents($0).map(\.error) }
+  }
+
+  private typealias UnreadableRow = (id: Int64, error: ContentError)
+
+  /// Rows of contents; `checkingAnnounced` also those whose announced files cannot be read.
+  private static func unreadableContents(
+    _ connection: borrowing SQLiteConnection, checkingAnnounced: Bool = false
+  ) throws -> [UnreadableRow] {
+    var found: [UnreadableRow] = []
+    try connection.query(
+      "SELECT content, product, version, size, entry_count, installed_at, id FROM content"
+    ) { row in
+      do {
+        _ = try content(row)
+      } catch let error as ContentError {
+        found.append((row.integer(6), .unreadableContent(row.text(0), row.text(2), error.cause)))
+      }
+    }
+    guard checkingAnnounced else { return found }
+    try connection.query(
+      "SELECT content, version, files, id FROM content JOIN content_files ON id = content_id "
+        + "WHERE NOT is_confirmed"
+    ) { row in
+      guard InstalledFile.decoded(row.blob(2)) == nil else { return }
+      found.append((row.integer(3), .unreadableContent(row.text(0), row.text(1), nil)))
+    }
+    return found
+  }
+
+  private static func unreadablePins(_ connection: borrowing SQLiteConnection) throws
+    -> [(content: String, version: String)]
+  {
+    var found: [(content: String, version: String)] = []
+    try connection.query("SELECT content, version FROM pin") { row in
+      if (try? pin(row)) == nil { found.append((row.text(0), row.text(1))) }
+    }
+    return found
+  }
+
+  package func removeUnreadable() throws -> [ContentError] {
+    let errors = Mutex<[ContentError]>([])
+    try write { connection in
+      let queue = try Self.readQueue(connection)
+      let contents = try Self.unreadableContents(connection, checkingAnnounced: true)
+      errors.withLock { $0 = queue.unreadable + contents.map(\.error) }
+      for (id, _) in contents {
+        try connection.run("DELETE FROM content WHERE id = ?1", [.integer(id)])
+      }
+      let pins = try Self.unreadablePins(connection)
+      for (content, version) in pins {
+        try connection.run(
+          "DELETE FROM pin WHERE content = ?1 AND version = ?2", [.text(content), .text(version)])
+        errors.withLock { $0.append(.unreadableRecord(of: "the pin of \(content) \(version)", "")) }
+      }
+      guard !queue.unreadable.isEmpty else { return }
+      let readable = Set(queue.transactions.map { Int64($0.sequence) })
+      var sequences: [Int64] = []
+      try connection.query("SELECT sequence FROM queue_transaction") {
+        sequences.append($0.integer(0))
+      }
+      for sequence in sequences where !readable.contains(sequence) {
+        for table in ["queue_transaction", "queue_download"] {
+          try connection.run("DELETE FROM \(table) WHERE sequence = ?1", [.integer(sequence)])
+        }
+      }
+    }
+    return errors.withLock { $0 }
+  }
+}
+
+extension ContentError {
+  fileprivate static func unreadableContent(
+    _ content: String, _ version: String, _ cause: String?
+  ) -> ContentError {
+    .unreadableRecord(
+      of: "content \(content) \(version)", cause ?? "the list of its files is damaged")
+  }
+}

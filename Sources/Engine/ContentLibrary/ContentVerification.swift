@@ -1,0 +1,241 @@
+package import ContentModel
+import Digests
+import FileIO
+
+/// A difference between what was installed and what is there.
+package struct ContentDamage: Hashable, Codable, Sendable {
+  package let contentIdentifier: ProductIdentifier
+  package let version: ContentVersion
+  /// The path below the version's folder; empty for the folder itself.
+  package let path: String
+  package let problem: Problem
+
+  /// What is wrong with a path.
+  package enum Problem: String, Codable, Sendable {
+    case missing, changed, unexpected
+    /// `current` names no version that is there; said of the newest one.
+    case dangling
+  }
+
+  init(_ content: InstalledContent, _ path: String, _ problem: Problem) {
+    contentIdentifier = content.contentIdentifier
+    version = content.version
+    self.path = path
+    self.problem = problem
+  }
+}
+
+extension ContentLibrary {
+  /// What was installed of a version; nil where its record cannot be read.
+  package func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
+    do {
+      return try journal.files(of: content.contentIdentifier, content.version)
+    } catch let error as ContentError where error.code == .journalFailed {
+      return nil
+    }
+  }
+
+  /// Compares every byte of an installed version with what was installed; changes nothing.
+  ///
+  /// `pace` holds the reading back; nil reads as fast as it can. `isStopped` is called before each
+  /// file, and what it throws ends the work. Throws `notInstalled` if the version is removed
+  /// meanwhile.
+  package func verify(
+    _ content: InstalledContent, pace: ReadThrottle? = nil, isStopped: () throws -> Void = {}
+  ) throws -> [ContentDamage] {
+    try damages(of: content) { try differences(of: $0, from: content, pace, isStopped) }
+  }
+
+  /// The recorded files of an installed version that are missing, or have another kind or size;
+  /// reads none.
+  ///
+  /// An app may have moved files out of the version's folder, or deleted it. A record that cannot
+  /// be read names no file: `repair` makes it anew. Throws `notInstalled` if the version is removed
+  /// meanwhile.
+  package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
+    try damages(of: content) { tree in
+      let walker = TreeWalker(tree)
+      return try (recordedFiles(of: content) ?? []).compactMap { file in
+        guard let status = try walker.status(of: file.entry.path) else {
+          return ContentDamage(content, file.entry.path, .missing)
+        }
+        return file.entry.isLike(status) ? nil : ContentDamage(content, file.entry.path, .changed)
+      }
+    }
+  }
+
+  /// Whether a version is installed, with all its files by kind and size.
+  package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
+    let installed = try journal.installed(content).first { $0.version.rawValue == version.rawValue }
+    guard let installed, try hasFolder(installed) else { return false }
+    do {
+      return try missingFiles(of: installed).isEmpty
+    } catch let error as ContentError where error.code == .notInstalled {
+      return false
+    }
+  }
+
+  /// Those of `contents` that are not complete, and why others cannot be checked.
+  package func incomplete(among contents: Set<ContentKey>) throws
+    -> (Set<ContentKey>, [ContentError])
+  {
+    var folderErrors = FolderErrors()
+    var incomplete: Set<ContentKey> = []
+    // In one order, so that a simulation can be repeated.
+    let ordered = contents.sorted {
+      ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
+    }
+    for key in ordered {
+      try folderErrors.collect {
+        if try !isComplete(key.contentIdentifier, key.version) { incomplete.insert(key) }
+      }
+    }
+    return (incomplete, folderErrors.errors)
+  }
+
+  /// What `differences` finds in the folder of `content`, unless the version is being removed.
+  private func damages(
+    of content: InstalledContent, _ differences: (Directory) throws -> [ContentDamage]
+  ) throws -> [ContentDamage] {
+    guard let tree = try tree(of: content) else { return [ContentDamage(content, "", .missing)] }
+    let result = Result { try differences(tree) }
+    if case .success([]) = result { return [] }
+    // A removal takes files away only after it has moved the folder. So a folder that is still in
+    // its place is really damaged.
+    let (name, version) = (content.contentIdentifier, content.version)
+    let lease = Result { try self.lease(name, version) }
+    defer { withExtendedLifetime(lease) {} }
+    let place = try folder.products.directory(name.rawValue).status(of: version.rawValue)
+    guard try place?.identity.inode == tree.status().identity.inode, try isInstalled(name, version)
+    else { throw ContentError.notInstalled(name, version) }
+    var found = try result.get()
+    if found.first?.problem == .dangling {
+      // The removal of the last version takes `current` away first, while it has the version
+      // locked.
+      _ = try lease.get()
+      if try !lacksCurrent(content) { found.removeFirst() }
+    }
+    return found
+  }
+
+  /// The folder of an installed version; nil if it is missing, and not because the version is
+  /// removed.
+  private func tree(of content: InstalledContent) throws -> Directory? {
+    let (name, version) = (content.contentIdentifier, content.version)
+    while true {
+      do {
+        return try folder.products.directory(name.rawValue).directory(version.rawValue)
+      } catch let error as ContentError where error.code == .fileMissing {}
+      // A removed folder is in staging until the journal has forgotten the version.
+      let prefix = try StagingName.removalPrefix(of: StagingName.subject(of: name, version))
+      guard try !folder.staging.entries().contains(where: { $0.name.hasPrefix(prefix) }),
+        try journal.installed(name).contains(where: { $0.version.rawValue == version.rawValue })
+      else { throw ContentError.notInstalled(name, version) }
+      // It may have been installed again.
+      if try !hasFolder(content) { return nil }
+    }
+  }
+
+  private func differences(
+    of tree: Directory, from content: InstalledContent, _ pace: ReadThrottle?,
+    _ isStopped: () throws -> Void
+  ) throws -> [ContentDamage] {
+    let files = try journal.files(of: content.contentIdentifier, content.version)
+    let walker = TreeWalker(tree)
+    var found: [ContentDamage] = []
+    if try lacksCurrent(content) {
+      found.append(ContentDamage(content, Self.currentName, .dangling))
+    }
+    for file in files {
+      try isStopped()
+      if let problem = try problem(of: file.entry, walker, pace) {
+        found.append(ContentDamage(content, file.entry.path, problem))
+      }
+    }
+    let known = Self.withParents(files.map(\.entry.path))
+    for path in try Self.paths(in: tree) where !known.contains(path) {
+      found.append(ContentDamage(content, String(decoding: path, as: UTF8.self), .unexpected))
+    }
+    return found
+  }
+
+  private func lacksCurrent(_ content: InstalledContent) throws -> Bool {
+    guard try currentVersion(of: content.contentIdentifier) == nil else { return false }
+    return try !journal.installed(content.contentIdentifier).contains {
+      $0.version > content.version
+    }
+  }
+
+  private func problem(
+    of entry: IndexedFile, _ walker: TreeWalker, _ pace: ReadThrottle?
+  ) throws -> ContentDamage.Problem? {
+    guard let place = try walker.parent(of: entry.path),
+      let status = try place.folder.status(of: place.name)
+    else { return .missing }
+    switch entry.kind {
+    case .directory:
+      // Nobody else may put files beside those that were verified.
+      return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
+    case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
+    case .file:
+      guard status.kind == .file, status.size == entry.size, status.isSealed else {
+        return .changed
+      }
+      return try Self.digest(of: place.folder.file(place.name), pace) == entry.digest
+        ? nil : .changed
+    }
+  }
+
+  private static func digest(of file: consuming File, _ pace: ReadThrottle?) throws -> Digest {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+    defer { buffer.deallocate() }
+    var stream = DigestStream()
+    var offset: Int64 = 0
+    while true {
+      let count = try file.read(into: buffer, at: offset)
+      try stream.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      offset += Int64(count)
+      pace?.pass(count)
+      if count < buffer.count { return try stream.finish() }
+    }
+  }
+
+  /// The paths' bytes and the folders above them, since an archive need not name its folders.
+  private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
+    let paths = paths.map { Array($0.utf8)[...] }
+    var known = Set(paths)
+    for path in paths {
+      var rest = path
+      while let slash = rest.lastIndex(of: UInt8(ascii: "/")) {
+        rest = rest[..<slash]
+        if !known.insert(rest).inserted { break }
+      }
+    }
+    return known
+  }
+
+  /// The bytes of all paths in a folder: the disk has names that are equal as texts, and names that
+  /// are none, in whose folders nobody can look.
+  private static func paths(
+    in folder: Directory, below prefix: [UInt8] = []
+  ) throws -> [ArraySlice<UInt8>] {
+    let entries = try folder.entries().sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    return try entries.flatMap { entry in
+      let path = prefix + entry.bytes
+      guard entry.kind == .directory, entry.isText else { return [path[...]] }
+      return try [path[...]]
+        + paths(in: folder.directory(entry.name), below: path + [UInt8(ascii: "/")])
+    }
+  }
+}
+
+extension IndexedFile {
+  /// Whether `status` is of an entry of this kind and, for a file, of this size.
+  fileprivate func isLike(_ status: FileStatus) -> Bool {
+    switch kind {
+    case .file: status.kind == .file && status.size == size
+    case .directory: status.kind == .directory
+    case .link: status.kind == .link
+    }
+  }
+}

@@ -1,0 +1,127 @@
+package import ContentModel
+import FileIO
+import Concurrency
+
+/// The space that downloads have reserved and not yet written, so that none takes what another one
+/// needs.
+///
+/// From any thread.
+final class SpaceLedger: Sendable {
+  /// What the journal and the folders themselves need, in bytes.
+  private static let margin: Int64 = 4 << 20
+
+  private struct Request: Sendable {
+    let reservation: SpaceReservation
+    let claim: SpaceReservation.Claim
+    let product: ProductIdentifier
+  }
+
+  private let root: Directory
+  private let step: GroupCommit<Request>
+  private let claims = Mutex<[ObjectIdentifier: SpaceReservation.Claim]>([:])
+
+  init(_ root: Directory, _ makeSignal: @escaping MakeThreadSignal) {
+    self.root = root
+    step = GroupCommit(makeSignal)
+  }
+
+  /// Adds a claim if there is space for it beside all others; throws `diskFull`.
+  fileprivate func add(
+    _ claim: SpaceReservation.Claim, of reservation: SpaceReservation,
+    for product: ProductIdentifier
+  ) throws {
+    let request = Request(reservation: reservation, claim: claim, product: product)
+    try step.join(request) { requests in
+      do {
+        // Before the free space: what is written in between is counted twice, and never not at all.
+        var reserved = claims.withLock { Array($0.values) }.reduce(0) { $0 + $1.bytesLeft }
+        let available = try root.availableBytes()
+        return requests.map { request in
+          Result { try add(request, beside: &reserved, available) }
+        }
+      } catch {
+        return requests.map { _ in .failure(error) }
+      }
+    }
+  }
+
+  private func add(_ request: Request, beside reserved: inout Int64, _ available: Int64) throws {
+    let needed = request.claim.bytes + Self.margin
+    guard needed <= available - reserved else {
+      throw Self.error(
+        request.product, "needs \(needed) bytes", in: root, available, reserved: reserved,
+        lacking: needed - (available - reserved))
+    }
+    reserved += request.claim.bytes
+    claims.withLock { $0[ObjectIdentifier(request.reservation)] = request.claim }
+  }
+
+  fileprivate func end(_ reservation: SpaceReservation) {
+    claims.withLock { $0[ObjectIdentifier(reservation)] = nil }
+  }
+
+  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
+  fileprivate func error(
+    for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
+  ) -> ContentError {
+    guard let available = try? root.availableBytes() else { return cause }
+    return Self.error(
+      product, "needs \(bytes) bytes more", in: root, available,
+      lacking: max(bytes - available, Self.margin),
+      cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
+  }
+
+  private static func error(
+    _ product: ProductIdentifier, _ need: String, in root: Directory, _ available: Int64,
+    reserved: Int64 = 0, lacking: Int64, cause: String? = nil
+  ) -> ContentError {
+    let others = reserved == 0 ? "" : ", \(reserved) of them for other downloads"
+    let waiting = reserved == 0 ? "" : ", or wait for the other downloads,"
+    return ContentError(
+      .diskFull, "\(product) \(need) in \(root.path), where \(available) are free\(others)",
+      remedy: "Free \(lacking) bytes there\(waiting) and start again", subject: product.rawValue,
+      cause: cause)
+  }
+}
+
+/// The space that one download still needs, until `end`; for one thread.
+package final class SpaceReservation: Sendable {
+  /// What was reserved, and how much of it is not written yet.
+  struct Claim: Sendable {
+    let bytes: Int64
+    let written: @Sendable () -> Int64
+
+    var bytesLeft: Int64 { max(0, bytes - written()) }
+  }
+
+  private let ledger: SpaceLedger
+  private let product: ProductIdentifier
+
+  fileprivate init(_ ledger: SpaceLedger, _ product: ProductIdentifier) {
+    self.ledger = ledger
+    self.product = product
+  }
+
+  /// Reserves `bytes`, of which `written` says how many are on the disk by now; from any thread.
+  ///
+  /// Throws `diskFull` if they do not fit beside what others have reserved. To be called before
+  /// anything is written.
+  package func reserve(_ bytes: Int64, written: @escaping @Sendable () -> Int64) throws {
+    try ledger.add(Claim(bytes: bytes, written: written), of: self, for: product)
+  }
+
+  /// Gives back what is not written.
+  package func end() { ledger.end(self) }
+
+  /// The error when the files do not fit after all: `bytes` are not written yet.
+  package func error(lacking bytes: Int64, cause: ContentError) -> ContentError {
+    ledger.error(for: product, lacking: bytes, cause: cause)
+  }
+}
+
+extension ContentLibrary {
+  /// A reservation for a download of `product`, which has reserved nothing yet.
+  package func spaceReservation(for product: ProductIdentifier) -> SpaceReservation {
+    SpaceReservation(ledger, product)
+  }
+}

@@ -1,0 +1,69 @@
+/// The version of a content package: a series of integers separated by periods.
+///
+/// Compared number by number, missing ones are zero: 1.0 = 1.0.0 < 1.0.1 < 1.9 < 1.10. The text is
+/// kept as it was written, since it names the version's folder.
+/// Source: `ContentVersion` in ContentInfo.plist, `SKDownload.contentVersion`.
+public struct ContentVersion: Sendable, CustomStringConvertible {
+  /// The version as it was written.
+  public let rawValue: String
+  /// The numbers without trailing zeros, which decide equality and order.
+  private let significant: [UInt64]
+
+  /// The version as it was written.
+  public var description: String { rawValue }
+
+  /// Reads 1 to 16 numbers of at most 18 digits each, 200 bytes in all; else throws
+  /// `versionInvalid`.
+  public init(_ text: String) throws {
+    let parts = text.utf8.split(
+      separator: UInt8(ascii: "."), maxSplits: 16, omittingEmptySubsequences: false)
+    let numbers = parts.map(Self.number)
+    guard (1...16).contains(parts.count), numbers.allSatisfy({ $0 != nil }), text.utf8.count <= 200
+    else {
+      throw ContentError(
+        .versionInvalid, "“\(text.printable(limit: 60))” is not a content version",
+        remedy: "Use integers separated by periods, such as 1.10",
+        subject: text.printable(limit: 60))
+    }
+    rawValue = text
+    var significant = numbers.compactMap { $0 }
+    while significant.last == 0 { significant.removeLast() }
+    self.significant = significant
+  }
+
+  private static func number(_ digits: Substring.UTF8View.SubSequence) -> UInt64? {
+    guard (1...18).contains(digits.count) else { return nil }
+    var value: UInt64 = 0
+    for digit in digits {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+      value = value * 10 + UInt64(digit - UInt8(ascii: "0"))
+    }
+    return value
+  }
+}
+
+extension ContentVersion: Hashable, Comparable {
+  /// Equal by number: 1.0 equals 1.0.0.
+  public static func == (left: Self, right: Self) -> Bool { left.significant == right.significant }
+
+  /// Hashes the numbers.
+  public func hash(into hasher: inout Hasher) { hasher.combine(significant) }
+
+  /// Orders by number, component by component.
+  public static func < (left: Self, right: Self) -> Bool {
+    left.significant.lexicographicallyPrecedes(right.significant)
+  }
+}
+
+extension ContentVersion: Codable {
+  /// Reads a string and checks it.
+  public init(from decoder: any Decoder) throws {
+    try self.init(decoder.singleValueContainer().decode(String.self))
+  }
+
+  /// Writes the version as it was written.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(rawValue)
+  }
+}

@@ -1,0 +1,115 @@
+/// Unfinished transactions, and everything that is derived from them so that no event looks at all.
+struct QueueRecords: Hashable, Sendable {
+  private var table = TransactionTable()
+  /// Downloads that were asked for and wait for their turn.
+  private(set) var line = WaitingLine()
+  /// Transactions by the seller's number of their purchase, where that is not their own identifier.
+  private var purchases: [String: Set<String>] = [:]
+
+  /// All of them in their order; made anew, so not for every event.
+  var ordered: [TransactionRecord] { table.ordered }
+
+  subscript(id: String) -> TransactionRecord? { table[id] }
+
+  /// A download, as it stood when it was looked up.
+  struct Place {
+    let record: TransactionRecord
+    let position: Int
+
+    var download: DownloadRecord { record.downloads[position] }
+  }
+
+  func place(ofDownload id: String) -> Place? {
+    guard let transaction = DownloadRecord.transaction(ofDownload: id),
+      let record = table[transaction],
+      let position = record.downloads.firstIndex(where: { $0.id == id })
+    else { return nil }
+    return Place(record: record, position: position)
+  }
+
+  /// The downloads in line that are finished once `download` is, since their work would do nothing;
+  /// from the end of the line, where removing them is cheap.
+  func waiting(like download: DownloadRecord) -> [Place] {
+    line.places(of: download.offer.contentIdentifier).reversed().compactMap { place in
+      let other = Place(record: place.record, position: place.position)
+      return other.download.installsSame(as: download) ? other : nil
+    }
+  }
+
+  /// The first transaction that delivers what `grant` records: its own, or a restored one.
+  func holder(of grant: Grant) -> TransactionRecord? {
+    let number = grant.transactionIdentifier
+    let wanted = grant.withoutReceipt
+    return (purchases[number] ?? []).union([number]).compactMap { table[$0] }
+      .filter { $0.purchase?.withoutReceipt == wanted }
+      .min { $0.sequence < $1.sequence }
+  }
+
+  /// Takes `record` as it is now; all that is derived from records is kept here and in `drop`.
+  mutating func store(_ record: TransactionRecord) {
+    unlist(table[record.id])
+    table[record.id] = record
+    if let number = Self.purchaseNumber(of: record) {
+      purchases[number, default: []].insert(record.id)
+    }
+    for place in Self.waiting(in: record) { line.insert(place) }
+  }
+
+  mutating func drop(_ id: String) -> TransactionRecord? {
+    let record = table[id]
+    unlist(record)
+    table[id] = nil
+    return record
+  }
+
+  mutating func change(_ id: String, _ position: Int, _ body: (inout DownloadRecord) -> Void) {
+    guard var record = table[id] else { return }
+    body(&record.downloads[position])
+    store(record)
+  }
+
+  private mutating func unlist(_ record: TransactionRecord?) {
+    guard let record else { return }
+    for place in Self.waiting(in: record) { line.remove(place) }
+    if let number = Self.purchaseNumber(of: record) {
+      purchases[number]?.remove(record.id)
+      if purchases[number]?.isEmpty == true { purchases[number] = nil }
+    }
+  }
+
+  private static func purchaseNumber(of record: TransactionRecord) -> String? {
+    guard let number = record.purchase?.transactionIdentifier, number != record.id else {
+      return nil
+    }
+    return number
+  }
+
+  /// Where the downloads of `record` stand in line.
+  private static func waiting(in record: TransactionRecord) -> [WaitingLine.Place] {
+    var places: [WaitingLine.Place] = []
+    for (position, download) in record.downloads.enumerated()
+    where download.isRequested {
+      places.append(WaitingLine.Place(record: record, position: position))
+    }
+    return places
+  }
+}
+
+extension TransactionRecord {
+  /// Whether a restore brought it, rather than an update, which says what becomes of `current`.
+  package var isOfHistory: Bool {
+    state == .restored && downloads.allSatisfy { $0.keepsCurrent == nil }
+  }
+
+  /// The purchase that it delivers; nil before it is granted.
+  fileprivate var purchase: Grant? { isOfHistory ? original : grant }
+}
+
+extension DownloadRecord {
+  /// Whether it installs the same version of the same content in the same way.
+  fileprivate func installsSame(as other: DownloadRecord) -> Bool {
+    offer.problem == nil && offer.version.rawValue == other.offer.version.rawValue
+      && offer.productIdentifier == other.offer.productIdentifier
+      && (keepsCurrent == true) == (other.keepsCurrent == true)
+  }
+}

@@ -1,0 +1,150 @@
+/// Downloads of the queue: requests of the user, ends of work, and free workers for waiting
+/// downloads.
+extension QueueState {
+  mutating func start(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .waiting, .paused, .failed, .cancelled: request(place, &draft)
+    case .active, .finished: break
+    }
+  }
+
+  mutating func resume(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .paused, .failed: request(place, &draft)
+    case .waiting, .active, .finished, .cancelled: break
+    }
+  }
+
+  mutating func pause(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+    switch place.download.state {
+    case .waiting, .active:
+      set(.paused, place.record.id, place.position, &draft)
+      stopWorker(of: place.download.id, discarding: false, &draft)
+    case .paused, .finished, .failed, .cancelled: break
+    }
+  }
+
+  mutating func cancel(_ id: String, _ position: Int, _ draft: inout DecisionDraft) {
+    guard let record = transaction(id) else { return }
+    cancel(QueueRecords.Place(record: record, position: position), &draft)
+  }
+
+  mutating func cancel(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+    let download = place.download
+    switch download.state {
+    case .waiting, .active, .paused, .failed:
+      set(.cancelled, place.record.id, place.position, &draft)
+      if workers[download.id] == nil {
+        draft.effects.append(.discardStaging(download: download.id))
+      } else {
+        stopWorker(of: download.id, discarding: true, &draft)
+      }
+    case .finished, .cancelled: break
+    }
+  }
+
+  /// Nothing that must survive a launch, so nothing is journaled or reported.
+  mutating func setPriority(
+    _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
+  ) {
+    records.change(place.record.id, place.position) { $0.priority = Int32(priority) }
+    draft.effects.append(.setPriority(download: place.download.id, priority))
+  }
+
+  mutating func take(
+    _ offer: ContentOffer, for id: String, _ draft: inout DecisionDraft
+  ) {
+    guard let place = records.place(ofDownload: id), place.download.offer.problem != nil else {
+      return
+    }
+    records.change(place.record.id, place.position) { $0.offer = offer }
+    draft.report(download: id, of: place.record.id)
+  }
+
+  mutating func endWork(_ id: String, _ result: WorkResult, _ draft: inout DecisionDraft) {
+    guard let worker = workers.removeValue(forKey: id) else { return }
+    if worker.duty == .stopping(discarding: true) {
+      draft.effects.append(.discardStaging(download: id))
+    }
+    guard let place = records.place(ofDownload: id) else { return }
+    let (transaction, position) = (place.record.id, place.position)
+    switch (place.download.state, result) {
+    case (.active, .installed), (.paused, .installed):
+      // Paused too late to matter: the content is there, and says so.
+      set(.finished, transaction, position, &draft)
+      for other in records.waiting(like: place.download) {
+        set(.finished, other.record.id, other.position, &draft)
+        draft.effects.append(.discardStaging(download: other.download.id))
+      }
+    case (.active, .failed(let error)):
+      set(.failed(error), transaction, position, &draft)
+    case (.active, .stopped):
+      // It was not asked to stop, so it continues.
+      set(.waiting(isRequested: true), transaction, position, &draft)
+    case (.paused, .failed), (.paused, .stopped), (.waiting, _), (.finished, _), (.failed, _),
+      (.cancelled, _):
+      break
+    }
+  }
+
+  private mutating func request(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
+    switch place.record.state {
+    case .purchased, .restored: break
+    case .purchasing, .failed, .deferred: return
+    }
+    guard !place.download.isRequested else { return }
+    set(.waiting(isRequested: true), place.record.id, place.position, &draft)
+  }
+
+  /// Gives free workers to waiting downloads, in the queue's order.
+  ///
+  /// One content is worked on by one download at a time, since two would install into one folder
+  /// and race for `current`. The second one then finds what the first has installed.
+  mutating func activateWaiting(_ draft: inout DecisionDraft) {
+    guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
+    // The content of a download whose old worker is still stopping is busy, too.
+    var busy = Set(workers.values.map(\.content))
+    // A thousand may wait for one content, and are not looked at while it is busy.
+    let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
+    var turns: [WaitingLine.Place] = []
+    for place in records.line.places {
+      guard turns.count < limit else { break }
+      if busy.insert(place.content).inserted { turns.append(place) }
+    }
+    for turn in turns {
+      set(.active, turn.record.id, turn.position, &draft)
+      guard let download = transaction(turn.record.id)?.downloads[turn.position] else { continue }
+      workers[download.id] = DownloadWorker(content: turn.content, duty: .working)
+      draft.started.append(download)
+    }
+  }
+
+  private mutating func set(
+    _ status: DownloadStatus, _ id: String, _ position: Int, _ draft: inout DecisionDraft
+  ) {
+    records.change(id, position) { $0.status = status }
+    guard let download = transaction(id)?.downloads[position] else { return }
+    draft.report(download: download.id, of: id)
+  }
+
+  private mutating func stopWorker(of id: String, discarding: Bool, _ draft: inout DecisionDraft) {
+    switch workers[id]?.duty {
+    case .working:
+      workers[id]?.duty = .stopping(discarding: discarding)
+      draft.effects.append(.stopWork(download: id))
+    case .stopping(let wasDiscarding):
+      workers[id]?.duty = .stopping(discarding: discarding || wasDiscarding)
+    case nil: break
+    }
+  }
+
+  mutating func each(
+    _ ids: [String], _ draft: inout DecisionDraft,
+    _ act: (inout QueueState, QueueRecords.Place, inout DecisionDraft) -> Void
+  ) {
+    for id in ids {
+      guard let place = records.place(ofDownload: id) else { continue }
+      act(&self, place, &draft)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import ContentModel
+
+/// Which bytes of which file each member holds; pure.
+struct AssemblyPlan: Sendable {
+  /// Bytes that one member holds of one file.
+  struct Part: Sendable {
+    let member: Int
+    /// The file's number in the index.
+    let file: Int
+    let memberOffset: Int
+    let fileOffset: Int64
+    let length: Int
+  }
+
+  let index: PackageIndex
+  let payload: PayloadIndex
+  /// All parts, by member and by file at once, since both follow each other in the plain bytes.
+  let parts: [Part]
+  /// The parts of each member.
+  let partsOfMember: [Range<Int>]
+  /// The parts of each entry of the index; none for those without data.
+  let partsOfFile: [Range<Int>]
+  /// Where each member begins in the package.
+  let offsets: [Int64]
+
+  /// Takes a consistent index whose payload is `payload`, after its entries kept the rules.
+  init(_ index: PackageIndex, _ payload: PayloadIndex) {
+    self.index = index
+    self.payload = payload
+    var parts: [Part] = []
+    var partsOfMember: [Range<Int>] = []
+    var firstOfFile = [Int?](repeating: nil, count: index.files.count)
+    var countOfFile = [Int](repeating: 0, count: index.files.count)
+    let withData = index.files.indices.filter { index.files[$0].size > 0 }
+    var offset = payload.offset
+    var offsets: [Int64] = []
+    var start: Int64 = 0
+    var next = 0
+    for (number, member) in payload.members.enumerated() {
+      let end = start + Int64(member.plainLength)
+      let first = parts.count
+      var look = next
+      while look < withData.count {
+        let file = withData[look]
+        let data = payload.dataOffsets[file]..<(payload.dataOffsets[file] + index.files[file].size)
+        guard data.lowerBound < end else { break }
+        let (from, to) = (max(start, data.lowerBound), min(end, data.upperBound))
+        if from < to {
+          if firstOfFile[file] == nil { firstOfFile[file] = parts.count }
+          countOfFile[file] += 1
+          parts.append(
+            Part(
+              member: number, file: file, memberOffset: Int(from - start),
+              fileOffset: from - data.lowerBound, length: Int(to - from)))
+        }
+        // A file that goes on in the next member is looked at again there.
+        if data.upperBound > end { break }
+        look += 1
+      }
+      next = look
+      partsOfMember.append(first..<parts.count)
+      offsets.append(offset)
+      offset += Int64(member.packedLength)
+      start = end
+    }
+    self.parts = parts
+    self.partsOfMember = partsOfMember
+    self.offsets = offsets
+    partsOfFile = zip(firstOfFile, countOfFile).map { first, count in
+      (first ?? 0)..<((first ?? 0) + count)
+    }
+  }
+
+  /// Whether the file lies whole in one member, so that it is written in one go.
+  func isSmall(_ file: Int) -> Bool { partsOfFile[file].count == 1 }
+
+  /// SHA-256 of a part's bytes, where the index says one.
+  func digest(ofPart number: Int) -> Digest? {
+    let part = parts[number]
+    let member = payload.members[part.member]
+    return part.length == member.plainLength ? member.plainDigest : nil
+  }
+
+  /// Throws the first rule that the index itself breaks: signed, and not believed all the same.
+  ///
+  /// The same rules that an archive's entries are judged by. What they say of sizes is bounded by
+  /// the package's length, as it is for an archive.
+  static func check(_ index: PackageIndex, name: String, limits: PackageLimits) throws {
+    do {
+      guard index.packageLength <= limits.packageLength else {
+        throw Refusal.limit(
+          "limit-package",
+          "The package has \(index.packageLength) bytes, more than the \(limits.packageLength) allowed"
+        )
+      }
+      let limit = limits.plainLimit(packedLength: index.packageLength)
+      guard index.installedSize <= limit else {
+        throw Refusal.limit(
+          "limit-size", "The files have more than the \(limit) bytes allowed for this package")
+      }
+      var rules = EntryRules(limits: limits, isContent: true, expecting: index.files.count)
+      for file in index.files {
+        if let finding = rules.check(ArchiveEntry(file)).findings.first { throw Refusal(finding) }
+        guard file.kind != .file || file.digest != nil else {
+          throw Refusal.damaged("“\(file.path)” has no digest in the index", path: file.path)
+        }
+      }
+      let info = index.files.first { $0.path == ContentInfo.fileName && $0.kind == .file }
+      guard let info else { throw Refusal(.contentInfoMissing) }
+      guard info.size <= ContentInfo.maximumLength else {
+        throw Refusal.limit("limit-size", "ContentInfo.plist is too long", path: info.path)
+      }
+    } catch let refusal as Refusal {
+      throw refusal.error(in: name)
+    }
+  }
+}
+
+extension ArchiveEntry {
+  /// An entry of an index as an archive would say it; modes are not told, since none is kept.
+  fileprivate init(_ file: IndexedFile) {
+    let kind: Kind =
+      switch file.kind {
+      case .file: .file
+      case .directory: .directory
+      case .link: .link(target: Array((file.target ?? "").utf8))
+      }
+    self.init(path: Array(file.path.utf8), kind: kind, permissions: 0, size: file.size)
+  }
+}

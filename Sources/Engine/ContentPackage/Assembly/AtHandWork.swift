@@ -1,0 +1,79 @@
+import ContentModel
+import FileIO
+import Concurrency
+
+/// The files of an assembly that need no member: linked, copied or made empty, by whoever has time.
+final class AtHandWork: Sendable {
+  /// Files that a thread takes at once: neighbors, since a folder takes one new name at a time.
+  private static let portion = 64
+  /// Bytes that a thread takes at once.
+  private static let portionBytes: Int64 = 1 << 20
+
+  private let files: [Int]
+  private let survey: PackageSurvey
+  private let state = Mutex(State())
+
+  private struct State {
+    /// Where in `files` the next portion begins.
+    var next = 0
+    /// Files that are further names of installed ones, with their inodes.
+    var links: [(file: Int, inode: UInt64)] = []
+  }
+
+  init(_ survey: PackageSurvey) {
+    self.survey = survey
+    let entries = survey.plan.index.files
+    files = entries.indices.filter { number in
+      guard entries[number].kind == .file else { return false }
+      switch survey.states[number] {
+      case .staged: return false
+      case .installed: return true
+      case .nothing: return entries[number].size == 0
+      case .pieces: return survey.plan.partsOfFile[number].allSatisfy { survey.isAtHand[$0] }
+      }
+    }
+  }
+
+  /// Whether it is more than one thread should do.
+  var isMuch: Bool { files.count > Self.portion }
+
+  /// Does some of what is left; false when nothing is.
+  func doSome(by worker: MemberWorker) throws -> Bool {
+    let taken = state.withLock { state in
+      let taken = portion(from: state.next)
+      state.next = taken.upperBound
+      return taken
+    }
+    let links = try files[taken].compactMap { number in
+      try worker.takeAtHand(number).map { (file: number, inode: $0) }
+    }
+    state.withLock { $0.links += links }
+    return !taken.isEmpty
+  }
+
+  private func portion(from start: Int) -> Range<Int> {
+    var end = start
+    var bytes: Int64 = 0
+    while end < files.count, end - start < Self.portion, bytes < Self.portionBytes {
+      bytes += bytesToWrite(files[end])
+      end += 1
+    }
+    return start..<end
+  }
+
+  /// Bytes of a file that is not linked.
+  private func bytesToWrite(_ number: Int) -> Int64 {
+    if case .installed(_, _, isSealed: true) = survey.states[number] { return 0 }
+    return survey.plan.index.files[number].size
+  }
+
+  /// Leaves undone what nobody has begun.
+  func giveUp() { state.withLock { $0.next = files.count } }
+
+  /// Files that are names of one inode: each new name has changed the identity of those before.
+  var namesOfOneInode: [Int] {
+    let links = state.withLock(\.links)
+    let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }
+    return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file)
+  }
+}

@@ -1,0 +1,192 @@
+import ContentModel
+import Digests
+import FileIO
+
+/// One thread's part of an assembly: decodes members and writes what they hold.
+final class MemberWorker {
+  private let context: AssemblyContext
+  private let survey: PackageSurvey
+  private let chain: FolderChain
+  private let sources: [FolderChain]
+  private let decompressor: Decompressor
+  private let plain: UnsafeMutableRawBufferPointer
+  private let scratch: UnsafeMutableRawBufferPointer
+  private var digest = DigestStream()
+
+  private var plan: AssemblyPlan { survey.plan }
+
+  init(_ context: AssemblyContext) throws {
+    decompressor = try Decompressor()
+    self.context = context
+    survey = context.survey
+    chain = FolderChain(context.folder)
+    sources = survey.catalog.trees.map { FolderChain($0.root) }
+    let length = max(survey.longestMember, 4096)
+    plain = .allocate(byteCount: length, alignment: 4096)
+    scratch = .allocate(byteCount: length, alignment: 4096)
+  }
+
+  deinit {
+    plain.deallocate()
+    scratch.deallocate()
+  }
+
+  /// Decodes a member, whose bytes are authenticated, and writes the parts that are missing.
+  func unpack(_ number: Int, _ packed: UnsafeRawBufferPointer) throws {
+    let member = plan.payload.members[number]
+    let bytes =
+      try PlainRuns(storedIn: packed, plainLength: member.plainLength) ?? decoded(number, packed)
+    for part in plan.partsOfMember[number] where !survey.isAtHand[part] {
+      let place = plan.parts[part]
+      try write(part, bytes[place.memberOffset..<(place.memberOffset + place.length)])
+    }
+  }
+
+  private func decoded(_ number: Int, _ packed: UnsafeRawBufferPointer) throws -> PlainRuns {
+    let member = plan.payload.members[number]
+    let room = UnsafeMutableRawBufferPointer(rebasing: plain[..<member.plainLength])
+    let expected = Decompressor.Member.complete(packed: packed.count, plain: room.count)
+    guard decompressor.decompressMember(packed, into: room) == expected else {
+      throw Refusal.damaged("Member \(number) does not decode to what the index says")
+        .error(in: context.name)
+    }
+    return PlainRuns(UnsafeRawBufferPointer(room))
+  }
+
+  private func write(_ number: Int, _ bytes: PlainRuns) throws {
+    let part = plan.parts[number]
+    if part.fileOffset == 0 {
+      try refuseCode(bytes.prefix(ExecutableCode.prefixLength), part.file)
+    }
+    if plan.isSmall(part.file) {
+      try writeSmall(part.file, bytes)
+    } else {
+      let file = try openLarge(part.file)
+      let position = number - plan.partsOfFile[part.file].lowerBound
+      if let identity = try file.write(bytes, part: position, name: context.name, scratch) {
+        context.complete(part.file, identity)
+      }
+    }
+    context.wrote(Int64(bytes.count))
+  }
+
+  private func refuseCode(_ bytes: some Collection<UInt8>, _ file: Int) throws {
+    if let kind = ExecutableCode.kind(of: bytes) {
+      let path = plan.index.files[file].path
+      throw ExecutableCode.finding(kind, path: path).error(in: context.name)
+    }
+  }
+
+  /// Writes a whole file, sealed from the start; if digests are to be compared, then before.
+  private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
+    let entry = plan.index.files[number]
+    if context.comparesDigests {
+      for run in bytes.runs { try digest.update(run) }
+      guard try digest.finish() == entry.digest else {
+        throw ContentError.differs(entry.path, in: context.name)
+      }
+    }
+    let place = try chain.parent(of: entry.path)
+    let file = try place.folder.createFile(place.name, mode: 0o444)
+    try file.write(bytes.runs, at: 0)
+    context.complete(number, try file.status().identity)
+  }
+
+  private func openLarge(_ number: Int) throws -> LargeFile {
+    let (file, isNew) = try context.largeFile(number, chain)
+    if isNew { try bringPieces(number, to: file) }
+    return file
+  }
+
+  // MARK: What is at hand
+
+  /// Makes a file that needs no member; its inode when it has other names.
+  func takeAtHand(_ number: Int) throws -> UInt64? {
+    let entry = plan.index.files[number]
+    switch survey.states[number] {
+    case .staged: break
+    case .nothing: try writeSmall(number, PlainRuns(UnsafeRawBufferPointer(start: nil, count: 0)))
+    case .pieces: _ = try openLarge(number)
+    case .installed(let tree, let path, let isSealed):
+      if isSealed, let identity = try link(entry, to: path, of: tree) {
+        context.complete(number, identity)
+        return identity.inode
+      }
+      try copy(number, from: path, of: tree)
+    }
+    return nil
+  }
+
+  /// Gives an installed file a second name, and says what it is then; nil where that cannot be.
+  private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> FileIdentity? {
+    let source = try sources[tree].parent(of: path)
+    let place = try chain.parent(of: entry.path)
+    do {
+      try source.folder.hardLink(source.name, to: place.folder, place.name)
+    } catch let error as ContentError where error.code != .diskFull {
+      // Too many names, another file system, or a rule of the system: a copy does as well.
+      return nil
+    }
+    return try place.folder.status(of: place.name)?.identity
+  }
+
+  /// Takes the identities of files anew.
+  func lookAgain(at files: [Int]) throws {
+    for number in files {
+      let place = try chain.parent(of: plan.index.files[number].path)
+      if let status = try place.folder.status(of: place.name) {
+        context.complete(number, status.identity)
+      }
+    }
+  }
+
+  private func copy(_ number: Int, from path: String, of tree: Int) throws {
+    let entry = plan.index.files[number]
+    let place = try chain.parent(of: entry.path)
+    let source = try sources[tree].parent(of: path)
+    let input = try source.folder.file(source.name)
+    let output = try place.folder.createFile(place.name, mode: 0o444)
+    var offset: Int64 = 0
+    while true {
+      let count = try input.read(into: scratch, at: offset)
+      let bytes = UnsafeRawBufferPointer(rebasing: scratch[..<count])
+      if offset == 0 { try refuseCode(bytes, number) }
+      try digest.update(bytes)
+      try output.write(bytes)
+      offset += Int64(count)
+      if count < scratch.count { break }
+    }
+    guard try digest.finish() == entry.digest else {
+      throw ContentError.differs(entry.path, in: context.name)
+    }
+    context.wrote(offset)
+    context.complete(number, try output.status().identity)
+  }
+
+  /// Copies the pieces of a large file that installed files have, and counts those in place.
+  private func bringPieces(_ number: Int, to file: LargeFile) throws {
+    guard case .pieces(let pieces) = survey.states[number] else { return }
+    let first = plan.partsOfFile[number].lowerBound
+    var identity: FileIdentity?
+    for piece in pieces {
+      guard let source = piece.source else { continue }
+      let part = plan.parts[piece.part]
+      let place = try sources[source.tree].parent(of: source.path)
+      let room = UnsafeMutableRawBufferPointer.allocate(byteCount: part.length, alignment: 4096)
+      defer { room.deallocate() }
+      let count = try place.folder.file(place.name).read(into: room, at: source.offset)
+      let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
+      // It was right when it was looked for, but others may write what is installed.
+      guard try Digest(of: bytes) == plan.digest(ofPart: piece.part) else {
+        throw ContentError.differs(plan.index.files[number].path, in: context.name)
+      }
+      if part.fileOffset == 0 { try refuseCode(bytes, number) }
+      identity =
+        try file.write(
+          PlainRuns(bytes), part: piece.part - first, name: context.name, scratch) ?? identity
+      context.wrote(Int64(count))
+    }
+    identity = try file.resume(name: context.name, scratch) ?? identity
+    if let identity { context.complete(number, identity) }
+  }
+}

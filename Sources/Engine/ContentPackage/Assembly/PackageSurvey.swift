@@ -1,0 +1,192 @@
+import Concurrency
+package import ContentModel
+package import FileIO
+
+/// What is at hand of a package, and which of its members are missing; nothing is written by it.
+package struct PackageSurvey: Sendable {
+  /// A member that must be fetched.
+  package struct Missing: Hashable, Sendable {
+    /// Its number in the index.
+    package let member: Int
+    /// Where it begins in the package, in bytes.
+    package let offset: Int64
+    /// Bytes.
+    package let length: Int
+    /// SHA-256 of its packed bytes.
+    package let digest: Digest
+  }
+
+  let plan: AssemblyPlan
+  let catalog: ReuseCatalog
+  let states: [AtHand]
+  /// Whether each part is at hand.
+  let isAtHand: [Bool]
+  /// What does not belong into staging.
+  let unexpectedEntries: [UnexpectedEntry]
+  /// Entries that staging has already, right or not.
+  let present: Set<String>
+
+  /// The members that must be fetched, in the order of the package.
+  package let missing: [Missing]
+
+  /// Bytes that must be fetched.
+  package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
+
+  /// Bytes of the files that staging must still get, links to installed files not counted.
+  package var bytesToWrite: Int64 {
+    plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) }
+  }
+
+  private func bytesToWrite(_ number: Int) -> Int64 {
+    switch states[number] {
+    case .nothing: plan.index.files[number].size
+    case .staged, .installed: 0
+    case .pieces(let pieces):
+      plan.index.files[number].size
+        - pieces.reduce(0) { $0 + ($1.source == nil ? Int64(plan.parts[$1.part].length) : 0) }
+    }
+  }
+
+  /// Disk space that staging must still get, in blocks of `blockLength` bytes.
+  package func spaceToWrite(blockLength: Int64) -> Int64 {
+    plan.index.files.indices.reduce(0) { sum, number in
+      let file = plan.index.files[number]
+      var bytes = bytesToWrite(number)
+      // A copy is made of a file that cannot be shared.
+      if case .installed(_, _, isSealed: false) = states[number] { bytes = file.size }
+      if file.kind == .directory, !present.contains(file.path) { bytes = blockLength }
+      return sum + (bytes + blockLength - 1) / blockLength * blockLength
+    }
+  }
+
+  /// Packed bytes of the members that hold files and need not be fetched.
+  package var reusedBytes: Int64 {
+    plan.payload.members.indices.reduce(-missingBytes) { sum, member in
+      sum
+        + (plan.partsOfMember[member].isEmpty
+          ? 0 : Int64(plan.payload.members[member].packedLength))
+    }
+  }
+
+  /// Plain bytes of the longest member.
+  var longestMember: Int { plan.payload.members.lazy.map(\.plainLength).max() ?? 0 }
+
+  /// Looks what `staging` and `trees` have of the package that `index` describes.
+  ///
+  /// Blocks; reads what must be hashed, on `workers` threads, one a processor unless given. Throws
+  /// the first rule that the index breaks, `indexMismatch` when it has no members, and what
+  /// `isStopped` throws. `name` is what messages call the package.
+  package init(
+    of index: PackageIndex, name: String, staging: Directory?, reusing trees: [ReusableTree],
+    limits: PackageLimits = .standard, workers: Int? = nil,
+    isStopped: @escaping @Sendable () throws -> Void = {}
+  ) throws {
+    guard let payload = index.payload, index.isConsistent else {
+      throw ContentError(
+        .indexMismatch, "\(name) is not indexed by members",
+        remedy: "Ask the store's owner to publish it again", subject: name)
+    }
+    let workers = workers ?? WorkerThreads.standardCount
+    let plan = AssemblyPlan(index, payload)
+    // Nothing is written here, so what is at hand may be looked for before the rules have been
+    // asked.
+    self = try alongside(
+      { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
+    ) {
+      try Self(
+        plan: plan, catalog: ReuseCatalog(trees),
+        listing: staging.map { try StagingListing($0, index) }, staging, workers, isStopped)
+    }
+  }
+
+  private init(
+    plan: AssemblyPlan, catalog: ReuseCatalog, listing: StagingListing?, _ staging: Directory?,
+    _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
+  ) throws {
+    self.plan = plan
+    self.catalog = catalog
+    present = listing?.present ?? []
+    unexpectedEntries = listing?.unexpectedEntries ?? []
+    states = try Self.states(plan, catalog, staging, present, workers, isStopped)
+    isAtHand = Self.partsAtHand(plan, states)
+    missing = Self.missing(plan, isAtHand)
+  }
+
+  private static func states(
+    _ plan: AssemblyPlan, _ catalog: ReuseCatalog, _ staging: Directory?, _ present: Set<String>,
+    _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
+  ) throws -> [AtHand] {
+    let files = plan.index.files
+    var states = [AtHand](repeating: .nothing, count: files.count)
+    guard !catalog.trees.isEmpty || !present.isEmpty else { return states }
+    let wanted = files.indices.filter { files[$0].size > 0 }
+    let found = try inParallel(
+      wanted, workers: workers,
+      context: { PieceFinder(plan, staging: staging, catalog) }
+    ) { number, finder -> (Int, AtHand)? in
+      try isStopped()
+      return (number, try finder.find(number, isStaged: present.contains(files[number].path)))
+    }
+    for (number, state) in found { states[number] = state }
+    return states
+  }
+
+  private static func partsAtHand(_ plan: AssemblyPlan, _ states: [AtHand]) -> [Bool] {
+    var isAtHand = [Bool](repeating: false, count: plan.parts.count)
+    for (number, state) in states.enumerated() {
+      switch state {
+      case .nothing: break
+      case .staged, .installed: for part in plan.partsOfFile[number] { isAtHand[part] = true }
+      case .pieces(let pieces): for piece in pieces { isAtHand[piece.part] = true }
+      }
+    }
+    return isAtHand
+  }
+
+  private static func missing(_ plan: AssemblyPlan, _ isAtHand: [Bool]) -> [Missing] {
+    plan.payload.members.indices.filter { member in
+      plan.partsOfMember[member].contains { !isAtHand[$0] }
+    }.map { member in
+      let entry = plan.payload.members[member]
+      return Missing(
+        member: member, offset: plan.offsets[member], length: entry.packedLength,
+        digest: entry.digest)
+    }
+  }
+}
+
+/// What lies in staging and does not belong there.
+struct UnexpectedEntry: Sendable {
+  /// The path of its folder, with the slash behind it; empty for staging itself.
+  let prefix: String
+  let entry: DirectoryEntry
+}
+
+/// What an interrupted download has left in staging.
+private struct StagingListing {
+  private(set) var present: Set<String> = []
+  private(set) var unexpectedEntries: [UnexpectedEntry] = []
+  private let index: PackageIndex
+  // Most begin with nothing, so that nobody asks. By bytes, since texts are equal that are written
+  // in several ways, and the disk has one.
+  private lazy var kinds = Dictionary(
+    index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
+
+  init(_ staging: Directory, _ index: PackageIndex) throws {
+    self.index = index
+    try list(staging, below: "")
+  }
+
+  private mutating func list(_ folder: Directory, below prefix: String) throws {
+    for entry in try folder.entries() {
+      switch (entry.kind, kinds[Array(prefix.utf8) + entry.bytes]) {
+      case (.directory, .directory):
+        let path = prefix + entry.name
+        present.insert(path)
+        try list(folder.directory(entry.name), below: path + "/")
+      case (.file, .file), (.link, .link): present.insert(prefix + entry.name)
+      default: unexpectedEntries.append(UnexpectedEntry(prefix: prefix, entry: entry))
+      }
+    }
+  }
+}

@@ -1,0 +1,156 @@
+import ContentModel
+import Digests
+import FileIO
+
+/// Looks what is at hand of the files of a plan: in staging and in installed trees; writes nothing.
+///
+/// Nothing is taken for what it was called: files count when their journaled identity is unchanged
+/// or their digest is right, pieces when their digest is right. One a thread.
+final class PieceFinder {
+  private let plan: AssemblyPlan
+  private let trees: [ReusableTree]
+  private let catalog: ReuseCatalog
+  private let staging: FolderChain?
+  private let chains: [FolderChain]
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 4096)
+  private var digest = DigestStream()
+
+  init(_ plan: AssemblyPlan, staging: Directory?, _ catalog: ReuseCatalog) {
+    self.plan = plan
+    self.catalog = catalog
+    trees = catalog.trees
+    self.staging = staging.map { FolderChain($0) }
+    chains = catalog.trees.map { FolderChain($0.root) }
+  }
+
+  deinit { buffer.deallocate() }
+
+  /// What is at hand of file `number`; `isStaged` says that staging has a file of that path.
+  func find(_ number: Int, isStaged: Bool) throws -> AtHand {
+    let file = plan.index.files[number]
+    let staged = try isStaged ? findStaged(number, file) : .nothing
+    if case .staged = staged { return staged }
+    for place in catalog.places(of: file) {
+      if let status = try unchanged(place, file) {
+        return .installed(
+          tree: place.tree, path: catalog.path(of: place), isSealed: status.isSealed)
+      }
+    }
+    guard !plan.isSmall(number) else { return .nothing }
+    var found: [AtHand.Piece] = []
+    if case .pieces(let pieces) = staged { found = pieces }
+    found += try findPieces(number, file, besides: Set(found.map(\.part)))
+    return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
+  }
+
+  // MARK: Staging
+
+  /// A file that is sealed is whole or useless; one that is not is taken piece by piece.
+  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand {
+    guard let place = try staging?.parent(of: file.path),
+      let status = try place.folder.status(of: place.name), status.kind == .file
+    else { return .nothing }
+    let opened = try place.folder.file(place.name)
+    if status.permissions & 0o222 == 0 {
+      guard status.size == file.size, try hash(opened) == file.digest else {
+        return .nothing
+      }
+      return .staged(status.identity)
+    }
+    guard !plan.isSmall(number) else { return .nothing }
+    let found = try plan.partsOfFile[number].filter { part in
+      try matches(part, in: opened, at: plan.parts[part].fileOffset)
+    }
+    return .pieces(found.map { AtHand.Piece(part: $0, source: nil) })
+  }
+
+  // MARK: Installed files
+
+  /// The status of an installed file that has the bytes of `file`.
+  private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
+    let installed = trees[place.tree].files[place.file]
+    guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
+      let status = try parent.folder.status(of: parent.name), status.kind == .file,
+      status.size == file.size
+    else { return nil }
+    if trees[place.tree].isTrusted, status.identity == installed.identity { return status }
+    return try hash(parent.folder.file(parent.name)) == file.digest ? status : nil
+  }
+
+  private func hash(_ file: borrowing File) throws -> Digest {
+    try digest.finish(reading: file, through: buffer)
+  }
+
+  // MARK: Pieces
+
+  /// The pieces of a changed file that are in the files of the same path, but for `known` ones.
+  private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
+    -> [AtHand.Piece]
+  {
+    var missing = Dictionary(
+      plan.partsOfFile[number].filter { !known.contains($0) }.compactMap { part in
+        plan.digest(ofPart: part).map { ($0, [part]) }
+      }, uniquingKeysWith: +)
+    var found: [AtHand.Piece] = []
+    for (tree, path) in catalog.namesakes(of: file) where !missing.isEmpty {
+      guard let parent = try? chains[tree].parent(of: path),
+        let status = try parent.folder.status(of: parent.name), status.kind == .file
+      else { continue }
+      let opened = try parent.folder.file(parent.name)
+      if status.size == file.size {
+        // In place, where an edit or damage has left the others as they were.
+        for (digest, parts) in missing {
+          let inPlace = try parts.filter {
+            try matches($0, in: opened, at: plan.parts[$0].fileOffset)
+          }
+          found += inPlace.map {
+            AtHand.Piece(
+              part: $0,
+              source: AtHand.Source(tree: tree, path: path, offset: plan.parts[$0].fileOffset))
+          }
+          let left = parts.filter { !inPlace.contains($0) }
+          missing[digest] = left.isEmpty ? nil : left
+        }
+      }
+      if !missing.isEmpty {
+        found += try cut(opened, finding: &missing).map { part, offset in
+          AtHand.Piece(part: part, source: AtHand.Source(tree: tree, path: path, offset: offset))
+        }
+      }
+    }
+    return found
+  }
+
+  private func matches(_ part: Int, in file: borrowing File, at offset: Int64) throws -> Bool {
+    let length = plan.parts[part].length
+    guard let expected = plan.digest(ofPart: part) else { return false }
+    var done = 0
+    while done < length {
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: buffer[..<min(buffer.count, length - done)])
+      let count = try file.read(into: room, at: offset + Int64(done))
+      try digest.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+      done += count
+      if count < room.count { break }
+    }
+    return try digest.finish() == expected && done == length
+  }
+
+  /// Cuts a file as the builder does, and finds which pieces are wanted.
+  private func cut(_ file: borrowing File, finding missing: inout [Digest: [Int]]) throws
+    -> [(part: Int, offset: Int64)]
+  {
+    var found: [(part: Int, offset: Int64)] = []
+    var offset: Int64 = 0
+    while !missing.isEmpty {
+      let count = try file.read(into: buffer, at: offset)
+      guard count > 0 else { break }
+      let length = ContentCutter.cut(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      try digest.update(UnsafeRawBufferPointer(rebasing: buffer[..<length]))
+      let parts = missing.removeValue(forKey: try digest.finish()) ?? []
+      found += parts.map { ($0, offset) }
+      offset += Int64(length)
+    }
+    return found
+  }
+}

@@ -1,0 +1,123 @@
+import ContentModel
+import Digests
+
+/// Lays out a xar archive of a few small files and one long one.
+///
+/// All data is stored as it is, so that any part of the long file is a byte range of the archive.
+/// The beginning is as long whatever the numbers and checksums in it are, so that the long file can
+/// be written before they are known. Source: the xar format; SHA-1 because neither libarchive nor
+/// older readers take better.
+struct XarWriter {
+  /// A file: its path, length and SHA-1.
+  private struct File {
+    let path: String
+    var length: Int64
+    var checksum: [UInt8]
+  }
+
+  // The heap begins with the digest of the compressed table of contents.
+  private static let digestLength: Int64 = 20
+
+  private var files: [File] = []
+
+  /// Adds a file behind those before it; at most one folder deep, folders in one piece.
+  mutating func add(_ path: String, length: Int64, checksum: [UInt8]) {
+    files.append(File(path: path, length: length, checksum: checksum))
+  }
+
+  /// Adds a file whose length and checksum come later, behind those before it.
+  mutating func reserve(_ path: String) {
+    add(path, length: 0, checksum: [UInt8](repeating: 0, count: Int(Self.digestLength)))
+  }
+
+  /// Says what the last file is.
+  mutating func completeLast(length: Int64, checksum: [UInt8]) {
+    guard let last = files.indices.last else { return }
+    files[last].length = length
+    files[last].checksum = checksum
+  }
+
+  /// Everything before the first file's bytes: header, table of contents and its digest.
+  func beginning() throws -> [UInt8] {
+    let table = Array(tableOfContents().utf8)
+    let packed = try Self.deflated(table)
+    var digest = DigestStream(.sha1)
+    try packed.withUnsafeBytes { try digest.update($0) }
+    let header =
+      Array("xar!".utf8) + Self.bigEndian(28, 2) + Self.bigEndian(1, 2)
+      + Self.bigEndian(UInt64(packed.count), 8) + Self.bigEndian(UInt64(table.count), 8)
+      + Self.bigEndian(1, 4)
+    return try header + packed + digest.finishBytes()
+  }
+
+  private func tableOfContents() -> String {
+    var text = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <xar>
+       <toc>
+        <checksum style="sha1">
+         <offset>0</offset>
+         <size>\(Self.digestLength)</size>
+        </checksum>
+
+      """
+    var number = 0
+    var openFolder: String?
+    func identifier() -> Int {
+      number += 1
+      return number
+    }
+    var offset = Self.digestLength
+    for file in files {
+      let parts = file.path.pathComponents()
+      let folder = parts.count > 1 ? parts[0] : nil
+      if folder != openFolder {
+        if openFolder != nil { text += "  </file>\n" }
+        if let folder {
+          text += "  <file id=\"\(identifier())\">\n   <name>\(folder)</name>\n"
+          text += "   <type>directory</type>\n   <mode>0755</mode>\n"
+        }
+        openFolder = folder
+      }
+      text += Self.element(file, name: parts.last ?? "", number: identifier(), offset: offset)
+      offset += file.length
+    }
+    if openFolder != nil { text += "  </file>\n" }
+    return text + " </toc>\n</xar>\n"
+  }
+
+  private static func element(_ file: File, name: String, number: Int, offset: Int64) -> String {
+    let checksum = Hexadecimal.text(of: file.checksum)
+    return """
+        <file id="\(number)">
+         <name>\(name)</name>
+         <type>file</type>
+         <mode>0644</mode>
+         <data>
+          <archived-checksum style="sha1">\(checksum)</archived-checksum>
+          <extracted-checksum style="sha1">\(checksum)</extracted-checksum>
+          <encoding style="application/octet-stream"/>
+          \(padded("size", file.length))
+          \(padded("offset", offset))
+          \(padded("length", file.length))
+         </data>
+        </file>
+
+      """
+  }
+
+  /// An element with a number, padded behind it to the same length for any number.
+  private static func padded(_ name: String, _ number: Int64) -> String {
+    let digits = String(number)
+    return "<\(name)>\(digits)</\(name)>" + String(repeating: " ", count: max(0, 19 - digits.count))
+  }
+
+  /// Stored in zlib's form, because its length must not depend on what it says.
+  private static func deflated(_ plain: [UInt8]) throws -> [UInt8] {
+    try Compressor(level: 0).compressedStream(plain)
+  }
+
+  private static func bigEndian(_ number: UInt64, _ length: Int) -> [UInt8] {
+    (0..<length).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * (length - 1 - $0))) }
+  }
+}

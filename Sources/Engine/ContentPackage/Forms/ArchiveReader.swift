@@ -1,0 +1,224 @@
+import CArchive
+import ContentModel
+import Glibc
+
+/// A libarchive reader for exactly one format and at most one filter.
+///
+/// Every other parser of libarchive stays off, since each is attack surface. libarchive reports a
+/// doubtful entry as a warning: everything but OK and EOF is a failure here. Used by one thread.
+final class ArchiveReader {
+  /// A format that is read.
+  enum Format { case xar, zip, tar, cpio, raw }
+
+  /// A compression around the format.
+  enum Filter { case gzip, xz, zstd, bzip2 }
+
+  private let archive: OpaquePointer
+  private let locale: locale_t
+  private let input: ArchiveInput
+  // libarchive fills the buffer except at the end. Asked again there, 3.6.2 makes up zeros for a
+  // xar's entry: its reader leaves a wrong offset behind.
+  private var isDataEnded = false
+
+  /// Opens `stream`; throws a refusal when libarchive does not like it, or what the stream throws.
+  init(_ stream: any ByteStream, format: Format, filter: Filter? = nil) throws {
+    guard let locale = hc_utf8_locale_create() else {
+      throw ContentError(
+        .inconsistent, "The C library offers no locale C.UTF-8",
+        remedy: "Install glibc 2.35 or newer")
+    }
+    guard let archive = archive_read_new() else {
+      hc_utf8_locale_free(locale)
+      throw ContentError.outOfMemory("libarchive")
+    }
+    self.archive = archive
+    self.locale = locale
+    input = ArchiveInput(stream)
+    // From here on a throw runs deinit, which frees both.
+    try calling("enable the format") { Self.enable(format, archive) }
+    if let filter { try calling("enable the filter") { Self.enable(filter, archive) } }
+    let context = Unmanaged.passUnretained(input).toOpaque()
+    archive_read_set_callback_data(archive, context)
+    archive_read_set_read_callback(archive, readNextBlock)
+    if stream is SourceStream {
+      archive_read_set_skip_callback(archive, skipBytes)
+      archive_read_set_seek_callback(archive, seekToOffset)
+    }
+    try calling("open the archive") { archive_read_open1(archive) }
+    if filter != nil, archive_filter_count(archive) < 2 {
+      throw Refusal.damaged("The compressed data has no valid header")
+    }
+  }
+
+  deinit {
+    archive_read_free(archive)
+    hc_utf8_locale_free(locale)
+  }
+
+  private static func enable(_ format: Format, _ archive: OpaquePointer) -> Int32 {
+    switch format {
+    case .xar: archive_read_support_format_xar(archive)
+    // The seekable reader finds entries by the central directory and takes their names from the
+    // local headers. `ZipDirectory` has compared the two before. The streaming reader stays off.
+    case .zip: archive_read_support_format_zip_seekable(archive)
+    case .tar: archive_read_support_format_tar(archive)
+    case .cpio: archive_read_support_format_cpio(archive)
+    case .raw: archive_read_support_format_raw(archive)
+    }
+  }
+
+  private static func enable(_ filter: Filter, _ archive: OpaquePointer) -> Int32 {
+    switch filter {
+    case .gzip: archive_read_support_filter_gzip(archive)
+    case .xz: archive_read_support_filter_xz(archive)
+    case .zstd: archive_read_support_filter_zstd(archive)
+    case .bzip2: archive_read_support_filter_bzip2(archive)
+    }
+  }
+
+  /// The next entry, nil at the archive's end; data that was not read is skipped.
+  func next() throws -> ArchiveEntry? {
+    var entry: OpaquePointer?
+    let result = try calling("read the next entry", alsoFine: ARCHIVE_EOF) {
+      archive_read_next_header(archive, &entry)
+    }
+    isDataEnded = false
+    guard result != ARCHIVE_EOF, let entry else { return nil }
+    return withLocale { Self.values(of: entry) }
+  }
+
+  /// Reads data of the entry, 0 at its end; holes are filled with zeros.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    if isDataEnded { return 0 }
+    let count = withLocale { archive_read_data(archive, buffer.baseAddress, buffer.count) }
+    guard count >= 0 else { throw failure("read an entry's data") }
+    isDataEnded = count < buffer.count
+    return count
+  }
+
+  /// Passes over what is left of the entry's data.
+  func skipData() throws {
+    try calling("skip an entry's data", alsoFine: ARCHIVE_EOF) { archive_read_data_skip(archive) }
+  }
+
+  /// Bytes of the format that were consumed, after decompression.
+  var plainPosition: Int64 { archive_filter_bytes(archive, 0) }
+
+  /// Refuses a compressed `source` that goes on behind what was consumed of it.
+  func checkRest(of source: any ByteSource) throws {
+    var offset = UInt64(max(0, archive_filter_bytes(archive, -1)))
+    while true {
+      let rest = try source.bytes(at: offset, count: 64 << 10)
+      if rest.isEmpty { return }
+      guard rest.allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      offset += UInt64(rest.count)
+    }
+  }
+
+  // MARK: Calling libarchive
+
+  @discardableResult
+  private func calling(_ action: String, alsoFine: Int32 = ARCHIVE_OK, _ body: () -> Int32) throws
+    -> Int32
+  {
+    let result = withLocale(body)
+    guard result == ARCHIVE_OK || result == alsoFine else { throw failure(action) }
+    // A source's failure is never taken for the archive's end.
+    if let error = input.error { throw error }
+    return result
+  }
+
+  private func failure(_ action: String) -> any Error {
+    if let error = input.error { return error }
+    let cause = archive_error_string(archive).map { String(cString: $0) }
+    return Refusal.damaged("Cannot \(action)", cause: cause ?? "libarchive gives no reason")
+  }
+
+  private func withLocale<Result>(_ body: () -> Result) -> Result {
+    let previous = hc_locale_use(locale)
+    defer { _ = hc_locale_use(previous) }
+    return body()
+  }
+
+  // MARK: Entries
+
+  private static func values(of entry: OpaquePointer) -> ArchiveEntry {
+    ArchiveEntry(
+      path: bytes(archive_entry_pathname(entry)), kind: kind(of: entry),
+      permissions: UInt32(archive_entry_perm(entry)) & 0o7777,
+      size: archive_entry_size_is_set(entry) != 0 ? archive_entry_size(entry) : nil)
+  }
+
+  private static func kind(of entry: OpaquePointer) -> ArchiveEntry.Kind {
+    if let target = bytes(archive_entry_hardlink(entry)) { return .hardLink(to: target) }
+    switch UInt32(archive_entry_filetype(entry)) {
+    case hc_archive_type_regular(): return .file
+    case hc_archive_type_directory(): return .directory
+    case hc_archive_type_symlink(): return .link(target: bytes(archive_entry_symlink(entry)) ?? [])
+    case hc_archive_type_character(): return .characterDevice
+    case hc_archive_type_block(): return .blockDevice
+    case hc_archive_type_fifo(): return .pipe
+    case hc_archive_type_socket(): return .socket
+    default: return .unknown
+    }
+  }
+
+  private static func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
+    text.map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+  }
+}
+
+/// What libarchive's callbacks work on; owned by the reader, which outlives every call.
+private final class ArchiveInput {
+  let stream: any ByteStream
+  /// What the stream threw; libarchive is told to stop, and the reader throws it.
+  var error: (any Error)?
+
+  init(_ stream: any ByteStream) { self.stream = stream }
+
+  static func from(_ context: UnsafeMutableRawPointer?) -> ArchiveInput? {
+    context.map { Unmanaged<ArchiveInput>.fromOpaque($0).takeUnretainedValue() }
+  }
+}
+
+private func readNextBlock(
+  _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?,
+  _ block: UnsafeMutablePointer<UnsafeRawPointer?>?
+) -> Int {
+  guard let input = ArchiveInput.from(context), input.error == nil else { return -1 }
+  do {
+    let bytes = try input.stream.next()
+    block?.pointee = bytes.baseAddress
+    return bytes.count
+  } catch {
+    input.error = error
+    hc_archive_set_error(archive, -1, "The source of the package failed")
+    return -1
+  }
+}
+
+private func skipBytes(
+  _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ count: Int64
+) -> Int64 {
+  guard let stream = ArchiveInput.from(context)?.stream as? SourceStream, count > 0 else {
+    return 0
+  }
+  let before = stream.offset
+  let (target, overflow) = before.addingReportingOverflow(count)
+  stream.seek(to: overflow ? .max : target)
+  return stream.offset - before
+}
+
+private func seekToOffset(
+  _ archive: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ offset: Int64, _ whence: Int32
+) -> Int64 {
+  guard let stream = ArchiveInput.from(context)?.stream as? SourceStream else { return -1 }
+  // SEEK_SET, SEEK_CUR and SEEK_END of <stdio.h>.
+  let base: Int64 = whence == 0 ? 0 : whence == 1 ? stream.offset : stream.length
+  let (target, overflow) = base.addingReportingOverflow(offset)
+  guard !overflow, target >= 0 else { return -1 }
+  stream.seek(to: target)
+  return stream.offset
+}

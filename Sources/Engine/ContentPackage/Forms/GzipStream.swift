@@ -1,0 +1,162 @@
+import CDeflate
+import ContentModel
+
+/// The plain bytes of a gzip stream of any number of members.
+///
+/// Members of up to 1 MiB are inflated whole by libdeflate, which checks their CRC-32 and length
+/// before a byte is handed on; libarchive 3.6.2 checks neither. A longer member, and all behind it,
+/// goes through libarchive, because libdeflate cannot stream; its CRC-32 is compared when it is the
+/// last. Source: RFC 1952 §2.2.
+final class GzipStream: ByteStream {
+  private static let memberLimit = 1 << 20
+
+  private let upstream: TailStream
+  private let decompressor: Decompressor
+  private let plain = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: GzipStream.memberLimit, alignment: 16)
+  // Longer than a packed member of 1 MiB of plain bytes can be, its header included.
+  private let window = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: GzipStream.memberLimit + (192 << 10), alignment: 16)
+  private var start = 0
+  private var end = 0
+  private var isUpstreamDone = false
+  private var memberCount = 0
+  private var longMember: ArchiveReader?
+  private var longChecksum: UInt32 = 0
+  private var longLength: UInt32 = 0
+  // What the upstream delivered and the window had no room for yet.
+  private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
+
+  /// Throws `outOfMemory`.
+  init(_ upstream: any ByteStream) throws {
+    do {
+      decompressor = try Decompressor()
+    } catch {
+      // deinit does not run before all properties are set.
+      plain.deallocate()
+      window.deallocate()
+      throw error
+    }
+    self.upstream = TailStream(upstream)
+  }
+
+  deinit {
+    plain.deallocate()
+    window.deallocate()
+  }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    while true {
+      if let longMember { return try nextBytes(of: longMember) }
+      if end - start < 2 { try refill() }
+      guard isAtMember else {
+        if memberCount == 0 { throw Refusal.damaged("The compressed data is no gzip stream") }
+        try checkPadding()
+        return plainBytes(0)
+      }
+      var result = inflateMember()
+      if result == nil, !isUpstreamDone {
+        try refill()
+        result = inflateMember()
+      }
+      switch result {
+      case .some(let count) where count > 0: return plainBytes(count)
+      case .some(-1): try startLongMember()
+      case .some: continue
+      case nil: throw Refusal.damaged("Compressed data is damaged or breaks off")
+      }
+    }
+  }
+
+  /// Behind the last member there may be zeros, and nothing else.
+  private func checkPadding() throws {
+    repeat {
+      guard window[start..<end].allSatisfy({ $0 == 0 }) else {
+        throw Refusal.damaged("The compressed data goes on behind its end")
+      }
+      start = end
+      try refill()
+    } while start < end
+  }
+
+  private func plainBytes(_ count: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: plain[..<count])
+  }
+
+  private var isAtMember: Bool {
+    end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
+  }
+
+  /// Inflates the member at `start`: its plain bytes, −1 when they do not fit, nil when it is not
+  /// complete and whole.
+  private func inflateMember() -> Int? {
+    let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
+    switch decompressor.decompressMember(packed, into: plain) {
+    case .complete(let used, let count):
+      start += used
+      memberCount += 1
+      return count
+    case .tooLong: return -1
+    case .damaged: return nil
+    }
+  }
+
+  /// Moves what is left to the window's beginning and fills it up.
+  private func refill() throws {
+    window.copyMemory(from: UnsafeRawBufferPointer(rebasing: window[start..<end]))
+    end -= start
+    start = 0
+    while end < window.count, !isUpstreamDone {
+      if pending.isEmpty { pending = try upstream.next() }
+      if pending.isEmpty { isUpstreamDone = true }
+      let count = min(pending.count, window.count - end)
+      UnsafeMutableRawBufferPointer(rebasing: window[end..<(end + count)])
+        .copyMemory(from: UnsafeRawBufferPointer(rebasing: pending[..<count]))
+      end += count
+      pending = UnsafeRawBufferPointer(rebasing: pending[count...])
+    }
+  }
+
+  private func nextBytes(of longMember: ArchiveReader) throws -> UnsafeRawBufferPointer {
+    let bytes = plainBytes(try longMember.read(into: plain))
+    longChecksum = libdeflate_crc32(longChecksum, bytes.baseAddress, bytes.count)
+    longLength &+= UInt32(bytes.count)
+    // The stream's last eight bytes are CRC-32 and length of its last member. When the length is
+    // that of all bytes since the long member began, it is that one.
+    let checksum = upstream.littleEndian(0..<4)
+    if bytes.isEmpty, longLength == upstream.littleEndian(4..<8), longChecksum != checksum {
+      throw Refusal.damaged("The CRC-32 of the compressed data is wrong")
+    }
+    return bytes
+  }
+
+  private func startLongMember() throws {
+    let rest = ReplayStream(pending, then: upstream)
+    let all = ReplayStream(UnsafeRawBufferPointer(rebasing: window[start..<end]), then: rest)
+    let reader = try ArchiveReader(all, format: .raw, filter: .gzip)
+    guard try reader.next() != nil else {
+      throw Refusal.damaged("Compressed data is damaged or breaks off")
+    }
+    longMember = reader
+  }
+}
+
+/// A stream that remembers its last eight bytes.
+private final class TailStream: ByteStream {
+  private let inner: any ByteStream
+  private var tail: [UInt8] = []
+
+  init(_ inner: any ByteStream) { self.inner = inner }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try inner.next()
+    tail = (tail + bytes.suffix(8)).suffix(8)
+    return bytes
+  }
+
+  /// The number that some of the last eight bytes spell.
+  func littleEndian(_ range: Range<Int>) -> UInt32 {
+    guard tail.count == 8 else { return 0 }
+    return tail[range].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+  }
+}

@@ -1,0 +1,11 @@
+/// How a package is written; recognized by its bytes, never by its name.
+package enum PackageForm: String, Codable, Sendable, CaseIterable {
+  /// A xar archive with `Distribution` and a nested component, as productbuild makes it.
+  case flatProductArchive
+  /// A xar archive with the content as its direct entries.
+  case xar
+  /// A zip archive.
+  case zip
+  /// A tar archive, plain or compressed with gzip, xz, zstd or bzip2.
+  case tar
+}

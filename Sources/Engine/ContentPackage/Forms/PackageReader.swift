@@ -1,0 +1,224 @@
+import ContentModel
+
+/// The entries of a package, whatever its form: the shell around libarchive.
+///
+/// It opens the layers, hands over headers and data unchecked, and notices what libarchive does
+/// not: a tar that breaks off between entries, and wrong checksums in a xar.
+final class PackageReader {
+  let form: PackageForm
+  /// What is wrong with the container itself.
+  let containerFindings: [Finding]
+
+  private let reader: ArchiveReader
+  private let payload: OpenPayload?
+  private let checksums: [String: FileChecksum.Expected]
+  private let meter: MeteredStream?
+  private let isTar: Bool
+  /// Looks at what lies behind a compressed stream.
+  private let checkRest: () throws -> Void
+
+  private var checksum: FileChecksum?
+  private var checksumPath = ""
+  private var lastEntryEnd: Int64 = 0
+
+  /// Opens the package; a refusal when it is none, or damaged at its beginning.
+  init(_ source: any ByteSource, limits: PackageLimits) throws {
+    guard source.length <= limits.packageLength else {
+      throw Refusal.limit(
+        "limit-package",
+        "The package has \(source.length) bytes, more than the \(limits.packageLength) allowed")
+    }
+    // Headers take plain bytes too; without a bound they would be a bomb of their own.
+    let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
+    let stream = SourceStream(source)
+    let container = try Container(source)
+    var payload: OpenPayload?
+    var checksums: [String: FileChecksum.Expected] = [:]
+    var findings: [Finding] = []
+    isTar = container.isTar
+    var checkRest: () throws -> Void = {}
+    switch container {
+    case .xar:
+      let table = try XarTable(source)
+      if let product = try FlatProduct(table) {
+        form = .flatProductArchive
+        findings = product.findings
+        let opened = try product.openPayload(stream, source, limit: limit)
+        payload = opened
+        let plain = ReadAheadStream.ifPossible(CpioNameCheck(opened.plain))
+        let metered = MeteredStream(plain, limit: limit)
+        meter = metered
+        reader = try ArchiveReader(metered, format: .cpio)
+      } else {
+        form = .xar
+        checksums = table.checksums
+        meter = nil
+        reader = try ArchiveReader(stream, format: .xar)
+      }
+    case .zip:
+      form = .zip
+      try ZipDirectory.check(source, limits: limits)
+      meter = nil
+      reader = try ArchiveReader(stream, format: .zip)
+    case .tar(let filter):
+      form = .tar
+      var plain: any ByteStream
+      (plain, checkRest) = try Self.plain(stream, filter, limit, source)
+      if filter != nil { plain = try Self.refusingCpio(plain) }
+      let metered = MeteredStream(plain, limit: limit)
+      meter = metered
+      reader = try ArchiveReader(metered, format: .tar)
+    }
+    self.payload = payload
+    self.checkRest = checkRest
+    self.checksums = checksums
+    containerFindings = findings
+  }
+
+  /// The plain bytes of a stream compressed with `filter`, and what looks at what lies behind it.
+  private static func plain(
+    _ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ limit: Int64,
+    _ source: any ByteSource
+  ) throws -> (any ByteStream, checkRest: () throws -> Void) {
+    guard let filter else { return (stream, {}) }
+    if filter == .gzip { return (try GzipStream(stream), {}) }
+    // A reader of its own, so that the plain bytes can be metered before tar sees them.
+    let packed: any ByteStream =
+      switch filter {
+      case .xz: WindowCheck(stream, .xz)
+      case .zstd: WindowCheck(stream, .zstd)
+      case .gzip, .bzip2: stream
+      }
+    let reader = try ArchiveReader(packed, format: .raw, filter: filter)
+    guard try reader.next() != nil else {
+      throw Refusal.damaged("The compressed data is damaged or breaks off")
+    }
+    let plain = EntryStream(reader, path: "", limit: limit)
+    // Of bzip2, libarchive does not look itself.
+    return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
+  }
+
+  /// The same stream, unless it is a cpio archive, in which a reader of tar would find only damage.
+  private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
+    let first = try plain.next()
+    if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
+    return ReplayStream(first, then: plain)
+  }
+
+  /// The next entry; nil at the end of a complete archive.
+  func next() throws -> ArchiveEntry? {
+    let entry =
+      if let meter { try meter.readingHeader { try reader.next() } } else { try reader.next() }
+    guard let entry else {
+      try finish()
+      return nil
+    }
+    checksumPath = String(decoding: entry.path ?? [], as: UTF8.self)
+    checksum = entry.kind == .file ? checksums[checksumPath].map { FileChecksum($0) } : nil
+    return entry
+  }
+
+  /// Reads data of the entry; 0 at its end.
+  func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    let count = try reader.read(into: buffer)
+    if count > 0 {
+      try checksum?.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    } else {
+      lastEntryEnd = reader.plainPosition
+      guard try checksum?.matches() ?? true else {
+        throw Refusal.damaged("The checksum of “\(checksumPath)” is wrong", path: checksumPath)
+      }
+      checksum = nil
+    }
+    return count
+  }
+
+  /// Notes where the entry's data ends, when none was read.
+  func skipData() throws {
+    try reader.skipData()
+    lastEntryEnd = reader.plainPosition
+    checksum = nil
+  }
+
+  private func finish() throws {
+    // libarchive takes the end of the file for the end of a tar. A complete one has a block of
+    // zeros there, which libarchive has consumed beyond the last entry and its padding.
+    let paddedEnd = (lastEntryEnd + 511) / 512 * 512
+    if isTar, reader.plainPosition < paddedEnd + 512 {
+      throw Refusal.damaged("The tar archive breaks off: its end mark is missing")
+    }
+    // What follows the last entry belongs to the compressed stream's own checks, and may be
+    // nothing but padding: another program could take it for another archive.
+    if let meter {
+      while try !meter.next().isEmpty {}
+      guard meter.lastMark <= reader.plainPosition else {
+        throw Refusal.damaged("The archive goes on behind its end")
+      }
+    }
+    try payload?.finish()
+    try checkRest()
+  }
+}
+
+/// The outermost layer, recognized by its first bytes.
+enum Container {
+  case xar, zip
+  case tar(ArchiveReader.Filter?)
+
+  var isTar: Bool {
+    if case .tar = self { true } else { false }
+  }
+
+  /// The form as far as the first bytes tell.
+  var form: PackageForm {
+    switch self {
+    case .xar: .xar
+    case .zip: .zip
+    case .tar: .tar
+    }
+  }
+
+  init(_ source: any ByteSource) throws {
+    let block = try source.bytes(at: 0, count: 512)
+    if block.starts(with: Self.cpioMark) { throw Self.cpioRefusal }
+    guard let container = Self(first: block[...]) else {
+      throw Refusal.form(
+        "form-unknown",
+        block.isEmpty ? "The file is empty" : "The bytes are no xar, zip or tar archive",
+        remedy: "Build a package from a folder with Contents and ContentInfo.plist")
+    }
+    self = container
+  }
+
+  /// How a cpio archive with text headers begins, whichever of them it has.
+  fileprivate static let cpioMark = Array("07070".utf8)
+
+  fileprivate static let cpioRefusal = Refusal.form(
+    "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
+    remedy: "Build a package with the package command, or a zip or tar archive")
+
+  private init?(first bytes: ArraySlice<UInt8>) {
+    switch true {
+    case bytes.starts(with: Array("xar!".utf8)): self = .xar
+    case bytes.starts(with: [0x50, 0x4b, 3, 4]), bytes.starts(with: [0x50, 0x4b, 5, 6]): self = .zip
+    case bytes.starts(with: [0x1f, 0x8b]): self = .tar(.gzip)
+    case bytes.starts(with: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]): self = .tar(.xz)
+    case bytes.starts(with: [0x28, 0xb5, 0x2f, 0xfd]): self = .tar(.zstd)
+    case bytes.starts(with: Array("BZh".utf8)): self = .tar(.bzip2)
+    case Self.isTarHeader(bytes): self = .tar(nil)
+    default: return nil
+    }
+  }
+
+  /// Whether the header's checksum fits, which all tar dialects have at the same place.
+  private static func isTarHeader(_ block: ArraySlice<UInt8>) -> Bool {
+    guard block.count == 512 else { return false }
+    let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }
+    guard !digits.isEmpty else { return false }
+    let promised = digits.reduce(0) { $0 * 8 + Int($1 - 48) }
+    let found = block.enumerated().reduce(0) { sum, byte in
+      sum + ((148..<156).contains(byte.offset) ? 32 : Int(byte.element))
+    }
+    return promised == found
+  }
+}

@@ -1,0 +1,244 @@
+import ContentModel
+
+/// Follows the frames of compressed bytes, and refuses one whose decoder needs too much memory.
+///
+/// A decoder keeps the plain bytes to which later ones may refer, as many as each frame says: up to
+/// 4 GiB in xz and lzma, 128 MiB in zstd. libarchive 3.6.2 has no option to limit that. Sources:
+/// the .xz file format 1.2.1, LZMA2 in xz-embedded, RFC 8878 §3.
+struct WindowScanner {
+  /// A compression that says how much memory it takes.
+  enum Format { case xz, zstd, lzma }
+
+  /// What `xz -6` and `zstd -19` use.
+  static let limit: UInt64 = 8 << 20
+
+  private enum State {
+    // Of zstd.
+    case frame, zstdBlock
+    // Of xz.
+    case stream, block, chunk, index
+    // Of lzma.
+    case properties
+  }
+
+  private var state: State
+  /// The bytes of the field that is being read, and how many it has as far as is known.
+  private var field: [UInt8] = []
+  private var wanted: Int
+  /// Bytes to pass over before the next field.
+  private var skip: UInt64 = 0
+  private var hasChecksum = false
+  private var checkLength: UInt64 = 0
+  /// Bytes of the block or of the index so far, which are padded.
+  private var length: UInt64 = 0
+  /// Numbers that the index still has; nil before it says so.
+  private var numbers: UInt64?
+  private var number: UInt64 = 0
+  private var shift: UInt64 = 0
+
+  init(_ format: Format) {
+    switch format {
+    case .xz: (state, wanted) = (.stream, 4)
+    case .zstd: (state, wanted) = (.frame, 4)
+    case .lzma: (state, wanted) = (.properties, 13)
+    }
+  }
+
+  /// Follows all of `range`.
+  static func check(_ source: any ByteSource, _ range: Range<Int64>, _ format: Format) throws {
+    var scanner = Self(format)
+    let data = StoredData(source, range)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try data.read(into: buffer)
+      if count == 0 { return }
+      try scanner.push(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+
+  /// Follows the next bytes.
+  mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let passed = min(skip, UInt64(rest.count))
+      rest = rest.dropFirst(Int(passed))
+      skip -= passed
+      let taken = rest.prefix(wanted - field.count)
+      field += taken
+      rest = rest.dropFirst(taken.count)
+      if skip == 0, field.count == wanted { try endField() }
+    }
+  }
+
+  private mutating func endField() throws {
+    switch state {
+    case .frame: try endFrameHeader()
+    case .zstdBlock: try endZstdBlockHeader()
+    case .stream: try endStreamHeader()
+    case .block: try endBlockHeader()
+    case .chunk: try endChunkHeader()
+    case .index: try endIndexByte()
+    case .properties:
+      try Self.check(window: field[...].littleEndian(1, 4))
+      (field, skip) = ([], .max)
+    }
+  }
+
+  /// Goes on with a field of at least `count` bytes, `skip` bytes further on.
+  private mutating func expect(_ next: State, _ count: Int, behind skip: UInt64 = 0) {
+    state = next
+    wanted = count
+    self.skip = skip
+    field.removeAll(keepingCapacity: true)
+  }
+
+  private static func check(window: UInt64) throws {
+    guard window <= limit else {
+      throw Refusal(
+        Finding(
+          path: nil, rule: "limit-window",
+          message: "Decompressing the package takes \(window) bytes of memory, more than \(limit)",
+          remedy: "Compress it with gzip, with xz -6 or with zstd -19", code: .limitExceeded))
+    }
+  }
+
+  private static let damaged = Refusal.damaged("The compressed data is damaged")
+
+  // MARK: zstd
+
+  private mutating func endFrameHeader() throws {
+    let magic = field[...].littleEndian(0, 4)
+    if magic & 0xffff_fff0 == 0x184d_2a50 {
+      if field.count < 8 { return wanted = 8 }
+      return expect(.frame, 4, behind: field[...].littleEndian(4, 4))
+    }
+    guard magic == 0xfd2f_b528 else { throw Self.damaged }
+    if field.count < 5 { return wanted = 5 }
+    let isSingle = field[4] >> 5 & 1 == 1
+    let identifierLength = [0, 1, 2, 4][Int(field[4] & 3)]
+    let sizeLength = [isSingle ? 1 : 0, 2, 4, 8][Int(field[4] >> 6)]
+    let total = 5 + (isSingle ? 0 : 1) + identifierLength + sizeLength
+    if field.count < total { return wanted = total }
+    if isSingle {
+      let size = field[...].littleEndian(total - sizeLength, sizeLength)
+      try Self.check(window: sizeLength == 2 ? size + 256 : size)
+    } else {
+      let base: UInt64 = 1 << (10 + UInt64(field[5] >> 3))
+      try Self.check(window: base + base / 8 * UInt64(field[5] & 7))
+    }
+    hasChecksum = field[4] >> 2 & 1 == 1
+    expect(.zstdBlock, 3)
+  }
+
+  private mutating func endZstdBlockHeader() throws {
+    let header = field[...].littleEndian(0, 3)
+    let type = header >> 1 & 3
+    guard type < 3 else { throw Self.damaged }
+    // A block of one repeated byte holds that byte alone.
+    let size = type == 1 ? 1 : header >> 3
+    let isLast = header & 1 == 1
+    expect(
+      isLast ? .frame : .zstdBlock, isLast ? 4 : 3,
+      behind: size + (isLast && hasChecksum ? 4 : 0))
+  }
+
+  // MARK: xz
+
+  private mutating func endStreamHeader() throws {
+    if field.count == 4, field.allSatisfy({ $0 == 0 }) { return expect(.stream, 4) }
+    if field.count < 12 { return wanted = 12 }
+    guard field.starts(with: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]) else { throw Self.damaged }
+    let check = field[7] & 0x0f
+    checkLength = check == 0 ? 0 : 4 << UInt64((check - 1) / 3)
+    expect(.block, 1)
+  }
+
+  private mutating func endBlockHeader() throws {
+    if field[0] == 0 {
+      (length, numbers) = (1, nil)
+      return expect(.index, 1)
+    }
+    let total = (Int(field[0]) + 1) * 4
+    if field.count < total { return wanted = total }
+    var rest = field[2...]
+    if field[1] & 0x40 != 0 { _ = try Self.takeNumber(&rest) }
+    if field[1] & 0x80 != 0 { _ = try Self.takeNumber(&rest) }
+    var window: UInt64?
+    for _ in 0...(field[1] & 3) {
+      let filter = try Self.takeNumber(&rest)
+      let count = Int(clamping: try Self.takeNumber(&rest))
+      guard count <= rest.count else { throw Self.damaged }
+      window = filter == 0x21 && count == 1 ? rest.first.map(Self.window) : nil
+      rest = rest.dropFirst(count)
+    }
+    // The last filter is the one that compresses.
+    guard let window else { throw Self.damaged }
+    try Self.check(window: window)
+    length = 0
+    expect(.chunk, 1)
+  }
+
+  /// The window that the properties of LZMA2 say.
+  private static func window(_ bits: UInt8) -> UInt64 {
+    bits >= 40 ? 0xffff_ffff : UInt64(2 | bits & 1) << UInt64(bits / 2 + 11)
+  }
+
+  private static func takeNumber(_ bytes: inout ArraySlice<UInt8>) throws -> UInt64 {
+    var value: UInt64 = 0
+    for shift in stride(from: UInt64(0), to: 63, by: 7) {
+      guard let byte = bytes.popFirst() else { break }
+      value |= UInt64(byte & 0x7f) << shift
+      if byte & 0x80 == 0 { return value }
+    }
+    throw damaged
+  }
+
+  private mutating func endChunkHeader() throws {
+    let control = field[0]
+    if control == 0 {
+      // Block and index are padded to whole words.
+      return expect(.block, 1, behind: (3 - length % 4) + checkLength)
+    }
+    guard control <= 2 || control >= 0x80 else { throw Self.damaged }
+    let total = control <= 2 ? 3 : control < 0xc0 ? 5 : 6
+    if field.count < total { return wanted = total }
+    let place = control <= 2 ? 1 : 3
+    let size = UInt64(field[place]) << 8 | UInt64(field[place + 1])
+    length += UInt64(total) + size + 1
+    expect(.chunk, 1, behind: size + 1)
+  }
+
+  private mutating func endIndexByte() throws {
+    length += 1
+    guard shift < 63 else { throw Self.damaged }
+    number |= UInt64(field[0] & 0x7f) << shift
+    shift += 7
+    if field[0] & 0x80 == 0 {
+      // Two numbers for each block.
+      guard number < 1 << 62 else { throw Self.damaged }
+      numbers = numbers.map { $0 - 1 } ?? number * 2
+      (number, shift) = (0, 0)
+    }
+    guard numbers == 0 else { return expect(.index, 1) }
+    // Padding, the index's CRC-32 and the stream's footer.
+    expect(.stream, 4, behind: (4 - length % 4) % 4 + 4 + 12)
+  }
+}
+
+/// A stream of compressed bytes that ends in a refusal at a frame whose window is too large.
+final class WindowCheck: ByteStream {
+  private let inner: any ByteStream
+  private var scanner: WindowScanner
+
+  init(_ inner: any ByteStream, _ format: WindowScanner.Format) {
+    self.inner = inner
+    scanner = WindowScanner(format)
+  }
+
+  func next() throws -> UnsafeRawBufferPointer {
+    let bytes = try inner.next()
+    try scanner.push(bytes)
+    return bytes
+  }
+}

@@ -1,0 +1,87 @@
+import ContentModel
+
+/// The names and checksums in a xar archive's table of contents.
+///
+/// libarchive reads the archive; this tells before which of the two xar forms it is, and
+/// what each file's checksum must be, since libarchive 3.6.2 does not notice a wrong one.
+/// Source: the xar format, header and table of contents.
+struct XarTable {
+  /// A file of the table.
+  struct File {
+    /// Its path from the archive's root on.
+    let path: String
+    /// What its bytes must have once extracted; nil when that is not said in a way that is known.
+    let checksum: FileChecksum.Expected?
+    /// Where its bytes lie in the archive as they are; nil when they are encoded or not said.
+    var storedRange: Range<Int64>?
+  }
+
+  private(set) var files: [File]
+
+  static let headerLength = 28
+  private static let packedLimit: UInt64 = 8 << 20
+  private static let plainLimit: UInt64 = 32 << 20
+
+  /// Reads the table; a refusal when it is damaged, too long, or sealed by a digest that libarchive
+  /// cannot check.
+  init(_ source: any ByteSource) throws {
+    let header = try source.bytes(at: 0, count: Self.headerLength)
+    guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
+      throw Refusal.damaged("The xar header breaks off")
+    }
+    func number(_ range: Range<Int>) -> UInt64 {
+      header[range].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    let headerLength = number(4..<6)
+    let packedLength = number(8..<16)
+    let plainLength = number(16..<24)
+    try Self.checkDigest(number(24..<28))
+    guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
+      throw Refusal.limit(
+        "limit-table", "The xar table of contents has \(plainLength) bytes, more than are read")
+    }
+    guard headerLength >= Self.headerLength else {
+      throw Refusal.damaged("The xar header breaks off")
+    }
+    var reader = XarTableReader()
+    // Nothing holds the document while the files are made.
+    try reader.read(
+      Self.document(source, at: headerLength, Int(packedLength), plainLength: Int(plainLength)))
+    let heap = Int64(headerLength + packedLength)
+    for (format, range) in reader.windows where range.upperBound <= source.length - heap {
+      try WindowScanner.check(
+        source, (range.lowerBound + heap)..<(range.upperBound + heap), format)
+    }
+    files = reader.files
+    for index in files.indices {
+      files[index].storedRange = files[index].storedRange.flatMap {
+        $0.upperBound <= source.length - heap
+          ? ($0.lowerBound + heap)..<($0.upperBound + heap) : nil
+      }
+    }
+  }
+
+  private static func document(
+    _ source: any ByteSource, at offset: UInt64, _ packedLength: Int, plainLength: Int
+  ) throws -> [UInt8] {
+    let packed = try source.bytes(at: offset, count: packedLength)
+    guard packed.count == packedLength, let plain = try inflated(packed, length: plainLength) else {
+      throw Refusal.damaged("The xar table of contents is damaged or breaks off")
+    }
+    return plain
+  }
+
+  private static func checkDigest(_ number: UInt64) throws {
+    let name = number == 3 ? "SHA-256" : number == 4 ? "SHA-512" : nil
+    guard number > 2 else { return }
+    throw Refusal.form(
+      "xar-table-digest",
+      "The xar table of contents is sealed with \(name ?? "digest \(number)"), which libarchive "
+        + "3.6.2 cannot read",
+      remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
+  }
+
+  private static func inflated(_ packed: [UInt8], length: Int) throws -> [UInt8]? {
+    try Decompressor().decompressStream(packed, length: length)
+  }
+}

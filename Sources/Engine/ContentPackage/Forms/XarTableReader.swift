@@ -1,0 +1,334 @@
+import ContentModel
+import Digests
+import FoundationEssentials
+
+/// Picks names, checksums and places out of a xar table's XML; a scanner for that grammar, no XML
+/// parser.
+///
+/// It knows elements, text and the five named entities. libarchive reads the same table with a
+/// whole XML parser and believes what it finds there; so what the two could take for different
+/// things is refused, and so is what libarchive 3.6.2 takes without a look: numbers that are none,
+/// an element that is there twice (a second type of a hard link makes it go round in circles), a
+/// link to no file. A table packs to a thousandth, so `XarTableLimits` bounds what libarchive would
+/// keep of it.
+struct XarTableReader {
+  private struct Node {
+    let parent: Int?
+    /// Bytes of the whole path.
+    var pathLength = 0
+    var name: String?
+    var checksum: FileChecksum.Expected?
+    var offset: Int64?
+    var length: Int64?
+    var size: Int64?
+    var encoding = Encoding.other
+    var identifier: Int64?
+    /// The identifier of the file that this one is another name of.
+    var original: Int64?
+    /// The elements that were there, a bit each: those of the file, and 16 above those of its data.
+    var elements: UInt32 = 0
+    var attributeCount = 0
+
+    /// Where its bytes lie behind the table; nil when that is not said.
+    var range: Range<Int64>? {
+      guard let offset, let length else { return nil }
+      let (end, overflow) = offset.addingReportingOverflow(length)
+      return overflow ? nil : offset..<end
+    }
+
+    /// Where its bytes lie as they are; nil when they are encoded or not said.
+    var storedRange: Range<Int64>? { encoding == .stored && length == size ? range : nil }
+  }
+
+  /// How a file's bytes are packed.
+  private enum Encoding {
+    case stored, lzma, xz, other
+
+    static let named: [String: Encoding] = [
+      "application/octet-stream": .stored, "application/x-gzip": .other,
+      "application/x-bzip2": .other, "application/x-lzma": .lzma, "application/x-xz": .xz,
+    ]
+
+    var windowFormat: WindowScanner.Format? {
+      switch self {
+      case .lzma: .lzma
+      case .xz: .xz
+      case .stored, .other: nil
+      }
+    }
+  }
+
+  /// The elements that mean something here.
+  private enum Element: UInt32 {
+    // Those that a file may have once come first, since each has a bit.
+    case name, type, link, mode, data, offset, length, size, encoding, checksum
+    case file, user, group, attribute, flags, other
+
+    var isSingle: Bool { rawValue <= Self.checksum.rawValue }
+
+    static let named: [String: Element] = [
+      "name": .name, "type": .type, "link": .link, "mode": .mode, "data": .data,
+      "offset": .offset, "length": .length, "size": .size, "encoding": .encoding,
+      "extracted-checksum": .checksum, "file": .file, "user": .user, "group": .group,
+      "ea": .attribute, "flags": .flags, "ext2": .flags,
+    ]
+  }
+
+  private var nodes: [Node] = []
+  private var elements: [Element] = []
+  private var openFiles: [Int] = []
+  private var text: [UInt8] = []
+  private var style: String?
+  private var isBase64 = false
+  private var limits = XarTableLimits()
+
+  /// The files, in the order of the table.
+  var files: [XarTable.File] {
+    nodes.indices.map {
+      XarTable.File(
+        path: path(of: $0), checksum: nodes[$0].checksum, storedRange: nodes[$0].storedRange)
+    }
+  }
+
+  /// Where files lie behind the table whose decoder says how much memory it takes.
+  var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
+    nodes.compactMap { node in
+      node.encoding.windowFormat.flatMap { format in node.range.map { (format, $0) } }
+    }
+  }
+
+  /// Reads the whole document.
+  mutating func read(_ xml: [UInt8]) throws {
+    try Self.checkEncoding(xml)
+    var rest = xml[...]
+    while let opening = rest.firstIndex(of: UInt8(ascii: "<")) {
+      text += rest[..<opening]
+      rest = rest[(opening + 1)...]
+      try limits.check(textLength: text.count)
+      if isInName, rest.first != UInt8(ascii: "/") {
+        // libarchive puts the folder's path in front of each part.
+        throw Self.refused("has a name in several parts")
+      }
+      if rest.starts(with: "!--".utf8) {
+        let behind = rest.behind("-->")
+        try limits.check(textLength: rest.count - behind.count)
+        rest = behind
+        continue
+      }
+      guard let closing = try limits.tagEnd(rest) else { break }
+      try handle(tag: rest[..<closing])
+      rest = rest[(closing + 1)...]
+    }
+    try checkLinks()
+  }
+
+  /// Refuses what libarchive's parser would take for another encoding than UTF-8, and so for other
+  /// text.
+  private static func checkEncoding(_ xml: [UInt8]) throws {
+    let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+    let text = xml.starts(with: byteOrderMark) ? xml[3...] : xml[...]
+    guard text.first == UInt8(ascii: "<"), !text.contains(0) else {
+      throw refused("is not XML in UTF-8")
+    }
+  }
+
+  private var isInName: Bool { elements.last == .name && elements.dropLast().last == .file }
+
+  private mutating func handle(tag: ArraySlice<UInt8>) throws {
+    switch tag.first {
+    case UInt8(ascii: "?"): try Self.checkInstruction(tag)
+    case UInt8(ascii: "!"): throw Self.refused("declares a document type or has raw text")
+    case UInt8(ascii: "/"): try close()
+    default:
+      guard Self.isPlain(tag) else { throw Self.refused("has a tag that reads in two ways") }
+      let isEmpty = tag.last == UInt8(ascii: "/")
+      let words = (isEmpty ? tag.dropLast() : tag).split {
+        $0 == 32 || $0 == 9 || $0 == 10 || $0 == 13
+      }
+      guard let name = words.first else { break }
+      try open(String(decoding: name, as: UTF8.self), attributes: words.dropFirst())
+      if isEmpty { try close() }
+    }
+    text.removeAll(keepingCapacity: true)
+  }
+
+  private static func checkInstruction(_ tag: ArraySlice<UInt8>) throws {
+    let text = String(decoding: tag, as: UTF8.self).lowercased()
+    guard tag.count > 1, text.hasSuffix("?") else {
+      throw refused("has a tag that reads in two ways")
+    }
+    guard text.hasPrefix("?xml"), text.contains("encoding") else { return }
+    let value = Array(text.utf8)[...].behind("encoding").filter { $0 != 32 && $0 != 9 }
+    guard value.starts(with: "=\"utf-8\"".utf8) || value.starts(with: "='utf-8'".utf8) else {
+      throw refused("is not XML in UTF-8")
+    }
+  }
+
+  private mutating func open(_ name: String, attributes: ArraySlice<ArraySlice<UInt8>>) throws {
+    let element = Element.named[name] ?? .other
+    try limits.open(depth: elements.count, words: attributes.count)
+    if element == .other { try limits.note(name: name) }
+    for attribute in attributes { try limits.note(attribute: attribute) }
+    style = Self.value("style", attributes)?.lowercased()
+    isBase64 = Self.value("enctype", attributes) == "base64"
+    if element == .file {
+      try openFile(identifier: Self.value("id", attributes))
+    } else if let file = openFiles.last {
+      try note(element, name, attributes, of: file)
+    }
+    elements.append(element)
+  }
+
+  private mutating func openFile(identifier: String?) throws {
+    try limits.addEntry(depth: openFiles.count)
+    let folder = openFiles.last
+    if let folder, nodes[folder].name == nil {
+      // libarchive would take its path for one at the root.
+      throw Self.refused("has a file in front of its folder's name")
+    }
+    var node = Node(parent: folder)
+    node.identifier = try identifier.map { try Self.number(Array($0.utf8)) }
+    nodes.append(node)
+    openFiles.append(nodes.count - 1)
+  }
+
+  /// Takes note of an element of a file, which may be there once.
+  private mutating func note(
+    _ element: Element, _ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>, of file: Int
+  ) throws {
+    if elements.last == .flags { try limits.keep(XarTableLimits.flagLength) }
+    let isOfFile = elements.last == .file
+    guard isOfFile || elements.suffix(2) == [.file, .data] else { return }
+    if isOfFile, element == .attribute {
+      nodes[file].attributeCount += 1
+      try limits.addAttribute(nodes[file].attributeCount)
+    }
+    if isOfFile, element == .type, let link = Self.value("link", attributes), link != "original" {
+      nodes[file].original = try Self.number(Array(link.utf8))
+    }
+    guard element.isSingle else { return }
+    let bit: UInt32 = 1 << (element.rawValue + (isOfFile ? 0 : 16))
+    guard nodes[file].elements & bit == 0 else {
+      throw Self.refused("says the \(name) of a file twice")
+    }
+    nodes[file].elements |= bit
+  }
+
+  /// Every other name of a file must be one of a file that there is, and that there is once.
+  private func checkLinks() throws {
+    let identifiers = nodes.compactMap(\.identifier)
+    let known = Set(identifiers)
+    guard known.count == identifiers.count else {
+      throw Self.refused("gives two files one identifier")
+    }
+    guard nodes.allSatisfy({ $0.original.map(known.contains) ?? true }) else {
+      throw Self.refused("has another name of a file that is not there")
+    }
+  }
+
+  /// Whether every parser finds the end of the tag and the name in it at the same place.
+  private static func isPlain(_ tag: ArraySlice<UInt8>) -> Bool {
+    let name = tag.prefix { $0 != 32 && $0 != 9 && $0 != 10 && $0 != 13 }
+    return !name.contains(UInt8(ascii: ":")) && !tag.contains(UInt8(ascii: "<"))
+      && tag.count { $0 == UInt8(ascii: "\"") }.isMultiple(of: 2)
+      && tag.count { $0 == UInt8(ascii: "'") }.isMultiple(of: 2)
+  }
+
+  /// The value of an attribute; nil when it is not there.
+  private static func value(_ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>) -> String?
+  {
+    attributes.lazy.map { String(decoding: $0, as: UTF8.self) }
+      .first { $0.hasPrefix("\(name)=") }
+      .map { $0.dropFirst(name.count + 1).filter { $0 != "\"" && $0 != "'" } }
+  }
+
+  static func refused(_ what: String) -> Refusal { .damaged("The xar table of contents \(what)") }
+
+  private mutating func close() throws {
+    guard let element = elements.popLast() else { return }
+    if element == .file {
+      openFiles.removeLast()
+    } else if let file = openFiles.last {
+      switch (elements.last, element) {
+      case (.file, .name): try takeName(of: file)
+      case (.file, .link), (.file, .user), (.file, .group), (.attribute, _):
+        try limits.keep(text.count)
+      default: break
+      }
+      // An extended attribute has the same elements below <ea>.
+      if elements.suffix(2) == [.file, .data] { try takeData(element, of: file) }
+    }
+  }
+
+  private mutating func takeName(of file: Int) throws {
+    let name =
+      isBase64
+      ? Data(base64Encoded: Data(text)).map { String(decoding: $0, as: UTF8.self) }
+      : Self.unescaped(text)
+    guard let name else { throw Self.refused("has a name that cannot be read") }
+    nodes[file].name = name
+    let above = nodes[file].parent.map { nodes[$0].pathLength + 1 } ?? 0
+    nodes[file].pathLength = above + name.utf8.count
+    try limits.keep(name: name, pathLength: nodes[file].pathLength)
+  }
+
+  private mutating func takeData(_ element: Element, of file: Int) throws {
+    switch element {
+    case .checksum: nodes[file].checksum = Self.checksum(style: style, text)
+    case .encoding:
+      guard let encoding = style.flatMap({ Encoding.named[$0] }) else {
+        throw Self.refused("names an encoding that is not known")
+      }
+      nodes[file].encoding = encoding
+    case .offset: nodes[file].offset = try Self.number(text)
+    case .length: nodes[file].length = try Self.number(text)
+    case .size: nodes[file].size = try Self.number(text)
+    default: break
+    }
+  }
+
+  /// A decimal number of at most 18 digits; a refusal for anything else.
+  private static func number(_ text: [UInt8]) throws -> Int64 {
+    guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
+      throw refused("has a number that is none")
+    }
+    return text.reduce(0) { $0 * 10 + Int64($1 - 48) }
+  }
+
+  private static func checksum(style: String?, _ text: [UInt8]) -> FileChecksum.Expected? {
+    let digits = String(decoding: text, as: UTF8.self)
+    guard let bytes = Hexadecimal.bytes(of: digits) else { return nil }
+    switch (style, bytes.count) {
+    case ("sha1", 20): return FileChecksum.Expected(algorithm: .sha1, bytes: bytes)
+    case ("sha256", 32): return FileChecksum.Expected(algorithm: .sha256, bytes: bytes)
+    default: return nil
+    }
+  }
+
+  private static func unescaped(_ text: [UInt8]) -> String {
+    let string = String(decoding: text, as: UTF8.self)
+    guard string.utf8.contains(UInt8(ascii: "&")) else { return string }
+    let named = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"]
+    var result = ""
+    for (index, part) in string.split(separator: "&", omittingEmptySubsequences: false).enumerated()
+    {
+      guard index > 0, let end = part.firstIndex(of: ";"), let value = named[String(part[..<end])]
+      else {
+        result += part
+        continue
+      }
+      result += value + part[part.index(after: end)...]
+    }
+    return result
+  }
+
+  private func path(of index: Int) -> String {
+    var components: [String] = []
+    var next: Int? = index
+    while let node = next {
+      components.append(nodes[node].name ?? "")
+      next = nodes[node].parent
+    }
+    return components.reversed().joined(separator: "/")
+  }
+}

@@ -1,0 +1,218 @@
+import ContentModel
+
+/// The central directory of a zip archive, held against the headers beside the data.
+///
+/// A zip says everything twice, and programs differ in whom they believe: libarchive takes names
+/// from the local headers, most others from the directory. Here both must say the same, and every
+/// byte must belong to exactly one entry, the directory or its end. Source: APPNOTE.TXT 6.3, §4.3
+/// to §4.5.
+struct ZipDirectory {
+  /// An entry as one of its two headers says it.
+  struct Entry {
+    var name: ArraySlice<UInt8>
+    let flags: UInt64
+    let method: UInt64
+    let checksum: UInt64
+    var packedLength: UInt64
+    var plainLength: UInt64
+    /// Where its local header begins.
+    var offset: UInt64 = 0
+  }
+
+  // No directory that keeps the limits of names and entries is longer.
+  private static let lengthLimit: UInt64 = 64 << 20
+  private static let entryLength = 46
+  private static let localLength = 30
+
+  private let source: any ByteSource
+  private let end: ZipEnd
+
+  /// Checks the archive in `source`; a refusal when its parts contradict each other.
+  static func check(_ source: any ByteSource, limits: PackageLimits) throws {
+    let directory = ZipDirectory(source: source, end: try ZipEnd(source))
+    guard directory.end.count <= UInt64(limits.entryCount), directory.end.length <= lengthLimit
+    else {
+      throw Refusal.limit("limit-entries", "The zip has \(directory.end.count) entries")
+    }
+    let entries = try directory.entries().sorted { $0.offset < $1.offset }
+    var next: UInt64 = 0
+    for (index, entry) in entries.enumerated() {
+      guard entry.offset == next else {
+        throw Self.refused(
+          entry.offset < next
+            ? "has entries that lie on each other, such as \(Self.shown(entry))"
+            : "has \(entry.offset - next) bytes in it that belong to no entry")
+      }
+      let following =
+        index + 1 < entries.count ? entries[index + 1].offset : directory.end.directoryOffset
+      next = try directory.checkLocal(entry, following: following)
+    }
+    guard next == directory.end.directoryOffset else {
+      throw Self.refused("has bytes in it that belong to no entry")
+    }
+  }
+
+  static func refused(_ what: String) -> Refusal { .damaged("The zip archive \(what)") }
+
+  private static func shown(_ entry: Entry) -> String { "“\(PathRules.shown(Array(entry.name)))”" }
+
+  // MARK: The directory
+
+  private func entries() throws -> [Entry] {
+    let bytes = try source.bytes(at: end.directoryOffset, count: Int(end.length))
+    var rest = bytes[...]
+    var entries: [Entry] = []
+    while !rest.isEmpty {
+      guard rest.starts(with: [0x50, 0x4b, 1, 2]), rest.count >= Self.entryLength,
+        UInt64(entries.count) < end.count
+      else { throw Self.refused("has a damaged directory") }
+      let lengths = [28, 30, 32].map { Int(rest.littleEndian($0, 2)) }
+      let total = Self.entryLength + lengths.reduce(0, +)
+      guard rest.count >= total, rest.littleEndian(34, 2) == 0 else {
+        throw Self.refused("has a damaged directory")
+      }
+      var entry = Entry(
+        name: rest.part(Self.entryLength, lengths[0]), flags: rest.littleEndian(8, 2),
+        method: rest.littleEndian(10, 2), checksum: rest.littleEndian(16, 4),
+        packedLength: rest.littleEndian(20, 4), plainLength: rest.littleEndian(24, 4),
+        offset: rest.littleEndian(42, 4))
+      try entry.takeExtra(rest.part(Self.entryLength + lengths[0], lengths[1]), isLocal: false)
+      try Self.check(entry, host: rest.littleEndian(5, 1), attributes: rest.littleEndian(38, 4))
+      entries.append(entry)
+      rest = rest.dropFirst(total)
+    }
+    guard UInt64(entries.count) == end.count else {
+      throw Self.refused("has \(entries.count) entries and not the \(end.count) it says")
+    }
+    return entries
+  }
+
+  /// Refuses what libarchive would make a plain file or a plain name of.
+  private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
+    let name = PathRules.shown(Array(entry.name))
+    guard entry.name.count <= PackageLimits.headerPathLength else {
+      throw Refusal(
+        PathRules.finding(
+          "path-length", "The path “\(name)” has \(entry.name.count) bytes", path: name))
+    }
+    if entry.name.contains(UInt8(ascii: "\\")) {
+      throw Refusal(
+        PathRules.finding("path-backslash", "The path “\(name)” contains a back-slash", path: name))
+    }
+    try checkCompression(entry, name)
+    // Unix, and macOS: then the upper half is st_mode.
+    guard host == 3 || host == 19 else { return }
+    guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
+      throw Refusal(
+        PathRules.finding("entry-type", "“\(name)” is neither file, folder nor link", path: name))
+    }
+  }
+
+  /// Refuses what is not damaged but not read either.
+  ///
+  /// Source: APPNOTE.TXT 6.3, §4.4.4 and §4.4.5.
+  private static func checkCompression(_ entry: Entry, _ name: String) throws {
+    guard entry.flags & 1 == 0, entry.method != 99 else {
+      throw Refusal.form(
+        "form-encrypted", "“\(name)” is encrypted, which is not supported",
+        remedy: "Build the zip without a password")
+    }
+    // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, as far as libarchive was built with
+    // them.
+    guard ![0, 8, 12, 14, 93, 95, 98].contains(entry.method) else { return }
+    let method = entry.method == 9 ? "Deflate64" : "\(entry.method)"
+    throw Refusal.form(
+      "form-compression", "“\(name)” has the compression method \(method), which is not supported",
+      remedy: "Build the zip with the method Deflate, as zip does by default")
+  }
+
+  // MARK: Local headers
+
+  /// Compares the local header of `entry`; where what belongs to the entry ends.
+  ///
+  /// Behind the data a descriptor may stand, of a length that only the place of what is
+  /// `following` tells.
+  private func checkLocal(_ entry: Entry, following: UInt64) throws -> UInt64 {
+    let fixed = try source.bytes(at: entry.offset, count: Self.localLength)[...]
+    guard fixed.starts(with: [0x50, 0x4b, 3, 4]), fixed.count == Self.localLength else {
+      throw Self.refused("has no data where its directory says, for \(Self.shown(entry))")
+    }
+    let nameLength = Int(fixed.littleEndian(26, 2))
+    let extraLength = Int(fixed.littleEndian(28, 2))
+    let behind = entry.offset + UInt64(Self.localLength)
+    let rest = try source.bytes(at: behind, count: nameLength + extraLength)[...]
+    var local = Entry(
+      name: rest.part(0, nameLength), flags: fixed.littleEndian(6, 2),
+      method: fixed.littleEndian(8, 2), checksum: fixed.littleEndian(14, 4),
+      packedLength: fixed.littleEndian(18, 4), plainLength: fixed.littleEndian(22, 4))
+    try local.takeExtra(rest.part(nameLength, extraLength), isLocal: true)
+    guard rest.count == nameLength + extraLength, local.agrees(with: entry) else {
+      throw Self.refused("says two things about \(Self.shown(entry))")
+    }
+    let start = behind + UInt64(rest.count)
+    let (dataEnd, overflow) = start.addingReportingOverflow(entry.packedLength)
+    guard !overflow, dataEnd <= following else {
+      throw Self.refused("has entries that lie on each other, such as \(Self.shown(entry))")
+    }
+    // Checksum and two lengths of 4 or 8 bytes, with or without a signature.
+    let descriptor = following - dataEnd
+    return local.hasDescriptor && [12, 16, 20, 24].contains(descriptor) ? following : dataEnd
+  }
+}
+
+extension ZipDirectory.Entry {
+  private static let unknown: UInt64 = 0xffff_ffff
+
+  /// Whether the lengths stand behind the data.
+  var hasDescriptor: Bool { flags & 8 != 0 }
+
+  /// Whether a local header says what its entry of the directory does.
+  func agrees(with central: Self) -> Bool {
+    // Encryption, the name's encoding, a masked header.
+    let compared: UInt64 = 1 | 1 << 11 | 1 << 13
+    guard name.elementsEqual(central.name), method == central.method,
+      flags & compared == central.flags & compared
+    else { return false }
+    let values = [
+      (checksum, central.checksum), (packedLength, central.packedLength),
+      (plainLength, central.plainLength),
+    ]
+    return values.allSatisfy { local, known in
+      local == known || hasDescriptor && (local == 0 || local == Self.unknown)
+    }
+  }
+
+  /// Takes lengths of 64 bits, and refuses a second name (0x7075) that is another one.
+  mutating func takeExtra(_ bytes: ArraySlice<UInt8>, isLocal: Bool) throws {
+    var rest = bytes
+    var hasLengths = false
+    while rest.count >= 4 {
+      let length = Int(rest.littleEndian(2, 2))
+      guard rest.count >= 4 + length else { break }
+      let field = rest.part(4, length)
+      switch rest.littleEndian(0, 2) {
+      case 1 where hasLengths: throw ZipDirectory.refused("gives an entry's length twice")
+      case 1:
+        hasLengths = true
+        try takeLengths(field, isLocal: isLocal)
+      case 0x7075 where !field.dropFirst(5).elementsEqual(name):
+        throw ZipDirectory.refused("gives an entry two names")
+      default: break
+      }
+      rest = rest.dropFirst(4 + length)
+    }
+  }
+
+  /// The field has only those values, in this order, that do not fit into the header.
+  private mutating func takeLengths(_ field: ArraySlice<UInt8>, isLocal: Bool) throws {
+    var rest = field
+    func next() throws -> UInt64 {
+      guard rest.count >= 8 else { throw ZipDirectory.refused("lacks a length of 64 bits") }
+      defer { rest = rest.dropFirst(8) }
+      return rest.littleEndian(0, 8)
+    }
+    if plainLength == Self.unknown { plainLength = try next() }
+    if packedLength == Self.unknown { packedLength = try next() }
+    if !isLocal, offset == Self.unknown { offset = try next() }
+  }
+}

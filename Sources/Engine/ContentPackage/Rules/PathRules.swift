@@ -1,0 +1,100 @@
+import ContentModel
+
+/// What the path of an entry must keep, judged by its bytes alone.
+struct PathRules {
+  let limits: PackageLimits
+
+  private static let dot = UInt8(ascii: ".")
+  private static let slash = UInt8(ascii: "/")
+  /// Characters of a path that a message shows.
+  private static let shownLimit = 200
+
+  /// A path that was judged.
+  struct Result {
+    /// The path as messages may show it.
+    let shown: String
+    /// The path without the `./` that tar and cpio begin with and the `/` that folders end with;
+    /// empty for the root itself.
+    let path: String
+    let findings: [Finding]
+  }
+
+  /// Judges the bytes of an entry's path.
+  func check(_ bytes: [UInt8]?) -> Result {
+    let raw = bytes ?? []
+    let shown = Self.shown(raw)
+    var findings: [Finding] = []
+    func refuse(_ rule: String, _ what: String) {
+      guard !findings.contains(where: { $0.rule == rule }) else { return }
+      findings.append(Self.finding(rule, "The path “\(shown)” \(what)", path: shown))
+    }
+    guard !raw.isEmpty else {
+      refuse("path-empty", "is empty or cannot be read")
+      return Result(shown: shown, path: "", findings: findings)
+    }
+    if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
+    if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
+    if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
+    // Printable ASCII has nothing else that could be wrong.
+    let isPrintable = Self.isPrintable(raw)
+    if !isPrintable {
+      let text = String(validating: raw, as: UTF8.self)
+      if text == nil { refuse("path-encoding", "is no UTF-8 text") }
+      if let text,
+        text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+      {
+        refuse("path-control", "contains a control character")
+      }
+    }
+    guard let path = Self.withoutEnds(raw) else {
+      return Result(shown: shown, path: "", findings: findings)
+    }
+    var start = path.startIndex
+    while start <= path.endIndex {
+      let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      let part = path[start..<end]
+      start = end + 1
+      switch (part.count, part.first, part.last) {
+      case (0, _, _): refuse("path-empty", "has an empty component")
+      case (1, Self.dot, _): refuse("path-dot", "has a component “.”")
+      case (2, Self.dot, Self.dot): refuse("path-parent", "leads out through “..”")
+      default: break
+      }
+      if part.count > limits.componentLength {
+        refuse("path-length", "has a component of \(part.count) bytes")
+      }
+    }
+    let isShown = isPrintable && path.count == raw.count && raw.count <= Self.shownLimit
+    return Result(
+      shown: shown, path: isShown ? shown : String(decoding: path, as: UTF8.self),
+      findings: findings)
+  }
+
+  /// The path without the `./` that tar and cpio begin with and the `/` that folders end with; nil
+  /// for the root itself.
+  private static func withoutEnds(_ raw: [UInt8]) -> ArraySlice<UInt8>? {
+    var rest = raw[...]
+    if rest.last == slash, rest.count > 1 { rest = rest.dropLast() }
+    if rest.first == dot {
+      if rest.count == 1 { return nil }
+      if rest.dropFirst().first == slash { rest = rest.dropFirst(2) }
+    }
+    if rest.first == slash { rest = rest.dropFirst() }
+    return rest
+  }
+
+  /// Text from outside as it may be shown: bounded, and bad bytes replaced.
+  static func shown(_ raw: [UInt8]) -> String {
+    // A character has at most four bytes; one more is enough to see that there is more.
+    String(decoding: raw.prefix(4 * (shownLimit + 1)), as: UTF8.self).printable(limit: shownLimit)
+  }
+
+  /// Whether all are printable ASCII, as most paths are, which needs no look at Unicode's tables.
+  private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
+
+  static func finding(_ rule: String, _ message: String, path: String) -> Finding {
+    Finding(
+      path: path, rule: rule, message: message,
+      remedy: "Rename or remove the entry and build the package again", code: .entryRefused)
+  }
+}

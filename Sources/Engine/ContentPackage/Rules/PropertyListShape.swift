@@ -1,0 +1,49 @@
+/// What a property list from outside must look like before the decoder may see it.
+///
+/// The decoder takes what is neither XML nor binary for the old grammar, and descends into nested
+/// XML without a bound, until the stack is gone.
+enum PropertyListShape {
+  private static let depthLimit = 64
+
+  /// Throws `contentInfoInvalid` unless `bytes` may be decoded.
+  static func check(_ bytes: [UInt8]) throws {
+    guard bytes.count <= ContentInfo.maximumLength else {
+      throw ContentInfo.invalid("it has \(bytes.count) bytes, more than 1 MiB")
+    }
+    if bytes.starts(with: Array("bplist00".utf8)) { return }
+    let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+    let text = (bytes.starts(with: byteOrderMark) ? bytes[3...] : bytes[...])
+      .drop { $0 == 32 || (9...13).contains($0) }
+    let beginnings = ["<?xml", "<!DOCTYPE plist", "<plist", "<!--"]
+    guard beginnings.contains(where: { text.starts(with: Array($0.utf8)) }) else {
+      throw ContentInfo.invalid(
+        bytes.isEmpty ? "it is empty" : "it begins like neither an XML nor a binary property list")
+    }
+    try checkNesting(text)
+  }
+
+  private static func checkNesting(_ xml: ArraySlice<UInt8>) throws {
+    // What may hide tags from the decoder, and the mark that ends it.
+    let hiding = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
+    var rest = xml
+    var depth = 0
+    while let opening = rest.firstIndex(of: UInt8(ascii: "<")) {
+      rest = rest[opening...]
+      if let (begin, end) = hiding.first(where: { rest.starts(with: Array($0.0.utf8)) }) {
+        rest = rest.dropFirst(begin.utf8.count).behind(end)
+        continue
+      }
+      let tag = rest.prefix { $0 != UInt8(ascii: ">") }
+      if tag.starts(with: Array("<!".utf8)), tag.contains(UInt8(ascii: "[")) {
+        throw ContentInfo.invalid("it declares a document type of its own")
+      }
+      if tag.starts(with: Array("</".utf8)) {
+        depth = max(0, depth - 1)
+      } else if tag.last != UInt8(ascii: "/"), !tag.starts(with: Array("<!".utf8)) {
+        depth += 1
+      }
+      guard depth <= depthLimit else { throw ContentInfo.invalid("it is nested too deeply") }
+      rest = rest.dropFirst(max(tag.count, 1))
+    }
+  }
+}

@@ -1,0 +1,262 @@
+import CCurl
+
+/// The steps of the loop's thread: starting, pausing, giving up and ending requests.
+extension TransferLoop {
+  private static let idleHandleLimit = 16
+
+  // MARK: Starting
+
+  /// Starts what the schedule lets start.
+  func startDue(_ now: Double) {
+    let closed = schedule.closed
+    let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
+    guard !started.isEmpty || hasArrivals || schedule.closed != closed else { return }
+    hasArrivals = false
+    for id in started {
+      guard let exchange = waiting.removeValue(forKey: id) else { continue }
+      running[id] = exchange
+      exchange.startedAt = now
+      exchange.stallGuard = stallGuard(for: exchange.request, at: now)
+      exchange.ticket.started(id)
+      exchange.ticket.counters.started(at: now)
+      counters.started(at: now)
+      send(exchange)
+    }
+    showObstacles()
+  }
+
+  /// Tells the tickets of waiting requests what keeps them.
+  func showObstacles() {
+    let now = clock.uptime()
+    for (entry, obstacle) in schedule.obstacles(at: now) {
+      guard let exchange = waiting[entry.id] else { continue }
+      let (reason, until): (TransferWait.Reason, Double?) =
+        switch obstacle {
+        case .tooEarly(let instant): (exchange.request.reason ?? .turn, instant)
+        case .hostConnections: (.turnAtHost, nil)
+        case .hostPause(let instant): (pauseReason(exchange, now), instant)
+        case .memory: (.memory, nil)
+        case .connections, nil: (.turn, nil)
+        }
+      exchange.ticket.wait(
+        entry.id,
+        TransferWait(
+          reason: reason, until: until.map(clock.date(of:)), host: exchange.request.url.host))
+    }
+  }
+
+  private func pauseReason(_ exchange: Exchange, _ now: Double) -> TransferWait.Reason {
+    let url = exchange.request.url
+    return pauses.pause(of: url.origin, at: now).map { TransferWait.Reason($0.fault, from: url) }
+      ?? .turnAtHost
+  }
+
+  private func send(_ exchange: Exchange) {
+    guard let easy = exchange.easy ?? idleHandles.popLast() ?? EasyHandle(), let multi else {
+      return finish(exchange.id, TransferFault(.network, "libcurl gives no handle"))
+    }
+    exchange.easy = easy
+    easy.reset()
+    easy.configure(for: exchange, configuration)
+    let code = curl_multi_add_handle(multi, easy.pointer)
+    if code != CURLM_OK {
+      finish(exchange.id, TransferFault(.network, String(cString: curl_multi_strerror(code))))
+    }
+  }
+
+  /// Takes note of whether requests to `origin` share a connection.
+  func noteProtocol(of origin: String, isShared: Bool) {
+    guard schedule.multiplexed.contains(origin) != isShared else { return }
+    if isShared { schedule.multiplexed.insert(origin) } else { schedule.multiplexed.remove(origin) }
+  }
+
+  // MARK: Rate
+
+  /// The instant until which `exchange` must not take bytes; nil when it may and has.
+  func mayTake(_ bytes: Int, of exchange: Exchange) -> Double? {
+    guard limiter.isLimiting else { return nil }
+    let now = clock.uptime()
+    let wait = limiter.wait(for: exchange.url.origin, at: now)
+    guard wait <= 0 else { return now + wait }
+    limiter.take(bytes, for: exchange.url.origin, at: now)
+    return nil
+  }
+
+  /// Lets requests go on whose time has come.
+  func continueDue(_ now: Double) {
+    for exchange in running.values where (exchange.limitedUntil ?? .infinity) <= now {
+      unpause(exchange)
+    }
+  }
+
+  func unpause(_ exchange: Exchange) {
+    guard exchange.isPaused, let easy = exchange.easy else { return }
+    exchange.isPaused = false
+    exchange.limitedUntil = nil
+    exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
+    // It may hand over what it kept, and pause again, before it returns. What ends then is known to
+    // nobody else: the body may be over, and libcurl waits for nothing more.
+    let code = curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+    if code != CURLE_OK { settle(exchange, code) }
+  }
+
+  // MARK: Ending
+
+  /// Gives up what is past its deadline or stalled.
+  func giveUpDue(_ now: Double) {
+    for exchange in running.values where exchange.isLate(at: now) {
+      finish(exchange.id, TransferFault(.deadline))
+    }
+    for exchange in waiting.values where exchange.isLate(at: now) {
+      finish(exchange.id, TransferFault(.deadline))
+    }
+    for exchange in running.values where exchange.stallGuard.deadline <= now {
+      // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
+      if exchange.isConnecting || isHeldBack(exchange) {
+        exchange.stallGuard.restart(bytes: exchange.progress, at: now)
+        continue
+      }
+      switch exchange.stallGuard.judge(bytes: exchange.progress, at: now) {
+      case .moving: break
+      case .idle: if let fault = exchange.handler.idle() { finish(exchange.id, fault) }
+      case .stalled: finish(exchange.id, TransferFault(.stalled))
+      }
+    }
+  }
+
+  /// Whether nothing can arrive because of us; over HTTP/2 a paused answer holds up the others.
+  private func isHeldBack(_ exchange: Exchange) -> Bool {
+    exchange.isPaused
+      || running.values.contains {
+        $0.isPaused && $0.limitedUntil == nil && $0.url.origin == exchange.url.origin
+          && $0.head?.version.hasPrefix("HTTP/2") == true
+      }
+  }
+
+  // MARK: Silence
+
+  private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
+    let idleTimeout = idleTimeout(of: request.url.origin).seconds * request.idleFactor
+    return StallGuard(
+      window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes,
+      idleTimeout: idleTimeout, at: now)
+  }
+
+  private func idleTimeout(of origin: String) -> IdleTimeout {
+    idleTimeouts[origin]
+      ?? IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
+  }
+
+  /// Takes note of what arrived, and of how long hosts are silent before they go on.
+  func noteProgress(_ now: Double) {
+    for exchange in running.values {
+      if exchange.isPaused || exchange.isConnecting {
+        exchange.stallGuard.restart(bytes: exchange.progress, at: now)
+      } else if let silence = exchange.stallGuard.note(bytes: exchange.progress, at: now) {
+        guard silence * 2 > exchange.stallGuard.idleTimeout else { continue }
+        let origin = exchange.request.url.origin
+        var timeout = idleTimeout(of: origin)
+        timeout.resume(after: silence)
+        idleTimeouts[origin] = timeout
+      }
+    }
+  }
+
+  /// Learns from the end of a request whether silence meant its end.
+  private func noteEnd(of exchange: Exchange, _ fault: TransferFault?) {
+    let origin = exchange.request.url.origin
+    var timeout = idleTimeout(of: origin)
+    if exchange.stallGuard.isIdle {
+      let seconds = exchange.stallGuard.lastProgress - exchange.startedAt
+      timeout.stall(rate: Double(exchange.progress) / max(seconds, 0.001))
+    } else if fault == nil, idleTimeouts[origin] != nil {
+      timeout.complete()
+    } else {
+      return
+    }
+    idleTimeouts[origin] = timeout
+  }
+
+  /// Takes libcurl's messages; true when there were any.
+  func readEnds(_ multi: UnsafeMutableRawPointer) -> Bool {
+    var left: Int32 = 0
+    var found = false
+    while let message = curl_multi_info_read(multi, &left)?.pointee {
+      guard message.msg == CURLMSG_DONE, let easy = message.easy_handle else { continue }
+      found = true
+      var context: UnsafeMutableRawPointer?
+      hc_easy_get_pointer(easy, CURLINFO_PRIVATE, &context)
+      guard let context else { continue }
+      settle(Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue(), message.data.result)
+    }
+    return found
+  }
+
+  private func settle(_ exchange: Exchange, _ code: CURLcode) {
+    guard let easy = exchange.easy else { return }
+    // An answer without a body has shown its head to nobody yet.
+    if code == CURLE_OK, !exchange.isComplete { exchange.settleHead() }
+    if exchange.fault == nil, exchange.collector.head.isRedirect {
+      return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    }
+    let isGood = code == CURLE_OK || exchange.isComplete
+    finish(
+      exchange.id,
+      exchange.fault
+        ?? (isGood ? nil : TransferFault(code, of: easy, exchange)))
+  }
+
+  private func follow(_ exchange: Exchange, to target: String?) {
+    switch RedirectRule.follow(
+      from: exchange.url, to: target, number: exchange.redirects + 1,
+      limit: configuration.redirectLimit)
+    {
+    case .failure(let fault): finish(exchange.id, fault)
+    case .success(let url):
+      if let multi, let easy = exchange.easy { curl_multi_remove_handle(multi, easy.pointer) }
+      exchange.url = url
+      exchange.redirects += 1
+      exchange.discardable = 0
+      exchange.collector.restart()
+      send(exchange)
+    }
+  }
+
+  /// Ends request `id`, in whatever state it is, and tells its handler.
+  func finish(_ id: Int, _ fault: TransferFault?) {
+    schedule.remove(id)
+    let wasRunning = running[id] != nil
+    guard let exchange = running.removeValue(forKey: id) ?? waiting.removeValue(forKey: id) else {
+      return
+    }
+    let end = exchange.ending(fault)
+    if let easy = exchange.easy {
+      if let multi { curl_multi_remove_handle(multi, easy.pointer) }
+      if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
+      exchange.easy = nil
+    }
+    exchange.ticket.ended(id)
+    if wasRunning {
+      let now = clock.uptime()
+      noteEnd(of: exchange, fault)
+      pauses.end(
+        id, at: exchange.request.url.origin, fault, startedAt: exchange.startedAt, now: now,
+        configuration.retry, random: random)
+      exchange.ticket.counters.ended(end, at: now)
+      counters.ended(end, at: now)
+    }
+    exchange.handler.end(end)
+  }
+}
+
+extension Exchange {
+  fileprivate func isLate(at now: Double) -> Bool { (request.deadline ?? .infinity) <= now }
+
+  /// How it ends with `fault`, as far as it came.
+  func ending(_ fault: TransferFault?) -> ExchangeEnd {
+    let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
+    return ExchangeEnd(
+      fault: fault, head: head, url: url, startedAt: startedAt,
+      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil)
+  }
+}

@@ -1,0 +1,35 @@
+import ContentModel
+
+extension HTTPSession {
+  /// `mirrors` with those whose hosts failed lately behind the others.
+  package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
+    guard mirrors.count > 1 else { return mirrors }
+    let failures = health.withTable { table in mirrors.map { table.failures(of: $0.origin) } }
+    let order = mirrors.indices.sorted { (failures[$0], $0) < (failures[$1], $1) }
+    return order.map { mirrors[$0] }
+  }
+
+  /// All bytes of the file at `path` below `mirror`; nil if it is not there.
+  ///
+  /// Blocks. Makes at most `attempts`, nil for those of the retry policy. Throws `limitExceeded`
+  /// for more than `limit` bytes, `answerUnusable` for a web page instead of the file, and what
+  /// `get` throws.
+  package func contents(
+    of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
+    headers: [HTTPHeader] = []
+  ) throws -> [UInt8]? {
+    var request = HTTPRequest(try mirror.appending(path), headers: headers, limit: limit)
+    request.attempts = attempts
+    request.refusesPages = true
+    let response = try get(request)
+    switch response.status {
+    case 200, 203: return response.body
+    case 404, 410: return nil
+    // What buckets say of a file that is not there to whoever may not list them.
+    case 403 where configuration.secrets(for: mirror).isEmpty: return nil
+    default:
+      let fault = TransferFault(response)
+      throw ContentError(fault, from: response.url, subject: request.url.description)
+    }
+  }
+}

@@ -1,0 +1,63 @@
+package import ContentModel
+package import FileIO
+
+/// A store that is a folder: `file://`, a mount, a network share.
+package struct FolderPieceSource: PieceSource {
+  /// How often a piece is read before it counts as damaged; a network share may heal.
+  private static let attempts = 5
+
+  private let store: Directory
+  private let rate: FolderRate
+
+  package init(store: Directory, rate: FolderRate) {
+    self.store = store
+    self.rate = rate
+  }
+
+  package func fetch(
+    _ pieces: [Piece], of file: SignedFile, ticket: TransferTicket,
+    deliver: (Piece, LentBytes) throws -> Void
+  ) throws {
+    let pieces = try pieces.sorted(within: file)
+    let bytes = try open(file)
+    // Every signed byte may be there and right all the same, but it is not the signed file.
+    guard try bytes.status().size <= file.length else {
+      throw ContentError(
+        .digestMismatch, "\(file.path) is longer than its signed \(file.length) bytes",
+        remedy: "Ask the store's owner to publish it again", subject: file.path)
+    }
+    let slabs = SlabPool()
+    slabs.beginFetch()
+    defer { slabs.endFetch() }
+    for piece in pieces {
+      try rate.wait(for: piece.length, ticket)
+      let loan = SlabLoan(slabs.take(capacity: piece.length)) { slabs.giveBack($0) }
+      let target = UnsafeMutableRawBufferPointer(rebasing: loan.slab.memory[..<piece.length])
+      try Self.read(piece, of: file, from: bytes, into: target)
+      ticket.counters.record { $0.bytesFetched += Int64(piece.length) }
+      try deliver(piece, LentBytes(UnsafeRawBufferPointer(target), from: loan))
+    }
+  }
+
+  private func open(_ file: SignedFile) throws -> File {
+    let components = file.path.pathComponents()
+    guard let name = components.last else { throw ContentError.notInStore(file.path, store.path) }
+    do {
+      return try store.directory(at: components.dropLast()).file(name)
+    } catch let error as ContentError where error.code == .fileMissing {
+      throw ContentError.notInStore(file.path, store.path)
+    }
+  }
+
+  private static func read(
+    _ piece: Piece, of file: SignedFile, from bytes: borrowing File,
+    into target: UnsafeMutableRawBufferPointer
+  ) throws {
+    for _ in 0..<attempts {
+      let count = try bytes.read(into: target, at: piece.offset)
+      let found = UnsafeRawBufferPointer(rebasing: target[..<count])
+      if try piece.matches(found) { return }
+    }
+    throw ContentError.damaged(piece, of: file, attempts: attempts)
+  }
+}

@@ -1,0 +1,126 @@
+import Concurrency
+
+/// Takes the answer to one range on the loop's thread and hands its pieces to the worker.
+///
+/// What varies belongs to the loop's thread, but for the room, which has a lock; this is why it may
+/// be shared unchecked.
+final class RangeHandler: ExchangeHandler, @unchecked Sendable {
+  /// Its number within the fetch.
+  let number: Int
+  private let question: RangeQuestion
+  private let slabs: SlabPool
+  private let slabLength: Int
+  private let handover: Handover
+  private let clock: TransferClock
+  private var assembler: PieceAssembler
+  private var received: Int64 = 0
+  private let room: Mutex<Room>
+
+  private struct Room {
+    /// Slabs that may still be taken.
+    var free: Int
+    /// Whether the request waits for one.
+    var isAwaited = false
+  }
+
+  /// `sizes` says how much memory it may use, `beginning` are bytes of the first piece that are
+  /// there.
+  init(
+    _ number: Int, _ pieces: [Piece], beginning: [UInt8] = [], question: RangeQuestion,
+    sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: TransferClock
+  ) {
+    self.number = number
+    self.question = question
+    self.slabs = slabs
+    self.handover = handover
+    self.clock = clock
+    slabLength = sizes.length
+    assembler = PieceAssembler(pieces, beginning: beginning)
+    room = Mutex(Room(free: sizes.count))
+  }
+
+  // MARK: On the loop's thread
+
+  func receive(_ head: HTTPHead) -> TransferFault? {
+    switch RangeAnswer.judge(head, question, now: clock.now()) {
+    case .failure(let fault): return fault
+    case .success(let answer):
+      assembler.begin(answer)
+      return nil
+    }
+  }
+
+  func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer {
+    let answer = assembler.take(body, room: takeSlab, full: handOver)
+    if case .wait = answer { return answer }
+    received += Int64(body.count)
+    return answer
+  }
+
+  func idle() -> TransferFault? {
+    // What is whole need not be asked for again.
+    if let slab = assembler.handOverPieces(room: takeSlab) { handOver(slab) }
+    handover.push(.idle(request: number, assembler.partial))
+    return nil
+  }
+
+  func end(_ end: ExchangeEnd) {
+    let ended = Handover.Event.ended(request: number, end, received: received)
+    if let slab = assembler.endBody() {
+      handover.push(.pieces(request: number, slab), ended)
+    } else {
+      handover.push(ended)
+    }
+  }
+
+  private func takeSlab(_ capacity: Int) -> Slab? {
+    let mayTake = room.withLock { room in
+      room.isAwaited = room.free == 0
+      if room.free > 0 { room.free -= 1 }
+      return !room.isAwaited
+    }
+    return mayTake ? slabs.take(capacity: max(capacity, slabLength)) : nil
+  }
+
+  private func handOver(_ slab: Slab) { handover.push(.pieces(request: number, slab)) }
+
+  // MARK: On the worker's thread
+
+  /// Takes a slab back; true when the request waits for it and must be resumed.
+  func giveBack(_ slab: Slab) -> Bool {
+    slabs.giveBack(slab)
+    return room.withLock { room in
+      room.free += 1
+      defer { room.isAwaited = false }
+      return room.isAwaited
+    }
+  }
+}
+
+/// How much memory one request may hold; pure.
+struct SlabSizes: Hashable {
+  /// Bytes of each slab.
+  let length: Int
+  /// Slabs: one is filled while others are hashed, decoded and written.
+  let count: Int
+
+  /// Less would cost more wake-ups, more would lose more when the process dies.
+  private static let usual = 128 << 10
+
+  /// What suits `pieces`: 128 KiB at once, less for little, more for long pieces.
+  ///
+  /// A request that takes the place of several has the memory of all of them.
+  init(for pieces: some Sequence<Piece>, insteadOf requests: Int = 1) {
+    var longest = 1
+    var total = 0
+    for piece in pieces {
+      longest = max(longest, piece.length)
+      total += piece.length
+    }
+    length = SlabPool.rounded(max(longest, min(Self.usual, total)))
+    count = total <= length ? 1 : 3 * requests
+  }
+
+  /// Bytes in all.
+  var memory: Int { length * count }
+}

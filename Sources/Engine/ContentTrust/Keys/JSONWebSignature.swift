@@ -1,0 +1,171 @@
+import CCrypto
+import ContentModel
+
+/// How a receipt is signed; each key signs with one algorithm only (RFC 8725, 3.1).
+package enum SignatureAlgorithm: String, CaseIterable, Sendable {
+  /// Ed25519 (RFC 8037).
+  case edDSA = "EdDSA"
+  /// ECDSA over P-256 with SHA-256 (RFC 7518).
+  case es256 = "ES256"
+
+  /// The algorithm of keys of `kind`; nil for kinds that sign no receipts.
+  package init?(_ kind: KeyKind) {
+    switch kind {
+    case .ed25519: self = .edDSA
+    case .ecdsaP256: self = .es256
+    case .rsaPSS: return nil
+    }
+  }
+
+  /// Every name of it; `Ed25519` is the one of RFC 9864.
+  fileprivate var names: Set<String> { self == .edDSA ? ["EdDSA", "Ed25519"] : ["ES256"] }
+}
+
+/// A JSON Web Signature in compact form (RFC 7515), read but not yet verified.
+package struct JSONWebSignature: Sendable {
+  /// Longest text that is read, in bytes.
+  package static let maximumLength = 16 << 10
+  private static let maximumMembers = 64
+
+  private let header: JSONValue
+  private let payload: [UInt8]
+  private let message: [UInt8]
+  private let signature: [UInt8]
+
+  /// The name of the key that has signed, if it says one; a hint and no more.
+  package var keyIdentifier: String? { header["kid"]?.string }
+
+  /// Whether the header's `typ` is this media type; `application/` may be left out (RFC 7515,
+  /// 4.1.9).
+  package func isOfType(_ type: String) -> Bool {
+    let named = header["typ"]?.string?.lowercased()
+    return named == type || named == "application/\(type)"
+  }
+
+  /// Reads three base64url parts; `receiptInvalid` for anything else.
+  ///
+  /// The header is strict JSON without duplicate members. A header that demands extensions (`crit`)
+  /// or brings a key of its own is refused, since nothing in it is authenticated yet.
+  package init(_ text: String) throws {
+    guard text.utf8.count <= Self.maximumLength else {
+      throw ContentError.receiptInvalid("it has more than \(Self.maximumLength) bytes")
+    }
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let head = Base64URL.bytes(of: parts[0]),
+      let payload = Base64URL.bytes(of: parts[1]), let signature = Base64URL.bytes(of: parts[2])
+    else { throw ContentError.receiptInvalid("it has not three parts in base64url") }
+    header = try Self.object(head, "its header")
+    for member in ["crit", "jwk", "jku", "x5c", "x5u"] where header[member] != nil {
+      throw ContentError.receiptInvalid("its header has \(member)")
+    }
+    self.payload = payload
+    self.signature = signature
+    message = Array("\(parts[0]).\(parts[1])".utf8)
+  }
+
+  /// The claims, if `key` has signed them with its own algorithm; else throws `receiptInvalid`.
+  ///
+  /// The header does not choose: one that names another algorithm than the key's is refused.
+  package func claims(verifiedBy key: PublicKey) throws -> JSONValue {
+    let named = header["alg"]?.string ?? ""
+    guard let algorithm = SignatureAlgorithm(key.kind), algorithm.names.contains(named) else {
+      throw ContentError.receiptInvalid(
+        "it is signed with “\(named.prefix(40))”, which is not what the key is for")
+    }
+    let bytes = algorithm == .es256 ? ECDSASignature.der(ofRaw: signature) : signature
+    guard let bytes, try key.verifies(bytes, of: message) else {
+      throw ContentError.receiptInvalid("its signature is not the key's")
+    }
+    return try Self.object(payload, "its content")
+  }
+
+  private static func object(_ bytes: [UInt8], _ place: String) throws -> JSONValue {
+    let value: JSONValue
+    do {
+      value = try JSONValue(parsing: bytes, limit: maximumLength)
+    } catch {
+      throw ContentError.receiptInvalid("\(place) has \(error)")
+    }
+    guard case .object(let members) = value, members.count <= maximumMembers else {
+      throw ContentError.receiptInvalid(
+        "\(place) is no object of at most \(maximumMembers) members")
+    }
+    return value
+  }
+
+  /// Signs `claims`; `type` is what the header's `typ` says.
+  ///
+  /// Throws `keyUnusable` for an RSA key.
+  package static func sign(_ claims: JSONValue, as type: String, with key: SigningKey) throws
+    -> String
+  {
+    guard let algorithm = SignatureAlgorithm(key.publicKey.kind) else {
+      throw ContentError(
+        .keyUnusable, "Receipts are not signed with RSA keys",
+        remedy: "Use an Ed25519 or ECDSA P-256 key")
+    }
+    let header = JSONValue.object([
+      "alg": .string(algorithm.rawValue), "typ": .string(type),
+      "kid": .string(try key.publicKey.identifier),
+    ])
+    let message = "\(Base64URL.text(of: header.encoded)).\(Base64URL.text(of: claims.encoded))"
+    let bytes = try key.sign(Array(message.utf8))
+    guard let signature = algorithm == .es256 ? ECDSASignature.raw(ofDER: bytes) : bytes else {
+      throw ContentError.crypto("d2i_ECDSA_SIG")
+    }
+    return "\(message).\(Base64URL.text(of: signature))"
+  }
+}
+
+/// The two forms of an ECDSA signature over P-256: DER, and the two numbers one after the other.
+enum ECDSASignature {
+  private static let width = 32
+
+  /// The DER form of 64 bytes; nil for another count.
+  static func der(ofRaw raw: [UInt8]) -> [UInt8]? {
+    guard raw.count == 2 * width, let pair = ECDSA_SIG_new() else { return nil }
+    defer { ECDSA_SIG_free(pair) }
+    let (r, s) = raw.withUnsafeBufferPointer { buffer in
+      (
+        BN_bin2bn(buffer.baseAddress, Int32(width), nil),
+        BN_bin2bn(buffer.baseAddress.map { $0 + width }, Int32(width), nil)
+      )
+    }
+    // On success the pair owns both numbers.
+    guard r != nil, s != nil, ECDSA_SIG_set0(pair, r, s) == 1 else {
+      BN_free(r)
+      BN_free(s)
+      return nil
+    }
+    var start: UnsafeMutablePointer<UInt8>?
+    let count = i2d_ECDSA_SIG(pair, &start)
+    guard count > 0, let start else { return nil }
+    defer { CRYPTO_free(start, nil, 0) }
+    return Array(UnsafeBufferPointer(start: start, count: Int(count)))
+  }
+
+  /// The 64 bytes of a signature in DER form; nil when it is none.
+  static func raw(ofDER der: [UInt8]) -> [UInt8]? {
+    let pair = der.withUnsafeBufferPointer { buffer in
+      var start = buffer.baseAddress
+      return d2i_ECDSA_SIG(nil, &start, buffer.count)
+    }
+    guard let pair else { return nil }
+    defer { ECDSA_SIG_free(pair) }
+    var raw = [UInt8](repeating: 0, count: 2 * width)
+    let isWritten = raw.withUnsafeMutableBufferPointer { buffer in
+      BN_bn2binpad(ECDSA_SIG_get0_r(pair), buffer.baseAddress, Int32(width)) == width
+        && BN_bn2binpad(
+          ECDSA_SIG_get0_s(pair), buffer.baseAddress.map { $0 + width }, Int32(width)) == width
+    }
+    return isWritten ? raw : nil
+  }
+}
+
+extension ContentError {
+  static func receiptInvalid(_ reason: String) -> ContentError {
+    ContentError(
+      .receiptInvalid, "The receipt cannot be trusted: \(reason)",
+      remedy: "Ask the seller for a new one; grant nothing for this one")
+  }
+}

@@ -1,0 +1,103 @@
+import ContentLibrary
+import ContentModel
+import ContentPackage
+import FileIO
+import FoundationEssentials
+
+/// What is installed as the folders in `products` say it, for a user who may not read the journal.
+///
+/// A version's folder appears by a rename once all of it is verified and durable, and disappears by
+/// another. So the folders are always a true record, without a file that would have to agree with
+/// them. They know neither pins nor digests; whatever needs those throws `notPermitted`.
+struct InstalledTree: InstallJournal {
+  private let folder: LibraryFolder
+  private let refusal: ContentError
+
+  /// `cause` is why the journal cannot be read.
+  init(_ folder: LibraryFolder, cause: ContentError) {
+    self.folder = folder
+    refusal = .notOwner(of: folder.root.path, cause)
+  }
+
+  func installed() throws -> [InstalledContent] {
+    try folder.products.entries().filter { $0.kind == .directory }
+      .compactMap { try? ProductIdentifier($0.name) }
+      .sorted().flatMap(installed)
+  }
+
+  func installed(_ content: ProductIdentifier) throws -> [InstalledContent] {
+    guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return [] }
+    let home = try folder.products.directory(content.rawValue)
+    return try home.entries().filter { $0.kind == .directory }
+      .compactMap { try? ContentVersion($0.name) }
+      .sorted().compactMap { try installed(content, $0, in: home) }
+  }
+
+  /// Nil for a folder that is not a version, or is removed at this moment.
+  private func installed(
+    _ content: ProductIdentifier, _ version: ContentVersion, in home: Directory
+  ) throws -> InstalledContent? {
+    do {
+      let tree = try home.directory(version.rawValue)
+      let info = try ContentInfo(
+        propertyList: tree.contents(
+          of: ContentInfo.fileName, limit: Int64(ContentInfo.maximumLength)))
+      guard info.contentIdentifier == content, info.version == version else { return nil }
+      let (size, count) = try Self.measure(tree)
+      return InstalledContent(
+        contentIdentifier: content, productIdentifier: info.productIdentifier, version: version,
+        size: size, entryCount: count,
+        date: Date(timeIntervalSince1970: try tree.status().modified))
+    } catch let error as ContentError
+      where [.fileMissing, .contentInfoInvalid, .limitExceeded].contains(error.code)
+    {
+      return nil
+    }
+  }
+
+  /// Bytes of all files, and the number of entries.
+  private static func measure(_ folder: Directory) throws -> (size: Int64, count: Int) {
+    var total = (size: Int64(0), count: 0)
+    for entry in try folder.entries() where entry.isText {
+      total.count += 1
+      switch entry.kind {
+      case .file: total.size += try folder.status(of: entry.name)?.size ?? 0
+      case .directory:
+        let inner = try measure(folder.directory(entry.name))
+        total = (total.size + inner.size, total.count + inner.count)
+      case .link, .other: break
+      }
+    }
+    return total
+  }
+
+  // MARK: What only the journal knows
+
+  func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws {
+    throw refusal
+  }
+  func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws {
+    throw refusal
+  }
+  func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws { throw refusal }
+  func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws { throw refusal }
+  func announced() throws -> [InstalledContent] { throw refusal }
+  func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest? {
+    throw refusal
+  }
+  func pins() throws -> Set<ContentKey> { throw refusal }
+  func setPin(_ pinned: Bool, on key: ContentKey) throws { throw refusal }
+  func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile] {
+    throw refusal
+  }
+}
+
+extension ContentError {
+  /// The error for what only the owner of the library at `path` may read.
+  static func notOwner(of path: String, _ cause: ContentError) -> ContentError {
+    ContentError(
+      .notPermitted, "Only the owner of the library \(path) can read its queue, pins and digests",
+      remedy: "Run this as the user who owns the library", subject: path,
+      cause: cause.cause ?? cause.message)
+  }
+}

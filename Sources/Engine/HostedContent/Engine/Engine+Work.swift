@@ -1,0 +1,85 @@
+import Concurrency
+import ContentLibrary
+import ContentModel
+import Dispatch
+
+/// Work on downloads: their threads, progress and staging folders; on the engine's serial queue.
+extension Engine {
+  func startWork(on download: DownloadRecord) {
+    let job = DownloadJob(priority: Int(download.priority))
+    jobs[download.id] = job
+    progress.begin(download.id)
+    startTicking()
+    runningWork.start { [pipeline, weak self] in
+      let result: WorkResult
+      do {
+        let resolved = try pipeline.resolved(download)
+        if resolved != download {
+          self?.submit(.contentResolved(download: download.id, resolved.offer))
+        }
+        try pipeline.run(resolved, job: job)
+        result = .installed
+      } catch {
+        let error = ContentError(error, while: "installing \(download.offer.contentIdentifier)")
+        result =
+          error.code == .stopped
+          ? .stopped : .failed(error.about(download.offer.productIdentifier.rawValue))
+      }
+      self?.diagnostics.count { $0.take(result, job) }
+      for reason in job.ticket.statistics.wholePackages.keys {
+        self?.diagnostics.tell(.info, "whole package fetched") {
+          ["download": download.id, "reason": reason]
+        }
+      }
+      self?.submit(.workEnded(download: download.id, result))
+    }
+  }
+
+  func endWork(on id: String) {
+    // The last of this one only: the others' turn is the ticker's, however many downloads end.
+    reportProgress(of: jobs.filter { $0.key == id })
+    jobs[id] = nil
+    progress.end(id)
+  }
+
+  /// Moves the files aside at once, so that the download can begin anew, and deletes them
+  /// elsewhere.
+  func discardStaging(for id: String) {
+    reportingFailure(of: id) {
+      guard let tree = try library.setAsideStaging(for: id) else { return }
+      runningWork.start { [self] in reportingFailure(of: id) { try library.delete(tree) } }
+    }
+  }
+
+  private func reportingFailure(of id: String, _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      // Nothing depends on it: the next launch removes staging that belongs to no download.
+      delivery.report(error: ContentError(error, while: "removing the staging of \(id)"))
+    }
+  }
+
+  // MARK: Progress
+
+  private func startTicking() {
+    guard !isTicking else { return }
+    isTicking = true
+    serial.enqueue(at: environment.execution.now + .milliseconds(100)) { [weak self] in
+      self?.tick()
+    }
+  }
+
+  /// Goes on for as long as there is work.
+  private func tick() {
+    isTicking = false
+    guard !isClosed, !jobs.isEmpty else { return }
+    reportProgress(of: jobs)
+    startTicking()
+  }
+
+  private func reportProgress(of jobs: [String: DownloadJob]) {
+    let moved = progress.take(from: jobs)
+    if !moved.isEmpty { delivery.report(progress: moved) }
+  }
+}

@@ -1,0 +1,79 @@
+public import ContentModel
+import Concurrency
+
+/// Looks up products by identifier and tells a delegate.
+///
+/// Source: `SKProductsRequest`.
+public final class ProductsRequest: Sendable {
+  private let identifiers: Set<String>
+  private let service: any StoreService
+  private let state = Mutex(State())
+
+  private struct State {
+    weak var delegate: (any ProductsRequestDelegate)?
+    var task: Task<Void, Never>?
+  }
+
+  /// Creates a request; identifiers that break the rules come back as invalid ones.
+  public init(productIdentifiers: Set<String>, service: any StoreService) {
+    identifiers = productIdentifiers
+    self.service = service
+  }
+
+  deinit { cancel() }
+
+  /// Who is told; not retained.
+  public var delegate: (any ProductsRequestDelegate)? {
+    get { state.withLock { $0.delegate } }
+    set { state.withLock { $0.delegate = newValue } }
+  }
+
+  /// Starts the look-up; keep the request until its delegate was called, from a task.
+  public func start() {
+    state.withLock { state in
+      guard state.task == nil else { return }
+      state.task = Task { [weak self, identifiers, service] in
+        let result: Result<ProductsResponse, ContentError>
+        do {
+          result = .success(try await ProductsResponse(to: identifiers, from: service.products))
+        } catch {
+          result = .failure(ContentError(error, while: "looking up products"))
+        }
+        guard !Task.isCancelled, let self else { return }
+        self.deliver(result)
+      }
+    }
+  }
+
+  /// Ends the look-up; the delegate hears nothing more.
+  public func cancel() {
+    state.withLock { $0.task }?.cancel()
+  }
+
+  private func deliver(_ result: Result<ProductsResponse, ContentError>) {
+    guard let delegate else { return }
+    switch result {
+    case .success(let response):
+      delegate.productsRequest(self, didReceive: response)
+      delegate.requestDidFinish(self)
+    case .failure(let error): delegate.request(self, didFailWithError: error)
+    }
+  }
+}
+
+/// Who is told about a look-up; calls come from a task, on any thread.
+public protocol ProductsRequestDelegate: AnyObject, Sendable {
+  /// The answer, just before `requestDidFinish`.
+  func productsRequest(_ request: ProductsRequest, didReceive response: ProductsResponse)
+  /// The request is done.
+  func requestDidFinish(_ request: ProductsRequest)
+  /// The request failed; nothing else is called.
+  func request(_ request: ProductsRequest, didFailWithError error: ContentError)
+}
+
+extension ProductsRequestDelegate {
+  /// Does nothing.
+  public func requestDidFinish(_ request: ProductsRequest) {}
+  /// Does nothing.
+  public func request(_ request: ProductsRequest, didFailWithError error: ContentError) {}
+}

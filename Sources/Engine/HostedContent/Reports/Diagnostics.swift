@@ -1,0 +1,183 @@
+import ContentModel
+public import ContentTransfer
+public import FoundationEssentials
+import Concurrency
+
+/// Something that happened in a queue, for whoever runs it.
+///
+/// `name` is one of a few constant texts, so that events can be counted; what differs is in
+/// `details`. Neither account names nor receipts are in it.
+public struct DiagnosticEvent: Hashable, Codable, Sendable {
+  /// How much it deserves a look.
+  public enum Severity: String, Codable, Sendable, CaseIterable {
+    case info, warning, error
+  }
+
+  /// When it happened.
+  public let date: Date
+  /// How much it deserves a look.
+  public let severity: Severity
+  /// What happened, always in the same words.
+  public let name: String
+  /// What it happened to: transaction, product, content, version, error, bytes.
+  public let details: [String: String]
+}
+
+/// What a queue has done since it was opened.
+public struct QueueStatistics: Hashable, Codable, Sendable {
+  /// Downloads that ended installed.
+  public internal(set) var installs = 0
+  /// Downloads that ended with an error.
+  public internal(set) var failures = 0
+  /// Downloads that ended because they were told to.
+  public internal(set) var stops = 0
+  /// Bytes of archives that were fetched and verified.
+  public internal(set) var bytesFetched: Int64 = 0
+  /// Bytes of archives that an earlier attempt had fetched.
+  public internal(set) var bytesReused: Int64 = 0
+  /// What the transfers of downloads that ended did.
+  public internal(set) var transfers = TransferStatistics()
+  /// Times that the queue's journal was written; each is one sync.
+  public internal(set) var journalCommits = 0
+  /// Times that it could not be written.
+  public internal(set) var journalFailures = 0
+}
+
+extension QueueStatistics {
+  mutating func take(_ result: WorkResult, _ job: DownloadJob) {
+    switch result {
+    case .installed: installs += 1
+    case .failed: failures += 1
+    case .stopped: stops += 1
+    }
+    let bytes = job.archiveBytes
+    bytesFetched += bytes.fetched
+    bytesReused += bytes.reused
+    transfers.add(job.ticket.statistics)
+  }
+}
+
+extension PaymentQueue {
+  /// What happens in the queue from now on; ends when its task is cancelled or the queue is closed.
+  ///
+  /// Of events that nobody takes the newest 1,000 are kept.
+  public var diagnostics: AsyncStream<DiagnosticEvent> { engine.diagnostics.events }
+
+  /// What the queue has done since it was opened.
+  public var statistics: QueueStatistics { engine.diagnostics.statistics }
+}
+
+/// Counts what happens and tells it to those who listen; costs next to nothing while nobody does.
+final class Diagnostics: Sendable {
+  private let now: @Sendable () -> Date
+  private let state = Mutex(State())
+
+  private struct State {
+    var statistics = QueueStatistics()
+    var listeners: [Int: AsyncStream<DiagnosticEvent>.Continuation] = [:]
+    var lastListener = 0
+    var isClosed = false
+  }
+
+  init(now: @escaping @Sendable () -> Date) { self.now = now }
+
+  var statistics: QueueStatistics { state.withLock { $0.statistics } }
+
+  var events: AsyncStream<DiagnosticEvent> {
+    AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { continuation in
+      let key = state.withLock { state -> Int? in
+        guard !state.isClosed else { return nil }
+        state.lastListener += 1
+        state.listeners[state.lastListener] = continuation
+        return state.lastListener
+      }
+      guard let key else { return continuation.finish() }
+      continuation.onTermination = { [weak self] _ in
+        _ = self?.state.withLock { $0.listeners.removeValue(forKey: key) }
+      }
+    }
+  }
+
+  func close() {
+    let listeners = state.withLock { state in
+      state.isClosed = true
+      defer { state.listeners = [:] }
+      return state.listeners.values
+    }
+    listeners.forEach { $0.finish() }
+  }
+
+  func count(_ change: (inout QueueStatistics) -> Void) {
+    state.withLock { change(&$0.statistics) }
+  }
+
+  /// Tells an event; `details` is only asked for when somebody listens.
+  func tell(
+    _ severity: DiagnosticEvent.Severity, _ name: StaticString,
+    _ details: () -> [String: String] = { [:] }
+  ) {
+    let listeners = state.withLock { $0.listeners.values }
+    guard !listeners.isEmpty else { return }
+    let event = DiagnosticEvent(
+      date: now(), severity: severity, name: "\(name)", details: details())
+    for listener in listeners { listener.yield(event) }
+  }
+
+  /// Tells what an event of the queue was, once it is journaled.
+  func tell(_ event: QueueEvent) {
+    switch event {
+    case .launched: tell(.info, "queue launched")
+    case .paymentAdded(let id, let payment):
+      tell(.info, "payment added") {
+        ["transaction": id, "product": payment.productIdentifier.rawValue]
+      }
+    case .paymentRetried(let id): tell(.info, "payment journaled") { ["transaction": id] }
+    case .restored(let id, let original, _, _):
+      tell(.info, "transaction restored") {
+        ["transaction": id, "product": original.payment.productIdentifier.rawValue]
+      }
+    case .granted(let id, let grant, _):
+      tell(.info, "purchase granted") {
+        ["transaction": id, "product": grant.payment.productIdentifier.rawValue]
+      }
+    case .purchaseAnswered(let id, let outcome): tell(id, outcome)
+    case .restoreRequested: tell(.info, "restore begun")
+    case .restoreLost(let error):
+      tell(.error, "restored purchase lost") { ["error": "\(error.code.rawValue)"] }
+    case .restoreEnded(_, nil): tell(.info, "restore finished")
+    case .restoreEnded(_, let error?):
+      tell(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }
+    case .startRequested(let ids): tell("start requested", ids)
+    case .pauseRequested(let ids): tell("pause requested", ids)
+    case .resumeRequested(let ids): tell("resume requested", ids)
+    case .cancelRequested(let ids): tell("cancel requested", ids)
+    case .finishRequested(let id): tell(.info, "finish requested") { ["transaction": id] }
+    case .contentResolved(let id, _): tell(.info, "content resolved") { ["download": id] }
+    case .workEnded(let id, .installed): tell(.info, "download installed") { ["download": id] }
+    case .workEnded(let id, .stopped): tell(.info, "download stopped") { ["download": id] }
+    case .workEnded(let id, .failed(let error)):
+      tell(.error, "download failed") { ["download": id, "error": "\(error.code.rawValue)"] }
+    case .priorityChanged(let ids, _): tell("priority changed", ids)
+    case .activeLimitChanged(let limit):
+      tell(.info, "active limit changed") { ["limit": "\(limit)"] }
+    }
+  }
+
+  private func tell(_ name: StaticString, _ downloads: [String]) {
+    tell(.info, name) { ["downloads": downloads.prefix(20).joined(separator: " ")] }
+  }
+
+  private func tell(_ transaction: String, _ outcome: PurchaseOutcome) {
+    switch outcome {
+    case .purchased(_, let contents):
+      tell(.info, "purchase made") {
+        ["transaction": transaction, "contents": "\(contents.count)"]
+      }
+    case .deferred: tell(.info, "purchase deferred") { ["transaction": transaction] }
+    case .failed(let error):
+      tell(.warning, "purchase failed") {
+        ["transaction": transaction, "error": "\(error.code.rawValue)"]
+      }
+    }
+  }
+}

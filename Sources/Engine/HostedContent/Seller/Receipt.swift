@@ -1,0 +1,124 @@
+public import ContentModel
+import ContentTrust
+public import FoundationEssentials
+
+/// What a seller's signed receipt says: who bought what, when.
+///
+/// A receipt is a JSON Web Signature in compact form (RFC 7515), signed with Ed25519 (`EdDSA`) or
+/// ECDSA over P-256 (`ES256`). Its header's `typ` is `receipt+jwt`. Its claims are
+/// `transactionIdentifier`, `originalTransactionIdentifier`, `productIdentifier`, `contentVersion`,
+/// `accountToken`, `quantity`, `purchaseDate` and `originalPurchaseDate`, and `iat` and `exp` of
+/// RFC 7519; times are whole seconds since 1970.
+public struct Receipt: Hashable, Sendable {
+  /// The seller's number of the purchase.
+  public var transactionIdentifier: String
+  /// The number of the account's first purchase of the product; the same unless bought again.
+  public var originalTransactionIdentifier: String
+  /// What was bought.
+  public var productIdentifier: ProductIdentifier
+  /// The version of its content that was offered then; nil for a product without content.
+  public var contentVersion: ContentVersion?
+  /// The account that may use it, as `Payment.applicationUsername` names it; nil for the library's
+  /// own.
+  public var accountToken: String?
+  /// How many were bought.
+  public var quantity: Int
+  /// When it was bought.
+  public var purchaseDate: Date
+  /// When the account bought the product first.
+  public var originalPurchaseDate: Date
+  /// When the receipt was signed.
+  public var signedDate: Date
+  /// When it must not be believed any more; nil for never.
+  public var expirationDate: Date?
+
+  /// Creates what a receipt says; the originals are those of this purchase when they are nil.
+  public init(
+    transactionIdentifier: String, originalTransactionIdentifier: String? = nil,
+    productIdentifier: ProductIdentifier, contentVersion: ContentVersion? = nil,
+    accountToken: String? = nil, quantity: Int = 1, purchaseDate: Date,
+    originalPurchaseDate: Date? = nil, signedDate: Date, expirationDate: Date? = nil
+  ) {
+    self.transactionIdentifier = transactionIdentifier
+    self.originalTransactionIdentifier = originalTransactionIdentifier ?? transactionIdentifier
+    self.productIdentifier = productIdentifier
+    self.contentVersion = contentVersion
+    self.accountToken = accountToken
+    self.quantity = quantity
+    self.purchaseDate = purchaseDate
+    self.originalPurchaseDate = originalPurchaseDate ?? purchaseDate
+    self.signedDate = signedDate
+    self.expirationDate = expirationDate
+  }
+}
+
+extension Receipt {
+  /// What the header's `typ` says, so that no other token passes for a receipt by accident.
+  static let type = "receipt+jwt"
+
+  init(claims: JSONValue) throws {
+    func text(_ name: String) throws -> String? {
+      guard let value = claims[name], value != .null else { return nil }
+      guard let text = value.string, text.utf8.count <= 256 else { throw Self.wrong(name) }
+      return text
+    }
+    func required(_ name: String) throws -> String {
+      guard let text = try text(name), !text.isEmpty else { throw Self.wrong(name) }
+      return text
+    }
+    func time(_ name: String) throws -> Date? {
+      guard let value = claims[name], value != .null else { return nil }
+      // Beyond the year 9999 no clock of ours goes.
+      guard let seconds = value.integer, (0...253_402_300_799).contains(seconds) else {
+        throw Self.wrong(name)
+      }
+      return Date(timeIntervalSince1970: TimeInterval(seconds))
+    }
+    guard let purchased = try time("purchaseDate") else { throw Self.wrong("purchaseDate") }
+    let quantity = claims["quantity"] == nil ? 1 : claims["quantity"]?.integer
+    guard let quantity, (1...10).contains(quantity) else { throw Self.wrong("quantity") }
+    let product = try required("productIdentifier")
+    guard let product = try? ProductIdentifier(product) else {
+      throw Self.wrong("productIdentifier")
+    }
+    let version = try text("contentVersion")
+    let contentVersion = version.flatMap { try? ContentVersion($0) }
+    if version != nil, contentVersion == nil { throw Self.wrong("contentVersion") }
+    self.init(
+      transactionIdentifier: try required("transactionIdentifier"),
+      originalTransactionIdentifier: try text("originalTransactionIdentifier"),
+      productIdentifier: product, contentVersion: contentVersion,
+      accountToken: try text("accountToken"), quantity: Int(quantity), purchaseDate: purchased,
+      originalPurchaseDate: try time("originalPurchaseDate"),
+      signedDate: try time("iat") ?? purchased, expirationDate: try time("exp"))
+  }
+
+  private static func wrong(_ name: String) -> ContentError {
+    .refusedReceipt("it has no \(name), or one that cannot be")
+  }
+
+  var claims: JSONValue {
+    func seconds(_ date: Date) -> JSONValue {
+      .integer(Int64(date.timeIntervalSince1970.rounded(.down)))
+    }
+    var claims: [String: JSONValue] = [
+      "transactionIdentifier": .string(transactionIdentifier),
+      "originalTransactionIdentifier": .string(originalTransactionIdentifier),
+      "productIdentifier": .string(productIdentifier.rawValue),
+      "quantity": .integer(Int64(quantity)), "purchaseDate": seconds(purchaseDate),
+      "originalPurchaseDate": seconds(originalPurchaseDate), "iat": seconds(signedDate),
+    ]
+    claims["contentVersion"] = contentVersion.map { .string($0.rawValue) }
+    claims["accountToken"] = accountToken.map { .string($0) }
+    claims["exp"] = expirationDate.map(seconds)
+    return .object(claims)
+  }
+}
+
+extension ContentError {
+  static func refusedReceipt(_ reason: String) -> ContentError {
+    ContentError(
+      .receiptInvalid, "The receipt cannot be trusted: \(reason)",
+      remedy: "Ask the seller for a new one; grant nothing for this one")
+  }
+}

@@ -1,0 +1,188 @@
+import ContentModel
+import Dispatch
+import Concurrency
+
+/// Asks the store service for purchases and restores, and listens to its events.
+///
+/// Orders do not wait for each other: one that is not answered is reported after a while, and the
+/// others go on. Purchases that wait together are asked for together if the service is a
+/// `GroupStoreService`.
+final class Seller: Sendable {
+  private let service: any StoreService
+  private let environment: Environment
+  private let timeout: Double
+  /// Checks for late calls.
+  private let timer: any SerialLine
+  /// What runs at the same time as everything else, until the seller is closed.
+  private let jobs: AsyncStream<Job>.Continuation
+  /// The task that runs them.
+  private let running: ActivityGate
+  private let state: Mutex<State>
+
+  private typealias Job = @Sendable () async -> Void
+
+  private struct State {
+    var book: OrderBook
+    var onAnswer: (@Sendable (QueueEvent) -> Void)?
+    var onProblem: (@Sendable (ContentError) -> Void)?
+    var task: Task<Void, Never>?
+    var hasTimer = false
+    var isClosed = false
+  }
+
+  /// `timeout` is in seconds; a call that takes longer is reported.
+  init(_ service: any StoreService, _ environment: Environment, timeout: Double) {
+    self.service = service
+    self.environment = environment
+    self.timeout = min(max(0, timeout), 1e9)
+    timer = environment.execution.line("hostedcontent.seller", on: nil)
+    state = Mutex(
+      State(
+        book: OrderBook(
+          isOfGroups: service is any GroupStoreService,
+          timeout: .milliseconds(Int(self.timeout * 1000)))))
+    let (stream, continuation) = AsyncStream.makeStream(of: Job.self)
+    jobs = continuation
+    running = ActivityGate(environment.execution.signal)
+    _ = running.begin()
+    let task = Task(executorPreference: environment.execution.tasks) { [running] in
+      await withDiscardingTaskGroup { group in
+        for await job in stream { group.addTask { await job() } }
+      }
+      running.end()
+    }
+    state.withLock { $0.task = task }
+  }
+
+  deinit { stop() }
+
+  /// Where answers go; set before the first order.
+  var onAnswer: (@Sendable (QueueEvent) -> Void)? {
+    get { state.withLock { $0.onAnswer } }
+    set { state.withLock { $0.onAnswer = newValue } }
+  }
+
+  /// Where orders are reported that were not answered in time; set before the first order.
+  var onProblem: (@Sendable (ContentError) -> Void)? {
+    get { state.withLock { $0.onProblem } }
+    set { state.withLock { $0.onProblem = newValue } }
+  }
+
+  func purchase(_ payment: Payment, transaction: String) {
+    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    if state.withLock({ $0.book.add(order) }) { startWorker() }
+  }
+
+  func restore(request: String, account: String?) {
+    run { [weak self] in await self?.restore(request, account) }
+  }
+
+  /// Hands the service's events to `body` until the seller is closed.
+  func listen(_ body: @escaping @Sendable (StoreEvent) -> Void) {
+    let events = service.events()
+    run { for await event in events { body(event) } }
+  }
+
+  /// Runs `body`, which is cancelled when the seller is closed, beside everything else.
+  func run(_ body: @escaping @Sendable () async -> Void) { jobs.yield(body) }
+
+  /// Takes no more and cancels what is under way, which is asked again at the next launch.
+  func stop() {
+    jobs.finish()
+    // Released outside the lock.
+    let (task, _, _) = state.withLock { state in
+      defer { (state.task, state.onAnswer, state.onProblem) = (nil, nil, nil) }
+      state.isClosed = true
+      return (state.task, state.onAnswer, state.onProblem)
+    }
+    task?.cancel()
+  }
+
+  /// Waits until the service has noticed that its calls were cancelled, at most until `deadline`.
+  ///
+  /// Within a task it does not wait, because it would hold a thread that the service may need for
+  /// that.
+  func wait(until deadline: DispatchTime) {
+    if withUnsafeCurrentTask(body: { $0 == nil }) { running.wait(until: deadline) }
+  }
+
+  // MARK: Calls
+
+  private func startWorker() { run { [weak self] in await self?.work() } }
+
+  /// Makes one call after the other for as long as orders wait.
+  private func work() async {
+    repeat {
+      let call = begin { $0.nextCall(at: $1) }
+      guard let (number, orders) = call ?? nil else { return }
+      for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
+        onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
+      }
+      guard state.withLock({ $0.book.end(number) }) else { return }
+    } while true
+  }
+
+  private func restore(_ request: String, _ account: String?) async {
+    guard let call = begin({ $0.beginCall(request, at: $1) }) else { return }
+    var failure: ContentError?
+    do {
+      for try await purchase in service.restore(account: account) {
+        state.withLock { $0.book.touch(call, at: environment.execution.now) }
+        onAnswer?(
+          .restored(
+            transaction: environment.newIdentifier(), original: purchase.original,
+            contents: purchase.contents, purpose: .history))
+      }
+    } catch {
+      failure = ContentError(error, while: "restoring purchases")
+    }
+    onAnswer?(.restoreEnded(request: request, failure))
+    _ = state.withLock { $0.book.end(call) }
+  }
+
+  /// Begins a call, and looks later whether it is late; nil once the seller is closed.
+  private func begin<Value: Sendable>(_ body: (inout OrderBook, DispatchTime) -> Value) -> Value? {
+    let now = environment.execution.now
+    let value: Value? = state.withLock { state in
+      state.isClosed ? nil : body(&state.book, now)
+    }
+    expectLateCalls()
+    return value
+  }
+
+  // MARK: Late calls
+
+  /// Has `reportLateCalls` called when the first call will be late.
+  private func expectLateCalls() {
+    let deadline = state.withLock { state -> DispatchTime? in
+      guard !state.hasTimer, !state.isClosed, let deadline = state.book.nextDeadline else {
+        return nil
+      }
+      state.hasTimer = true
+      return deadline
+    }
+    guard let deadline else { return }
+    timer.enqueue(at: deadline) { [weak self] in self?.reportLateCalls() }
+  }
+
+  private func reportLateCalls() {
+    let now = environment.execution.now
+    let (late, onProblem) = state.withLock { state in
+      state.hasTimer = false
+      return (state.book.late(by: now), state.onProblem)
+    }
+    for subject in late.subjects { onProblem?(.notResponding(to: subject, after: timeout)) }
+    for _ in 0..<late.newWorkers { startWorker() }
+    expectLateCalls()
+  }
+}
+
+extension ContentError {
+  fileprivate static func notResponding(to order: String, after seconds: Double) -> ContentError {
+    ContentError(
+      .sellerNotResponding, "The seller has not answered for \(Int(seconds)) seconds",
+      remedy:
+        "Wait for the answer; if it does not come, check the seller and start the service again",
+      subject: order)
+  }
+}

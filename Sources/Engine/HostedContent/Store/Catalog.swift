@@ -1,0 +1,242 @@
+package import ContentModel
+import ContentPackage
+package import ContentTrust
+import FileIO
+import FoundationEssentials
+import Concurrency
+
+/// What a store offers, as its verified metadata says; may be used from any thread, blocks.
+package final class Catalog: Sendable {
+  private let client: TrustClient
+  private let trustedRoot: [UInt8]?
+  private let firstUse: @Sendable () throws -> [UInt8]?
+  private let records = RecordCache()
+  private let listings = ListingCache()
+
+  /// Creates a catalog; without a `trustedRoot`, `firstUse` is asked for what the first refresh
+  /// of a library starts from.
+  package init(
+    client: TrustClient, trustedRoot: [UInt8]?,
+    firstUse: @escaping @Sendable () throws -> [UInt8]? = { nil }
+  ) {
+    self.client = client
+    self.trustedRoot = trustedRoot
+    self.firstUse = firstUse
+  }
+
+  /// The catalog of `store`, trusted by `trustedRoot` or else by a root that it vouches for.
+  convenience init(
+    of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory, isReadOnly: Bool = false,
+    now: @escaping @Sendable () -> Date
+  ) {
+    self.init(
+      client: TrustClient(
+        trustFolder: trustFolder, isReadOnly: isReadOnly, fetcher: store, now: now),
+      trustedRoot: trustedRoot, firstUse: store.ownRoot)
+  }
+
+  /// Fetches what is new and returns the catalog as it is now; errors are those of `TrustClient`.
+  package func refresh() throws -> CatalogSnapshot {
+    snapshot(
+      try healingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
+  }
+
+  /// The catalog as it was last refreshed, without fetching it; nil before the first refresh.
+  package func cached() throws -> CatalogSnapshot? {
+    try client.cached(initialRoot: trustedRoot).map { snapshot($0) }
+  }
+
+  private func snapshot(_ targets: TrustedTargets) -> CatalogSnapshot {
+    CatalogSnapshot(targets, listings.listing(of: targets), records)
+  }
+}
+
+/// The catalog at one moment; may be used from any thread.
+package struct CatalogSnapshot: Sendable {
+  private let targets: TrustedTargets
+  private let listing: StoreListing
+  private let records: RecordCache
+
+  fileprivate init(_ targets: TrustedTargets, _ listing: StoreListing, _ records: RecordCache) {
+    self.targets = targets
+    self.listing = listing
+    self.records = records
+  }
+
+  /// Every product of the store, in order.
+  package var identifiers: [ProductIdentifier] { listing.products.keys.sorted() }
+
+  /// Every version of the product's contents that the store has: its own first, then by content
+  /// identifier; the newest of each first.
+  package func offers(of product: ProductIdentifier) -> [ContentOffer] {
+    listing.products[product]?.offers ?? []
+  }
+
+  /// The offer of a content of `product` that a seller names: the same version, else the newest.
+  ///
+  /// Throws `answerMismatch` if the product has no such content, and what `product(_:)` throws if
+  /// the catalog contradicts itself about the product.
+  func offer(for content: ContentOffer, of product: ProductIdentifier) throws -> ContentOffer {
+    if let error = listing.products[product]?.error { throw error }
+    let offers = offers(of: product).filter { $0.contentIdentifier == content.contentIdentifier }
+    guard let offer = offers.first(where: { $0.version == content.version }) ?? offers.first else {
+      throw ContentError.notOffered(content.contentIdentifier, of: product)
+    }
+    return offer
+  }
+
+  /// Records that are fetched at once; each is a round trip.
+  private static let recordsAtOnce = 8
+
+  /// The products with these identifiers, all for nil; blocks while their records are fetched.
+  ///
+  /// A product that cannot be read is a failure of its own; the others are not affected.
+  package func products(_ wanted: Set<ProductIdentifier>?) -> ProductsResponse {
+    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
+    var products: [Product] = []
+    var failures: [ContentError] = []
+    for result in lookUp(known.sorted()) {
+      switch result {
+      case .success(let product): products.append(product)
+      case .failure(let error): failures.append(error)
+      }
+    }
+    let unknown = wanted?.subtracting(known) ?? []
+    return ProductsResponse(
+      products: products, invalidProductIdentifiers: unknown.map(\.rawValue).sorted(),
+      failures: failures
+    ).offering(unknown.isEmpty ? [] : identifiers)
+  }
+
+  /// What the products with these identifiers contain, all for nil.
+  ///
+  /// Only the records of products without content are fetched, since their type matters.
+  package func contents(of wanted: Set<ProductIdentifier>?) -> ContentsResponse {
+    let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
+    let withContent = known.filter { listing.products[$0]?.isDescribedWithoutRecord == true }
+    let described = products(known.subtracting(withContent))
+    let found = withContent.compactMap { try? contents(of: $0) }
+    let unknown = wanted?.subtracting(known) ?? []
+    return ContentsResponse(
+      products: (found + described.products.map(ProductContents.init))
+        .sorted { $0.productIdentifier < $1.productIdentifier },
+      invalidProductIdentifiers: unknown.map(\.rawValue).sorted(), failures: described.failures,
+      offeredIdentifiers: unknown.isEmpty ? [] : identifiers)
+  }
+
+  /// What one product contains; throws as `product(_:)`.
+  func contents(of identifier: ProductIdentifier) throws -> ProductContents {
+    guard let entry = listing.products[identifier], entry.isDescribedWithoutRecord else {
+      return ProductContents(try product(identifier))
+    }
+    return ProductContents(
+      productIdentifier: identifier, type: nil, contents: entry.newestOffers)
+  }
+
+  /// Each product, in the same order.
+  private func lookUp(_ identifiers: [ProductIdentifier]) -> [Result<Product, ContentError>] {
+    let found = try? inParallel(
+      Array(identifiers.indices), workers: Self.recordsAtOnce, portion: 1, context: {}
+    ) { number, _ in (number, self.lookUp(identifiers[number])) }
+    // No thread was to be had.
+    guard let found else { return identifiers.map(lookUp) }
+    return found.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  private func lookUp(_ identifier: ProductIdentifier) -> Result<Product, ContentError> {
+    do {
+      return .success(try product(identifier))
+    } catch {
+      let error = ContentError(error, while: "reading \(identifier)")
+      return .failure(error.about(identifier.rawValue))
+    }
+  }
+
+  /// One product; throws `productUnknown` when the store does not offer it.
+  package func product(_ identifier: ProductIdentifier) throws -> Product {
+    guard let entry = listing.products[identifier] else {
+      throw ContentError.notOffered(identifier.rawValue)
+    }
+    return try product(identifier, entry)
+  }
+
+  private func product(_ identifier: ProductIdentifier, _ entry: StoreListing.Entry) throws
+    -> Product
+  {
+    if let error = entry.error { throw error }
+    let record = try healingOnce { try records.record(of: identifier, in: targets) }
+    return Product(record, contents: entry.newestOffers)
+  }
+}
+
+extension StoreListing.Entry {
+  /// Whether the targets say all that is needed to install the product.
+  fileprivate var isDescribedWithoutRecord: Bool { hasRecord && error == nil && !offers.isEmpty }
+}
+
+extension Product {
+  /// The product that `record` describes, with the newest version of each of its contents.
+  package init(_ record: ProductRecord, contents: [ContentOffer]) {
+    self.init(
+      productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
+      price: record.price, currency: record.currency, contents: contents)
+  }
+}
+
+/// The listing of the last targets, so that a refresh which finds nothing new makes none.
+private final class ListingCache: Sendable {
+  private struct Known {
+    let digest: Digest
+    let usesConsistentSnapshots: Bool
+    let listing: StoreListing
+  }
+
+  private let last = Mutex<Known?>(nil)
+
+  func listing(of targets: TrustedTargets) -> StoreListing {
+    if let known = last.withLock({ $0 }), known.digest == targets.digest,
+      known.usesConsistentSnapshots == targets.usesConsistentSnapshots
+    {
+      return known.listing
+    }
+    let listing = StoreListing(targets)
+    if let digest = targets.digest {
+      let known = Known(
+        digest: digest, usesConsistentSnapshots: targets.usesConsistentSnapshots, listing: listing)
+      last.withLock { $0 = known }
+    }
+    return listing
+  }
+}
+
+/// Records by their digest, so that a refresh fetches only those that changed.
+private final class RecordCache: Sendable {
+  private struct Known {
+    let digest: Digest
+    let record: ProductRecord
+  }
+
+  private let known = Mutex<[ProductIdentifier: Known]>([:])
+
+  func record(of product: ProductIdentifier, in targets: TrustedTargets) throws -> ProductRecord {
+    let digest = targets.targets[StoreTargetName.record(product)]?.digest
+    if let known = known.withLock({ $0[product] }), known.digest == digest { return known.record }
+    let record = try targets.fetchRecord(of: product)
+    if let digest {
+      known.withLock { $0[product] = Known(digest: digest, record: record) }
+    }
+    return record
+  }
+}
+
+/// What `body` returns, tried once more when bytes that came were not the signed ones: between here
+/// and the store something may have answered that was not asked, such as a login page.
+private func healingOnce<Value>(_ body: () throws -> Value) throws -> Value {
+  do {
+    return try body()
+  } catch let error as ContentError
+    where [.metadataDamaged, .digestMismatch, .signatureInvalid].contains(error.code)
+  {
+    return try body()
+  }
+}

@@ -1,0 +1,61 @@
+import ContentLibrary
+public import ContentModel
+import ContentPackage
+import ContentTransfer
+
+extension LibraryReader {
+  /// The updates that `products` offer for what is installed, with the bytes that each would fetch.
+  ///
+  /// Reads the index of each offered version from `store` or one of its `mirrors`, and of the
+  /// installed files those that changed, but fetches nothing else and writes nothing. An update
+  /// that cannot be measured says why, and the others are all the same. Blocking; throws errors of
+  /// the network and of the library.
+  public func updates(
+    of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
+    network: NetworkSettings = NetworkSettings()
+  ) throws -> [ContentUpdate] {
+    let updates = try updates(of: products)
+    guard !updates.isEmpty else { return [] }
+    let store = try StoreAccess(store, mirrors: mirrors, network: network)
+    defer { store.close() }
+    let offers = products.flatMap(\.contents)
+    return try updates.map { update in
+      let offer = offers.first {
+        $0.contentIdentifier == update.contentIdentifier && $0.version == update.offered
+      }
+      guard let offer else { return update }
+      let source = try store.pieceSource()
+      do {
+        return try library.measure(update, to: offer, from: source)
+      } catch let error as ContentError where error.group != .network {
+        var unmeasured = update
+        unmeasured.measuringError = error.about(offer.productIdentifier.rawValue)
+        return unmeasured
+      }
+    }
+  }
+}
+
+extension ContentLibrary {
+  /// `update` with the bytes that installing `offer` would move, its index included.
+  ///
+  /// Never more than a full download: each member is fetched once or not at all.
+  func measure(_ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource)
+    throws -> ContentUpdate
+  {
+    var measured = update
+    let index = try PackageIndex(signedAs: offer, from: source, ticket: TransferTicket())
+    guard index.payload != nil else {
+      measured.wholePackageReason = index.obstacle ?? PackageFetch.noMembers
+      return measured
+    }
+    let survey = try PackageSurvey(
+      of: index, name: offer.package.path, staging: nil, reusing: reusableTrees(for: offer))
+    let pieces = survey.missing.map {
+      Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
+    }
+    measured.bytesToMove =
+      source.bytesMoved(by: pieces, of: offer.package) + offer.index.length
+    return measured
+  }
+}

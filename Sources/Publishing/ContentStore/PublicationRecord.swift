@@ -1,0 +1,122 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FileIO
+
+/// What a store's keys have signed last, kept where only the publisher can write.
+///
+/// Other programs write the store's folder too: an upload, a restored backup, or an attacker
+/// without a key. With the record, a publication builds only on metadata that the same keys have
+/// signed, and never signs a version number twice.
+struct PublicationRecord: Hashable {
+  /// Where the chain of roots starts.
+  ///
+  /// Its digest is enough, since the store must have the file itself for its clients.
+  let firstRoot: SignedVersion
+  /// The last known version of each role.
+  private(set) var signed: [RoleName: SignedVersion]
+  /// The numbers of a publication that was interrupted, or is in progress; clients may know them.
+  private var reserved: [RoleName: Int64] = [:]
+
+  init(firstRoot: SignedVersion, signed: [RoleName: SignedVersion]) {
+    self.firstRoot = firstRoot
+    self.signed = signed
+  }
+
+  /// The highest number of `role` that may have been signed.
+  func highest(_ role: RoleName) -> Int64 {
+    max(signed[role]?.version ?? 0, reserved[role] ?? 0)
+  }
+
+  /// The first role of which `found` has an older version, or other bytes under the same number.
+  func conflict(with found: [RoleName: SignedVersion]) -> RoleName? {
+    RoleName.allCases.first { role in
+      guard let signed = signed[role], let found = found[role] else { return false }
+      return found != signed && found.version <= signed.version
+    }
+  }
+
+  /// The first role that conflicts with this record, and the version in `folder` that does.
+  ///
+  /// Besides `found`, which is what the store has now, the files of the recorded numbers are asked:
+  /// two machines that publish to copies can sign one number twice, and one copy then replaces the
+  /// other.
+  func conflict(with found: [RoleName: SignedVersion], in folder: Directory) throws -> (
+    RoleName, SignedVersion?
+  )? {
+    if let role = conflict(with: found) { return (role, found[role]) }
+    for role in [RoleName.targets, .snapshot] {
+      guard let signed = signed[role], signed != found[role] else { continue }
+      let name = MetadataDocument.name(role, signed.version)
+      // A file that was removed since then proves nothing.
+      guard try folder.status(of: name) != nil else { continue }
+      let digest = try Digest(of: folder.contents(of: name, limit: role.limit))
+      if digest != signed.digest {
+        return (role, SignedVersion(version: signed.version, digest: digest))
+      }
+    }
+    return nil
+  }
+
+  /// Whether `found` is what was signed last, but for the root.
+  func isCurrent(_ found: [RoleName: SignedVersion]) -> Bool {
+    RoleName.allCases.allSatisfy { $0 == .root || signed[$0] == found[$0] }
+  }
+
+  /// The record after `versions` became visible.
+  func signing(_ versions: [RoleName: SignedVersion]) -> PublicationRecord {
+    var next = self
+    next.signed.merge(versions) { $1 }
+    next.reserved = reserved.filter { $1 > next.signed[$0]?.version ?? 0 }
+    return next
+  }
+
+  /// The record before `documents` become visible.
+  func reserving(_ documents: [MetadataDocument]) -> PublicationRecord {
+    var next = self
+    // A root has the number after the one before, whatever an interrupted rotation has left.
+    for document in documents where document.role != .root {
+      next.reserved[document.role] = document.version
+    }
+    return next
+  }
+}
+
+extension PublicationRecord {
+  /// Reads the record's file; nil if it is not a record.
+  init?(json: JSONValue) {
+    guard let firstRoot = SignedVersion(json: json["firstRoot"]) else { return nil }
+    var signed: [RoleName: SignedVersion] = [:]
+    var reserved: [RoleName: Int64] = [:]
+    for role in RoleName.allCases {
+      guard let version = SignedVersion(json: json["signed"]?[role.rawValue]) else { return nil }
+      signed[role] = version
+      reserved[role] = json["reserved"]?[role.rawValue]?.integer
+    }
+    self.init(firstRoot: firstRoot, signed: signed)
+    self.reserved = reserved
+  }
+
+  var json: JSONValue {
+    func object<Value>(_ values: [RoleName: Value], _ json: (Value) -> JSONValue) -> JSONValue {
+      .object(values.reduce(into: [:]) { $0[$1.key.rawValue] = json($1.value) })
+    }
+    return .object([
+      "firstRoot": firstRoot.json, "signed": object(signed, \.json),
+      "reserved": object(reserved, JSONValue.integer),
+    ])
+  }
+}
+
+extension SignedVersion {
+  fileprivate init?(json: JSONValue?) {
+    guard let version = json?["version"]?.integer, version > 0,
+      let digest = json?["sha256"]?.string.flatMap({ Digest(hex: $0) })
+    else { return nil }
+    self.init(version: version, digest: digest)
+  }
+
+  fileprivate var json: JSONValue {
+    .object(["version": .integer(version), "sha256": .string(digest.hex)])
+  }
+}

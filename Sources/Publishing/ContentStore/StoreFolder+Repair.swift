@@ -1,0 +1,115 @@
+import ContentModel
+import ContentTrust
+import FileIO
+public import FoundationEssentials
+
+/// Metadata whose files contradict each other, and how a publisher continues.
+extension StoreFolder {
+  /// Repairs a store whose metadata files contradict each other, were lost or damaged.
+  ///
+  /// Continues from the newest snapshot and targets that belong together and that the keys of the
+  /// store's newest root have signed, and signs them again with higher version numbers. What was
+  /// published after them is not in the catalog any more: publish it again. What was retired after
+  /// them is offered again. Returns the version of these targets; nil if the metadata is
+  /// consistent, which is then not changed.
+  ///
+  /// Roots are not repaired: clients need each one as it was. Throws `storeRolledBack` if the
+  /// metadata is consistent and older than what was signed last, and `storeDamaged` if no targets
+  /// are left.
+  public static func repair(
+    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), now: Date = Date()
+  ) throws -> Int64? {
+    let store = try StoreFolder(at: path, keys, creating: false, .real)
+    guard try store.folder.status(of: metadataName)?.kind == .directory else {
+      throw ContentError.storeMissing(path)
+    }
+    return try store.whileLocked(now) { record, writer in
+      do {
+        _ = try StoreMetadata(
+          reading: writer.folder, record, restored: false, keys: writer.keys)
+        return nil
+      } catch let error as ContentError where error.group == .trust || error.code == .storeDamaged {
+        let metadata = try StoreMetadata(repairing: writer.folder, record, keys: writer.keys)
+        try metadata.publish(metadata.targets.targets, with: writer)
+        return metadata.targets.version
+      }
+    }
+  }
+}
+
+extension StoreMetadata {
+  /// Reads the newest snapshot and targets in `folder` that belong together, whatever the timestamp
+  /// promises.
+  ///
+  /// Only the newest root counts: the keys of an earlier one may be stolen.
+  fileprivate init(repairing folder: Directory, _ record: PublicationRecord?, keys: StoreKeys)
+    throws
+  {
+    let chain = try Self.chain(in: folder, record, keys)
+    func signed<Signed: Role>(_ version: Int64) throws -> (Signed, MetadataDocument)? {
+      do {
+        var role: Signed?
+        let bytes = try folder.metadata(Signed.type, version) {
+          role = try chain.newest.verified($0)
+        }
+        guard let role, Signed.type == .timestamp || role.version == version else { return nil }
+        return (role, MetadataDocument(role: Signed.type, version: role.version, bytes: bytes))
+      } catch let error as ContentError
+        where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
+      {
+        return nil
+      }
+    }
+    var versions = [RoleName.root: try chain.document.signedVersion]
+    let timestamp: (TimestampRole, MetadataDocument)? = try signed(0)
+    versions[.timestamp] = try timestamp?.1.signedVersion
+    for version in try folder.versions(of: .targets) {
+      guard let targets: (TargetsRole, MetadataDocument) = try signed(version) else { continue }
+      versions[.targets] = try targets.1.signedVersion
+      break
+    }
+    for version in try folder.versions(of: .snapshot) {
+      guard let snapshot: (SnapshotRole, MetadataDocument) = try signed(version) else { continue }
+      // Numbers that were signed are not used again, also if they belong to nothing.
+      if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.1.signedVersion }
+      let promise = snapshot.0.targets
+      guard let targets: (TargetsRole, MetadataDocument) = try signed(promise.version),
+        try targets.1.promise == promise
+      else { continue }
+      self.init(
+        root: chain.root,
+        timestamp: TimestampRole(
+          version: timestamp?.0.version ?? 0, expires: .distantPast,
+          snapshot: try snapshot.1.promise),
+        snapshot: snapshot.0, targets: targets.0, versions: versions,
+        record: record
+          ?? PublicationRecord(firstRoot: chain.first, signed: versions))
+      return
+    }
+    throw ContentError(
+      .storeDamaged, "No snapshot and targets that belong together found in \(folder.path)",
+      remedy: "Put the store's metadata back from a copy", subject: folder.path)
+  }
+}
+
+extension Directory {
+  /// The version numbers of the files of `role` in here, the highest first.
+  fileprivate func versions(of role: RoleName) throws -> [Int64] {
+    try entries().compactMap { entry in
+      guard let version = entry.name.split(separator: ".").first.flatMap({ Int64($0) }),
+        version > 0, MetadataDocument.name(role, version) == entry.name
+      else { return nil }
+      return version
+    }.sorted(by: >)
+  }
+}
+
+extension ContentError {
+  /// There is no store at `path`, or its timestamp is lost.
+  static func storeMissing(_ path: String) -> ContentError {
+    ContentError(
+      .storeMissing, "Cannot open the store at \(path): metadata/timestamp.json not found",
+      remedy: "Check the path. Run hostedcontent store init to create a store, or hostedcontent "
+        + "store repair if the file was lost", subject: path)
+  }
+}

@@ -1,0 +1,98 @@
+import Glibc
+import Concurrency
+
+/// The open connections of a server: how many one address has, and until when each must have sent a
+/// complete request.
+///
+/// Each connection has a thread. Without these limits a few clients that send slowly, or nothing,
+/// would keep all of them.
+final class ConnectionTable: Sendable {
+  private let limit: Int
+  private let limitPerAddress: Int
+  private let requestTimeout: Duration
+  private let idleTimeout: Duration
+  private let entries = Mutex<[Int32: Entry]>([:])
+
+  private struct Entry {
+    let address: [UInt8]
+    /// Nil while a request is answered.
+    var deadline: ContinuousClock.Instant?
+  }
+
+  init(_ configuration: StoreServer.Configuration) {
+    limit = configuration.connectionLimit
+    limitPerAddress = configuration.connectionsPerAddress
+    requestTimeout = configuration.requestTimeout
+    idleTimeout = .seconds(configuration.idleSeconds)
+  }
+
+  /// Takes up a new connection; false if there are too many, in all or from its address.
+  func add(_ descriptor: Int32) -> Bool {
+    let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
+    return entries.withLock { entries in
+      let count = entries.values.count { $0.address == entry.address }
+      guard entries.count < limit, limitPerAddress == 0 || count < limitPerAddress else {
+        return false
+      }
+      entries[descriptor] = entry
+      return true
+    }
+  }
+
+  /// A complete request has come: its answer takes the time that it takes.
+  func beginAnswer(_ descriptor: Int32) {
+    entries.withLock { $0[descriptor]?.deadline = nil }
+  }
+
+  /// An answer has ended: the next request is waited for.
+  func endAnswer(_ descriptor: Int32) {
+    let deadline = ContinuousClock.now + idleTimeout
+    entries.withLock { $0[descriptor]?.deadline = deadline }
+  }
+
+  /// Forgets a connection; called before its descriptor is closed.
+  func remove(_ descriptor: Int32) {
+    entries.withLock { _ = $0.removeValue(forKey: descriptor) }
+  }
+
+  /// Ends the connections whose time is over; returns after how many milliseconds to look again.
+  func endOverdue() -> Int32 {
+    let now = ContinuousClock.now
+    // A deadline that is set meanwhile is not before this.
+    var next = now + idleTimeout
+    entries.withLock { entries in
+      for (descriptor, entry) in entries {
+        guard let deadline = entry.deadline else { continue }
+        guard deadline <= now else {
+          next = min(next, deadline)
+          continue
+        }
+        // Within the lock: after `remove` the descriptor may be another connection's.
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        entries[descriptor]?.deadline = nil
+      }
+    }
+    return Int32(clamping: (next - now).milliseconds + 1)
+  }
+
+  /// The address that a connection counts for: of IPv6 the network, since a client has all of it.
+  private static func address(of descriptor: Int32) -> [UInt8] {
+    var address = sockaddr_in6()
+    var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+    return withUnsafeMutablePointer(to: &address) { pointer in
+      let result = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        getpeername(descriptor, $0, &length)
+      }
+      // A client that has gone again has no address, and is found gone.
+      guard result == 0 else { return [] }
+      if Int32(pointer.pointee.sin6_family) == AF_INET {
+        return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+          withUnsafeBytes(of: $0.pointee.sin_addr, Array.init)
+        }
+      }
+      let bytes = withUnsafeBytes(of: pointer.pointee.sin6_addr, Array.init)
+      let isMapped = bytes[..<12].elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff])
+      return Array(isMapped ? bytes[12...] : bytes[..<8])
+    }
+  }
+}

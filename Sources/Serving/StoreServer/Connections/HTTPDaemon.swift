@@ -1,0 +1,114 @@
+import CMicroHTTPD
+import ContentModel
+import FileIO
+import Glibc
+
+/// libmicrohttpd with a thread a connection, which is handed connections and asks for answers.
+// Sendable because the pointers are set once, in the initializer, and libmicrohttpd's functions
+// that take them may be called from any thread.
+final class HTTPDaemon: @unchecked Sendable {
+  private let handler: RequestHandler
+  private let connections: ConnectionTable
+  private let callbacks: UnsafeMutablePointer<hc_http_callbacks>
+  private var daemon: OpaquePointer?
+
+  private static let stackBytes = 512 << 10
+
+  /// Starts it; with a certificate it speaks HTTPS.
+  init(
+    _ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int,
+    _ certificate: Certificate?
+  ) throws {
+    self.handler = handler
+    self.connections = connections
+    callbacks = .allocate(capacity: 1)
+    callbacks.initialize(to: Self.callbacks(Unmanaged.passUnretained(self).toOpaque()))
+    let pem = try certificate.map { (try Self.text($0.chain), try Self.text($0.key)) }
+    daemon = hc_http_start(
+      callbacks, UInt32(clamping: idleSeconds), Self.stackBytes, pem?.0, pem?.1)
+    guard daemon != nil else {
+      throw certificate.map(Self.unusable)
+        ?? ContentError(
+          .cannotListen, "The HTTP server does not start", remedy: "Try again with fewer programs",
+          cause: String(cString: strerror(errno)))
+    }
+  }
+
+  deinit {
+    stop()
+    callbacks.deallocate()
+  }
+
+  /// Takes over a connected socket, which it closes; at once if there are too many connections.
+  func add(_ descriptor: Int32) {
+    guard connections.add(descriptor) else {
+      close(descriptor)
+      return
+    }
+    if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
+  }
+
+  /// Closes all connections and waits for their threads; not to be called by two threads at once.
+  func stop() {
+    if let daemon { hc_http_stop(daemon) }
+    daemon = nil
+  }
+
+  private static func text(_ path: String) throws -> String {
+    let bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 20)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static func unusable(_ certificate: Certificate) -> ContentError {
+    ContentError(
+      .usage, "\(certificate.chain) and \(certificate.key) are no certificate and its key",
+      remedy: "Give two PEM files that belong together", subject: certificate.chain)
+  }
+
+  // MARK: Callbacks
+
+  private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
+    hc_http_callbacks(
+      context: context,
+      // The target as it was sent, before libmicrohttpd decodes it, begins an state.
+      begin: { _, target in
+        guard let target else { return nil }
+        return Unmanaged.passRetained(RequestState(String(cString: target))).toOpaque()
+      },
+      proceed: { context, state, connection, method, version, uploaded in
+        guard let context, let state, let connection, let method, let version, let uploaded
+        else { return 0 }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        let goesOn = daemon.handler.proceed(
+          Unmanaged<RequestState>.fromOpaque(state).takeUnretainedValue(), String(cString: method),
+          String(cString: version), HTTPConnection(connection), &uploaded.pointee)
+        return goesOn ? 1 : 0
+      },
+      complete: { context, state, connection in
+        guard let context, let state, let connection else { return }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.connections.endAnswer(HTTPConnection(connection).descriptor)
+        daemon.handler.finish(Unmanaged<RequestState>.fromOpaque(state).takeRetainedValue())
+      },
+      closed: { context, descriptor in
+        guard let context else { return }
+        let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
+        daemon.connections.remove(descriptor)
+      })
+  }
+}
+
+/// A request on its way through libmicrohttpd; used by its connection's thread only.
+final class RequestState {
+  let target: String
+  /// Nil until the head has come; an answer to a request with a body waits for the body, else the
+  /// connection would end before the client has read it.
+  var request: ServerRequest?
+  /// Whether the connection ends with the answer.
+  var isLast = false
+  /// Bytes of a request's body that were passed over.
+  var uploaded = 0
+  var entry: RequestLog.Entry?
+
+  init(_ target: String) { self.target = target }
+}

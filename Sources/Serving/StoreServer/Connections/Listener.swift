@@ -1,0 +1,151 @@
+import CLinux
+import ContentModel
+import Dispatch
+import FileIO
+import Glibc
+import Concurrency
+
+/// A listening socket and the thread that gives each new connection to whom it belongs, and ends
+/// those that are overdue.
+final class Listener: Sendable {
+  private let socket: Int32
+  private let connections: ConnectionTable
+  private let stop: StopLatch
+  private let take: @Sendable (Int32) -> Fate
+  private let thread = DispatchGroup()
+
+  /// What becomes of a new connection.
+  enum Fate {
+    /// Somebody has taken it.
+    case taken
+    /// It is left open, without a word, until the client leaves.
+    case held
+    /// Nothing more is said to it; it is open until the client leaves, so that no unread byte of it
+    /// turns the end into a reset.
+    case ended
+  }
+
+  private static let backlog: Int32 = 512
+  private static let mostHeld = 256
+  /// Bytes that may wait in a connection's buffer, so that what is counted as sent nearly is.
+  ///
+  /// Two segments of the loopback must fit, or each waits for the other side.
+  private static let mostUnsent: Int32 = 160 << 10
+
+  /// Listens at `address`, a name or number of this machine, and a port that is held.
+  init(
+    _ address: String, port: UInt16, _ connections: ConnectionTable, _ stop: StopLatch,
+    take: @escaping @Sendable (Int32) -> Fate
+  ) throws {
+    socket = try Self.bind(address, port).socket
+    guard Glibc.listen(socket, Self.backlog) == 0 else {
+      let number = errno
+      close(socket)
+      throw Self.refused(address, port, String(cString: strerror(number)))
+    }
+    self.connections = connections
+    self.stop = stop
+    self.take = take
+    DispatchQueue(label: "hostedcontent.listener").async(group: thread) { [self] in run() }
+  }
+
+  /// Waits until the thread has ended, once the latch is set.
+  func join() { thread.wait() }
+
+  private func run() {
+    var held: [Int32] = []
+    defer { ([socket] + held).forEach { close($0) } }
+    while true {
+      var waited = [
+        pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+      ]
+      waited += held.map { pollfd(fd: $0, events: Int16(hc_poll_peer_closed()), revents: 0) }
+      guard poll(&waited, nfds_t(waited.count), connections.endOverdue()) > 0 else { continue }
+      if waited[1].revents != 0 { return }
+      let left = Set(waited.dropFirst(2).filter { $0.revents != 0 }.map(\.fd))
+      left.forEach { close($0) }
+      held.removeAll { left.contains($0) }
+      if waited[0].revents != 0 { acceptAll(&held) }
+    }
+  }
+
+  private func acceptAll(_ held: inout [Int32]) {
+    while true {
+      let connection = hc_accept(socket)
+      guard connection >= 0 else {
+        if errno == ECONNABORTED || errno == EINTR { continue }
+        // Without descriptors the socket stays ready: a moment later there may be one.
+        if errno == EMFILE || errno == ENFILE || errno == ENOMEM { pauseBriefly() }
+        return
+      }
+      for (option, value) in [(TCP_NODELAY, 1), (TCP_NOTSENT_LOWAT, Self.mostUnsent)] {
+        var value = value
+        setsockopt(
+          connection, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
+      }
+      switch take(connection) {
+      case .taken: continue
+      case .held: break
+      case .ended: shutdown(connection, Int32(SHUT_WR))
+      }
+      held.append(connection)
+      if held.count > Self.mostHeld { close(held.removeFirst()) }
+    }
+  }
+
+  private func pauseBriefly() {
+    var waited = pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)
+    poll(&waited, 1, 10)
+  }
+
+  // MARK: The socket
+
+  /// A socket that has the port at `address`, and the port; 0 takes any that is free.
+  static func bind(_ address: String, _ port: UInt16) throws -> (socket: Int32, port: UInt16) {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+    var found: UnsafeMutablePointer<addrinfo>?
+    let result = getaddrinfo(address, "\(port)", &hints, &found)
+    guard result == 0, let first = found else {
+      throw refused(address, port, String(cString: gai_strerror(result)))
+    }
+    defer { freeaddrinfo(found) }
+    let kind = first.pointee.ai_socktype | Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let socket = Glibc.socket(first.pointee.ai_family, kind, 0)
+    guard socket >= 0 else { throw refused(address, port, String(cString: strerror(errno))) }
+    var one: Int32 = 1
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+    guard Glibc.bind(socket, first.pointee.ai_addr, first.pointee.ai_addrlen) == 0,
+      let bound = boundPort(socket)
+    else {
+      let number = errno
+      close(socket)
+      throw refused(address, port, String(cString: strerror(number)))
+    }
+    return (socket, bound)
+  }
+
+  private static func boundPort(_ socket: Int32) -> UInt16? {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutablePointer(to: &address) { storage in
+      let result = storage.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        getsockname(socket, $0, &length)
+      }
+      guard result == 0 else { return nil }
+      // The port lies at the same place in IPv4 and IPv6 addresses.
+      return storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+        UInt16(bigEndian: $0.pointee.sin_port)
+      }
+    }
+  }
+
+  private static func refused(_ address: String, _ port: UInt16, _ cause: String) -> ContentError {
+    ContentError(
+      .cannotListen, "Cannot listen at \(address), port \(port)",
+      remedy: "Choose another address or port; port 0 takes any that is free", subject: address,
+      cause: cause)
+  }
+}

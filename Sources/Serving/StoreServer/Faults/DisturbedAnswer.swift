@@ -1,0 +1,112 @@
+import ContentTransfer
+
+/// Writes an answer to the wire as a fault wants it; the connection ends with it.
+struct DisturbedAnswer {
+  let answer: Answer
+  let disturbance: Transmission.Disturbance
+  /// What every byte of the body waits for.
+  let pace: Pace
+  let wire: Wire
+  let entry: RequestLog.Entry?
+  let isHead: Bool
+
+  private static let bufferSize = 64 << 10
+  private static let fillingLine = "X-Filling: \(String(repeating: "x", count: 1_000))\r\n"
+
+  /// Writes it to its end, or until the client leaves or the server stops.
+  func write() {
+    switch disturbance.end {
+    case .closed: wire.cut()
+    case .reset(nil): wire.reset()
+    case .cut, .reset, nil: if writeHead(), !hasNoBody { writeBody() }
+    }
+  }
+
+  private var hasNoBody: Bool { isHead || answer.status == 304 }
+
+  // MARK: The head
+
+  private func writeHead() -> Bool {
+    var bytes = Array(head.utf8)[...]
+    let portion = Int(clamping: disturbance.headDrip?.bytes ?? .max)
+    while !bytes.isEmpty {
+      guard bytes.prefix(portion).withUnsafeBytes(wire.send) else { return false }
+      bytes = bytes.dropFirst(portion)
+      if let drip = disturbance.headDrip, !bytes.isEmpty, !wire.wait(drip.time) { return false }
+    }
+    return true
+  }
+
+  private var head: String {
+    var lines = ["HTTP/1.1 \(answer.status) \(HTTPStatus.reason(answer.status))"]
+    lines.append("Date: \(HTTPDate.text(HTTPDate.now))")
+    lines += answer.headers.map { "\($0.name): \($0.value)" }
+    if let length { lines.append("Content-Length: \(length)") }
+    lines.append("Connection: close")
+    let count = Int(min(disturbance.filling, 64 << 20))
+    let filling = String(
+      repeating: Self.fillingLine, count: count / Self.fillingLine.utf8.count + 1)
+    return lines.joined(separator: "\r\n") + "\r\n" + (count > 0 ? filling : "") + "\r\n"
+  }
+
+  private var length: Int64? {
+    switch disturbance.length {
+    case .none: nil
+    case .honest: disturbance.isEndless || answer.status == 304 ? nil : answer.body.length
+    case .off(let difference): max(0, answer.body.length + difference)
+    case .exactly(let length): length
+    }
+  }
+
+  // MARK: The body
+
+  private func writeBody() {
+    var steps = BodySteps(length: answer.body.length, disturbance)
+    let reader = answer.body.reader()
+    while true {
+      switch steps.next() {
+      case .send(let count): guard send(count, reader) else { return }
+      case .pause(let time): guard wire.wait(time) else { return }
+      case .end: return
+      case .cut: return wire.cut()
+      case .reset: return wire.reset()
+      }
+    }
+  }
+
+  /// Sends the next `count` bytes of the body, and zeros behind its end.
+  private func send(_ count: Int64, _ reader: any ByteReader) -> Bool {
+    var buffer = [UInt8](repeating: 0, count: min(Int(clamping: count), Self.bufferSize))
+    var left = count
+    while left > 0 {
+      let wanted = Int(min(Int64(min(buffer.count, pace.portion)), left))
+      let isSent = buffer.withUnsafeMutableBytes { buffer in
+        guard let read = try? reader.read(into: .init(rebasing: buffer[..<wanted])) else {
+          return false
+        }
+        for index in read..<wanted { buffer[index] = 0 }
+        entry?.count(wanted)
+        return pace.wait(for: wanted, wire)
+          && wire.send(.init(rebasing: UnsafeRawBufferPointer(buffer)[..<wanted]))
+      }
+      guard isSent else { return false }
+      left -= Int64(wanted)
+    }
+    return true
+  }
+}
+
+/// The lines that an answer's bytes have to pass: its own, and the server's, which all share.
+struct Pace {
+  let limiters: [SendPacer]
+
+  /// How many bytes are best sent at once.
+  var portion: Int { limiters.map(\.portion).min() ?? 64 << 10 }
+
+  /// Waits until `count` bytes have passed; false when the client leaves or the server stops.
+  func wait(for count: Int, _ wire: Wire) -> Bool {
+    guard let delay = limiters.map({ $0.delay(of: count) }).max() else { return true }
+    // Shorter ones are left to add up, since a sleep is not that exact.
+    return delay < .milliseconds(1) || wire.wait(delay)
+  }
+}

@@ -1,0 +1,154 @@
+import ContentModel
+import FileIO
+
+/// Decides what a request gets, and sets it on its way; used by all connections' threads at once.
+final class RequestHandler: Sendable {
+  private let files: StaticFiles
+  private let routes: [String: StoreServer.Route]
+  private let book: FaultBook
+  /// Nil when nobody wants to know.
+  private let log: RequestLog?
+  private let latency: Duration
+  private let idleSeconds: Int
+  private let line: SendPacer?
+  private let connections: ConnectionTable
+  private let stop: StopLatch
+
+  private static let longestUpload = 64 << 10
+
+  init(
+    _ files: StaticFiles, _ configuration: StoreServer.Configuration, _ book: FaultBook,
+    _ log: RequestLog?, _ connections: ConnectionTable, _ stop: StopLatch
+  ) {
+    self.files = files
+    routes = configuration.routes
+    self.book = book
+    self.log = log
+    latency = configuration.latency
+    idleSeconds = configuration.idleSeconds
+    line = configuration.rate.map { SendPacer(bytesPerSecond: $0) }
+    self.connections = connections
+    self.stop = stop
+  }
+
+  /// Goes on with an state whose head or body has come; false to close the connection.
+  func proceed(
+    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
+    _ uploaded: inout Int
+  ) -> Bool {
+    guard let request = state.request else {
+      return begin(state, method, version, connection)
+    }
+    guard uploaded == 0 else {
+      state.uploaded += uploaded
+      uploaded = 0
+      return state.uploaded <= Self.longestUpload
+    }
+    return answer(request, state, connection)
+  }
+
+  func finish(_ state: RequestState) {
+    if let entry = state.entry { log?.finish(entry) }
+  }
+
+  /// Takes the head of a request; a bad one is answered at once, since its end is not known.
+  private func begin(
+    _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection
+  ) -> Bool {
+    let fields = connection.headers
+    let head = RequestHead(
+      method: method, target: state.target, version: version, fields: fields ?? [])
+    let request = ServerRequest(method, state.target, headers: head.fields)
+    state.request = request
+    state.isLast = head.hasBody
+    guard
+      var refusal = fields == nil
+        ? .badRequest("A line of the request is malformed.") : head.refusal
+    else { return true }
+    connections.beginAnswer(connection.descriptor)
+    state.entry = log?.begin(request, status: refusal.status, faults: [])
+    refusal.set("Connection", "close")
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    return connection.send(
+      refusal, pump: BodyPump(refusal.body, Pace(limiters: []), wire, state.entry))
+  }
+
+  private func answer(_ request: ServerRequest, _ state: RequestState, _ connection: HTTPConnection)
+    -> Bool
+  {
+    connections.beginAnswer(connection.descriptor)
+    let occurrences = book.occurrences(for: request)
+    var (answer, transmission) = decide(request, occurrences)
+    state.entry = log?.begin(
+      request, status: transmission.sendsHead ? answer.status : nil, faults: occurrences.map(\.text)
+    )
+    let wire = connection.wire(stop, idleSeconds: idleSeconds)
+    if transmission.latency > .zero {
+      guard wire.wait(transmission.latency) else { return false }
+      connection.restartIdleTime(idleSeconds)
+    }
+    let own = transmission.rate.map { SendPacer(bytesPerSecond: $0) }
+    let pace = Pace(limiters: [own, line].compactMap(\.self))
+    if let disturbance = transmission.disturbance {
+      DisturbedAnswer(
+        answer: answer, disturbance: disturbance, pace: pace, wire: wire, entry: state.entry,
+        isHead: request.method == "HEAD"
+      ).write()
+      return false
+    }
+    // A proxy may see another end of a body than this server does.
+    if state.isLast { answer.set("Connection", "close") }
+    let needsPump =
+      state.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
+    return connection.send(
+      answer, pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
+  }
+
+  /// The answer to `request` and how it travels, after all faults that act on it.
+  private func decide(_ request: ServerRequest, _ occurrences: [FaultBook.Occurrence]) -> (
+    Answer, Transmission
+  ) {
+    var asked = request
+    var transmission = Transmission(latency: latency)
+    var answer = honestAnswer(to: &asked, occurrences)
+    for occurrence in occurrences {
+      switch occurrence.fault {
+      case .answer(let fault): fault.change(&answer, to: request)
+      case .transmission(let fault): fault.change(&transmission)
+      case .connection, .resource: break
+      }
+    }
+    return (answer, transmission)
+  }
+
+  /// What a server of these files answers, which faults may have made other files of.
+  private func honestAnswer(
+    to request: inout ServerRequest, _ occurrences: [FaultBook.Occurrence]
+  ) -> Answer {
+    guard request.method == "GET" || request.method == "HEAD" else {
+      var refused = Answer(405, text: "Only GET and HEAD are allowed.")
+      refused.set("Allow", "GET, HEAD")
+      return refused
+    }
+    guard let location = request.location else { return .malformed }
+    if let route = routes[location.path] { return route(request) }
+    switch files.representation(at: location) {
+    case .failure(let refusal): return refusal.answer
+    case .success(var representation):
+      for case (.resource(let fault), let number) in occurrences.map({ ($0.fault, $0.number) }) {
+        fault.change(&request, &representation, number: number)
+      }
+      return Answer(to: request, of: representation)
+    }
+  }
+}
+
+extension Transmission {
+  /// Whether at least the head is sent.
+  fileprivate var sendsHead: Bool {
+    switch disturbance?.end {
+    case .closed, .reset(nil): false
+    case .cut, .reset, nil: true
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import ContentModel
+import Concurrency
+
+/// A request as it was answered.
+package struct ServedRequest: Sendable {
+  package let request: ServerRequest
+  /// The status that was sent; nil when the connection was closed before.
+  package let status: Int?
+  /// Bytes of the body that were handed to the connection.
+  package let bytesSent: Int64
+  /// The lines of the fault script that acted.
+  package let faults: [String]
+  /// Whether the answer has come to its end, whichever that was.
+  package let isFinished: Bool
+
+  package var method: String { request.method }
+  package var path: String { request.path }
+  package var range: String? { request.header("range") }
+
+  /// One line for an access log: five fields with a space between each two, and what acted.
+  package var line: String {
+    let fields = [
+      Self.field(method), Self.field(request.target), Self.field(range ?? "-"),
+      status.map(String.init) ?? "-", "\(bytesSent)",
+    ]
+    let acted = faults.isEmpty ? "" : "  # \(faults.joined(separator: "; ").printable())"
+    return fields.joined(separator: " ") + acted
+  }
+
+  /// What a client sent, so that it is neither another field nor another line.
+  private static func field(_ text: String) -> String {
+    text.printable(limit: 1_000).split(separator: " ", omittingEmptySubsequences: false)
+      .joined(separator: "\u{fffd}")
+  }
+}
+
+/// The requests that were answered, in the order in which their answers began.
+final class RequestLog: Sendable {
+  private let entries = Mutex<[Entry]>([])
+  private let keeps: Bool
+  private let observer: (@Sendable (ServedRequest) -> Void)?
+
+  /// The oldest are forgotten beyond about that many.
+  private static let most = 100_000
+
+  init(keeps: Bool, observer: (@Sendable (ServedRequest) -> Void)?) {
+    self.keeps = keeps
+    self.observer = observer
+  }
+
+  /// A request whose answer is under way.
+  final class Entry: Sendable {
+    private let request: ServerRequest
+    private let status: Int?
+    private let faults: [String]
+    private let bytes = Atomic<Int64>(0)
+    private let isFinished = Atomic(false)
+
+    fileprivate init(_ request: ServerRequest, status: Int?, faults: [String]) {
+      self.request = request
+      self.status = status
+      self.faults = faults
+    }
+
+    /// Notes that `count` bytes of the body are being sent; before they are, so that a client that
+    /// has them finds them counted.
+    func count(_ count: Int) { bytes.add(Int64(count), ordering: .relaxed) }
+
+    fileprivate func finish() { isFinished.store(true, ordering: .releasing) }
+
+    fileprivate var served: ServedRequest {
+      let isFinished = isFinished.load(ordering: .acquiring)
+      return ServedRequest(
+        request: request, status: status, bytesSent: bytes.load(ordering: .relaxed),
+        faults: faults, isFinished: isFinished)
+    }
+  }
+
+  /// Takes up a request, before the first byte of its answer is sent.
+  func begin(_ request: ServerRequest, status: Int?, faults: [String]) -> Entry {
+    let entry = Entry(request, status: status, faults: faults)
+    guard keeps else { return entry }
+    entries.withLock { entries in
+      if entries.count >= 2 * Self.most { entries.removeFirst(Self.most) }
+      entries.append(entry)
+    }
+    return entry
+  }
+
+  func finish(_ entry: Entry) {
+    entry.finish()
+    observer?(entry.served)
+  }
+
+  /// All of them as they are now.
+  var requests: [ServedRequest] { entries.withLock { $0 }.map(\.served) }
+
+  func clear() { entries.withLock { $0 = [] } }
+}

@@ -1,0 +1,109 @@
+/// A request as its answer needs it: what is asked for, and under which conditions.
+package struct ServerRequest: Sendable {
+  /// The method as it was sent, such as `GET`.
+  package let method: String
+  /// The request target as it was sent, for logs.
+  package let target: String
+  /// The target, taken apart; nil when it is malformed.
+  package let location: RequestLocation?
+  /// Header fields by their names in lower case; repeated ones are joined with a comma.
+  package private(set) var headers: [String: String]
+
+  /// Takes a request apart; names of headers are compared without regard to case.
+  package init(_ method: String, _ target: String, headers: [(name: String, value: String)] = []) {
+    self.method = method
+    self.target = target
+    location = RequestLocation(target)
+    self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
+  }
+
+  /// The decoded path, such as `/metadata/timestamp.json`; the target when it is malformed.
+  package var path: String { location?.path ?? target }
+
+  /// The value of a header, whose name is given in lower case.
+  package func header(_ name: String) -> String? { headers[name] }
+
+  /// The same request as if `name` had not been sent.
+  mutating func removeHeader(_ name: String) { headers[name] = nil }
+}
+
+/// The path and query of a request target, decoded once and for good.
+package struct RequestLocation: Sendable, Hashable {
+  /// What lies between the slashes; no component contains a slash or a NUL.
+  package let components: [String]
+  /// The query's parameters in the order in which they were sent.
+  package let query: [Parameter]
+
+  /// A parameter of a query.
+  package struct Parameter: Sendable, Hashable {
+    package let name: String
+    package let value: String
+  }
+
+  /// The path from the root, decoded.
+  package var path: String { "/" + components.joined(separator: "/") }
+
+  /// The first parameter called `name`.
+  package func parameter(_ name: String) -> String? { query.first { $0.name == name }?.value }
+
+  /// Takes apart origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.
+  ///
+  /// Decoding comes after the split at slashes, so that an escaped slash cannot make a new
+  /// component; one is refused, like an escaped NUL, a half escape, and what is not UTF-8.
+  init?(_ target: String) {
+    guard let origin = Self.originForm(target), !origin.utf8.contains(UInt8(ascii: "#")) else {
+      return nil
+    }
+    let parts = origin.utf8.split(
+      separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+    var components: [String] = []
+    for part in parts[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .dropFirst()
+    {
+      guard let component = Self.decoded(part),
+        !component.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 })
+      else { return nil }
+      components.append(component)
+    }
+    var query: [Parameter] = []
+    for part in parts.count == 2 ? parts[1].split(separator: UInt8(ascii: "&")) : [] {
+      let sides = part.split(
+        separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = Self.decoded(sides[0], plusIsSpace: true),
+        let value = sides.count == 2 ? Self.decoded(sides[1], plusIsSpace: true) : ""
+      else { return nil }
+      query.append(Parameter(name: name, value: value))
+    }
+    self.components = components
+    self.query = query
+  }
+
+  private static func originForm(_ target: String) -> Substring? {
+    if target.utf8.first == UInt8(ascii: "/") { return target[...] }
+    let lower = target.lowercased()
+    guard lower.hasPrefix("http://") || lower.hasPrefix("https://") else { return nil }
+    let authority = target.drop { $0 != "/" }.dropFirst(2)
+    let path = authority.drop { $0 != "/" }
+    return path.isEmpty ? "/" : path
+  }
+
+  private static func decoded(_ text: Substring.UTF8View, plusIsSpace: Bool = false) -> String? {
+    var bytes: [UInt8] = []
+    var rest = text
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "%") {
+        guard let high = rest.popFirst().flatMap(hexValue),
+          let low = rest.popFirst().flatMap(hexValue)
+        else { return nil }
+        bytes.append(high << 4 | low)
+      } else {
+        bytes.append(plusIsSpace && byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+      }
+    }
+    return String(validating: bytes, as: UTF8.self)
+  }
+
+  private static func hexValue(_ byte: UInt8) -> UInt8? {
+    Character(UnicodeScalar(byte)).hexDigitValue.map { UInt8($0) }
+  }
+}

@@ -1,0 +1,64 @@
+/// Observers that are held weakly, each once, in the order in which they were added.
+///
+/// May be used from any thread, also by an observer that is being called or deallocated: no
+/// observer is loaded, released or called inside the lock.
+public final class ObserverList<Observer>: Sendable {
+  private final class Entry: Sendable {
+    let reference: WeakReference<Observer>
+    let isRemoved = Atomic(false)
+
+    init(_ observer: Observer) { reference = WeakReference(observer) }
+  }
+
+  private let entries = Mutex<[Entry]>([])
+
+  /// Creates an empty list.
+  public init() {}
+
+  /// Adds `observer`; false if it is in the list already.
+  public func add(_ observer: Observer) -> Bool {
+    // Also removes what was at the address of `observer` before it.
+    removeReleased()
+    return entries.withLock { entries in
+      guard !entries.contains(where: { $0.reference.refers(to: observer) }) else { return false }
+      entries.append(Entry(observer))
+      return true
+    }
+  }
+
+  /// Removes `observer`, if it is in the list; a call of `forEach` that is in progress skips it.
+  public func remove(_ observer: Observer) {
+    entries.withLock { entries in
+      guard let index = entries.firstIndex(where: { $0.reference.refers(to: observer) }) else {
+        return
+      }
+      entries.remove(at: index).isRemoved.store(true, ordering: .releasing)
+    }
+  }
+
+  /// Whether `observer` is in the list.
+  public func contains(_ observer: Observer) -> Bool {
+    entries.withLock { entries in entries.contains { $0.reference.refers(to: observer) } }
+  }
+
+  /// The observers that still exist.
+  public var observers: [Observer] { entries.withLock { $0 }.compactMap(\.reference.object) }
+
+  /// Calls `body` with each observer that is still in the list when its turn comes.
+  public func forEach(_ body: (Observer) -> Void) {
+    for entry in entries.withLock({ $0 }) {
+      guard !entry.isRemoved.load(ordering: .acquiring), let observer = entry.reference.object
+      else { continue }
+      body(observer)
+    }
+  }
+
+  private func removeReleased() {
+    let released = entries.withLock { $0 }.filter(\.reference.isReleased)
+    guard !released.isEmpty else { return }
+    let identifiers = Set(released.map(ObjectIdentifier.init))
+    entries.withLock { entries in
+      entries.removeAll { identifiers.contains(ObjectIdentifier($0)) }
+    }
+  }
+}

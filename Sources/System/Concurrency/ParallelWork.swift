@@ -1,0 +1,88 @@
+/// Calls `body` for each of `items` on several threads, each with its own context.
+///
+/// Returns the values in no particular order. The first error ends the work and is thrown. Each
+/// thread takes `portion` items at a time; a small number lets all threads end at about the same
+/// time. Without `workers`, the calling thread does the work.
+package func inParallel<Item: Sendable, Context, Value: Sendable>(
+  _ items: [Item], workers: Int, portion: Int = 16,
+  context: @escaping @Sendable () throws -> Context,
+  _ body: @escaping @Sendable (Item, Context) throws -> Value?
+) throws -> [Value] {
+  guard !items.isEmpty else { return [] }
+  let results = ParallelResults<Value>()
+  let counter = SharedCounter()
+  let count = min(workers, (items.count + portion - 1) / portion)
+  guard count > 1 else {
+    let context = try context()
+    return try items.compactMap { try body($0, context) }
+  }
+  let threads = try WorkerThreads(count: count) { _ in
+    results.collecting {
+      let context = try context()
+      var values: [Value] = []
+      while !results.hasFailed {
+        let start = counter.take(portion)
+        guard start < items.count else { break }
+        for item in items[start..<min(start + portion, items.count)] {
+          if let value = try body(item, context) { values.append(value) }
+        }
+      }
+      return values
+    }
+  }
+  threads.join()
+  return try results.result()
+}
+
+/// Calls `other` on another thread, if `workers` allows it, while `body` runs on this one.
+///
+/// Returns when both have returned. If both throw, the error of `other` is thrown.
+package func alongside<Value>(
+  _ other: @escaping @Sendable () throws -> Void, workers: Int, _ body: () throws -> Value
+) throws -> Value {
+  guard workers > 1 else {
+    try other()
+    return try body()
+  }
+  let results = ParallelResults<Void>()
+  let thread = try WorkerThreads(count: 1) { _ in
+    results.collecting {
+      try other()
+      return []
+    }
+  }
+  let value = Result { try body() }
+  thread.join()
+  _ = try results.result()
+  return try value.get()
+}
+
+/// Hands out numbers, each once.
+private final class SharedCounter: Sendable {
+  private let next = Atomic<Int>(0)
+
+  func take(_ count: Int) -> Int { next.wrappingAdd(count, ordering: .relaxed).oldValue }
+}
+
+/// The values of all threads, and the first error.
+private final class ParallelResults<Value: Sendable>: Sendable {
+  private let state = Mutex((values: [Value](), error: (any Error)?.none))
+
+  var hasFailed: Bool { state.withLock { $0.error != nil } }
+
+  func collecting(_ body: () throws -> [Value]) {
+    do {
+      let values = try body()
+      state.withLock { $0.values += values }
+    } catch {
+      state.withLock { $0.error = $0.error ?? error }
+    }
+  }
+
+  func result() throws -> [Value] {
+    try state.withLock { state in
+      if let error = state.error { throw error }
+      return state.values
+    }
+  }
+}

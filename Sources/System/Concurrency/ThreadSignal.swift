@@ -1,0 +1,25 @@
+package import Dispatch
+
+/// One thread waits until another one sends the signal.
+///
+/// A simulation has signals of its own, since its schedule decides which thread runs.
+package protocol ThreadSignal: Sendable {
+  /// Waits until the signal is sent; returns at once if it was sent before.
+  func wait()
+  /// As `wait()`, but at most until `time`.
+  func wait(until time: DispatchTime)
+  /// Wakes one waiting thread, or the next one that waits.
+  func send()
+}
+
+/// Makes signals that were not sent yet.
+package typealias MakeThreadSignal = @Sendable () -> any ThreadSignal
+
+extension DispatchSemaphore: ThreadSignal {
+  package func send() { signal() }
+
+  package func wait(until time: DispatchTime) { _ = wait(timeout: time) }
+
+  /// The signals of real threads.
+  package static let unsent: MakeThreadSignal = { DispatchSemaphore(value: 0) }
+}

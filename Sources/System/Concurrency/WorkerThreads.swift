@@ -1,0 +1,37 @@
+import ContentModel
+import Glibc
+
+/// Threads that each run a body until it returns; `deinit` joins them.
+///
+/// The bodies block, so they do not run as tasks, which share a few threads.
+package final class WorkerThreads {
+  /// The number of processors, at most 16.
+  package static var standardCount: Int { min(16, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+
+  private var threads: [WorkThread] = []
+
+  /// Starts up to `count` threads, each with its number; throws `tooFewThreads` if none starts.
+  ///
+  /// `body` must work with any number of threads.
+  package init(count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
+    for number in 0..<max(1, count) {
+      do {
+        threads.append(try WorkThread { body(number) })
+      } catch {
+        guard threads.isEmpty else { return }
+        throw ContentError(
+          .tooFewThreads, "Cannot start a thread",
+          remedy: "Raise the limit of processes, or end other processes",
+          cause: String(cString: strerror(error.number)))
+      }
+    }
+  }
+
+  /// Waits until every body has returned.
+  package func join() {
+    for thread in threads { thread.end() }
+    threads = []
+  }
+
+  deinit { join() }
+}

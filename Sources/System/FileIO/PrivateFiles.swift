@@ -1,0 +1,34 @@
+import ContentModel
+
+/// Files that only their owner may read, write and lock.
+extension Directory {
+  /// As `updatedFile`, but only its owner has rights to it afterwards.
+  package func privateFile(_ name: String) throws -> File {
+    let file = try updatedFile(name, mode: 0o600)
+    let permissions = try file.status().permissions
+    if permissions & 0o077 != 0 { try file.setPermissions(permissions & 0o700) }
+    return file
+  }
+
+  /// Removes the rights of all but the owner to the file `name`, if it is there.
+  ///
+  /// Does not open it: closing a file ends all fcntl(2) locks that this process has on it, such as
+  /// SQLite's.
+  package func makePrivate(_ name: String) throws { try withdraw(0o077, from: name) }
+
+  /// Removes these rights to the file `name`, if it is there and somebody has one of them.
+  ///
+  /// Does not open it, as `makePrivate`.
+  package func withdraw(_ rights: UInt32, from name: String) throws {
+    guard let status = try status(of: name) else { return }
+    guard status.kind == .file else {
+      throw ContentError(
+        .fileFailed, "\(path(of: name)) is not a regular file", remedy: "Move it away",
+        subject: path(of: name))
+    }
+    guard status.permissions & rights != 0 else { return }
+    try fileSystem.perform(.write, path(of: name)) {
+      calls.fchmodat(descriptor, name, status.permissions & 0o777 & ~rights)
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import CLinux
+import ContentModel
+import Glibc
+
+/// How many threads this process may still start: `RLIMIT_NPROC` and the control groups'
+/// `pids.max`.
+///
+/// libdispatch waits for ever if it gets no thread, so what needs threads asks first.
+package struct ThreadLimits {
+  /// What limits threads, and how many more it allows.
+  package struct Limit: Hashable, Sendable {
+    package let name: String
+    package let remaining: Int
+  }
+
+  /// The text of a file; nil if it cannot be read.
+  private let text: (String) -> String?
+  /// The numbers of all processes.
+  private let processes: () -> [String]
+  /// The soft limit of the user's threads; nil for none.
+  private let userLimit: Int?
+  private let user: UInt32
+
+  package init(
+    userLimit: Int?, user: UInt32, text: @escaping (String) -> String?,
+    processes: @escaping () -> [String]
+  ) {
+    self.userLimit = userLimit
+    self.user = user
+    self.text = text
+    self.processes = processes
+  }
+
+  /// Throws `tooFewThreads` unless this process may start `count` more threads.
+  package static func require(_ count: Int, for purpose: String) throws {
+    let limits = ThreadLimits(
+      userLimit: currentUserLimit, user: getuid(), text: contents,
+      processes: {
+        let folder = try? FileSystem.real.directory(at: "/proc")
+        return ((try? folder?.entries()) ?? []).map(\.name)
+      })
+    try limits.require(count, for: purpose)
+  }
+
+  /// Throws `tooFewThreads` if one of the limits does not allow `count` more threads.
+  package func require(_ count: Int, for purpose: String) throws {
+    guard let limit = exceeded(by: count) else { return }
+    throw ContentError(
+      .tooFewThreads,
+      "\(purpose) needs \(count) threads, and \(limit.name) allows \(max(0, limit.remaining)) more",
+      remedy: "Raise the limit (ulimit -u, or the control group's pids.max), or end other processes"
+    )
+  }
+
+  /// The first limit that does not allow `count` more threads; nil if all do.
+  package func exceeded(by count: Int) -> Limit? {
+    if let remaining = remainingOfUser(needed: count), remaining < count {
+      return Limit(name: "RLIMIT_NPROC of user \(user)", remaining: remaining)
+    }
+    for folder in Self.controlGroups(text("/proc/self/cgroup") ?? "") {
+      guard let maximum = number(in: "\(folder)/pids.max") else { continue }
+      let remaining = maximum - (number(in: "\(folder)/pids.current") ?? 0)
+      if remaining < count { return Limit(name: "\(folder)/pids.max", remaining: remaining) }
+    }
+    return nil
+  }
+
+  private func remainingOfUser(needed count: Int) -> Int? {
+    guard let userLimit, !isExempt else { return nil }
+    // Counting a user's threads takes a file for each process; those of all users together are in
+    // one file.
+    if let all = Self.threadCount(text("/proc/loadavg") ?? ""), all <= userLimit - count {
+      return userLimit - all
+    }
+    let used = processes().filter { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+      .compactMap { text("/proc/\($0)/status") }
+      .reduce(0) { $0 + Self.threads(of: user, status: $1) }
+    return userLimit - used
+  }
+
+  /// Whether the system does not count this user: root, but not the root of a user namespace.
+  private var isExempt: Bool {
+    guard user == 0 else { return false }
+    let fields = text("/proc/self/uid_map")?.split(whereSeparator: \.isWhitespace) ?? []
+    return fields.count < 2 || fields[1] == "0"
+  }
+
+  private func number(in path: String) -> Int? {
+    text(path).flatMap { Int($0.prefix { !$0.isWhitespace }) }
+  }
+
+  // MARK: What the system's files say
+
+  /// The folders with the limits of a process, by its `/proc/self/cgroup`: its own and those above.
+  package static func controlGroups(_ text: String) -> [String] {
+    let lines = text.split(separator: "\n").map {
+      $0.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    }.filter { $0.count == 3 }
+    // Version 1 has a hierarchy for each controller, version 2 one for all.
+    let first = lines.first { $0[1].split(separator: ",").contains("pids") }
+    guard let line = first ?? lines.first(where: { $0[1].isEmpty }) else { return [] }
+    var folders = [first == nil ? "/sys/fs/cgroup" : "/sys/fs/cgroup/pids"]
+    for name in line[2].split(separator: "/") where name != ".." {
+      folders.append("\(folders[folders.count - 1])/\(name)")
+    }
+    return folders.reversed()
+  }
+
+  /// How many threads there are by `/proc/loadavg`, whose fourth field is `running/all`.
+  package static func threadCount(_ text: String) -> Int? {
+    let fields = text.split(separator: " ")
+    guard fields.count > 3, let all = fields[3].split(separator: "/").last else { return nil }
+    return Int(all)
+  }
+
+  /// How many threads a process has by its `/proc/<id>/status`; 0 if it belongs to another user.
+  package static func threads(of user: UInt32, status: String) -> Int {
+    var threads = 0
+    for line in status.split(separator: "\n") {
+      let fields = line.split(whereSeparator: \.isWhitespace)
+      guard fields.count > 1 else { continue }
+      if fields[0] == "Uid:", UInt32(fields[1]) != user { return 0 }
+      if fields[0] == "Threads:" { threads = Int(fields[1]) ?? 0 }
+    }
+    return threads
+  }
+
+  // MARK: This process
+
+  private static var currentUserLimit: Int? {
+    let limit = hc_process_limit()
+    return limit < 0 ? nil : limit
+  }
+
+  private static func contents(_ path: String) -> String? {
+    var bytes = [UInt8](repeating: 0, count: 8192)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor != -1 else { return nil }
+    defer { close(descriptor) }
+    // What is longer has the lines that matter at its beginning.
+    let count = read(descriptor, &bytes, bytes.count)
+    return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
+  }
+}

@@ -1,0 +1,130 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+import Concurrency
+
+/// The seller of one engine: the store's own, with the session's script in front of it.
+final class ScriptedSeller: StoreService {
+  private let store: any StoreService
+  private let book: SellerBook
+  private let clock: TestClock
+  private let stream: AsyncStream<StoreEvent>
+  private let sender: AsyncStream<StoreEvent>.Continuation
+
+  init(_ store: any StoreService, _ book: SellerBook, _ clock: TestClock) {
+    self.store = store
+    self.book = book
+    self.clock = clock
+    (stream, sender) = AsyncStream.makeStream()
+  }
+
+  func send(_ event: StoreEvent) { sender.yield(event) }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await store.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await store.allProducts() }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    let answer = book.change { $0.answer(to: payment, transaction: transaction) }
+    if let answer { return answer }
+    // The store's own seller would ask again.
+    var payment = payment
+    payment.simulatesAskToBuy = false
+    return try await store.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    let grants = try await store.grants(account: account)
+    let now = clock.now.timeIntervalSince1970
+    return book.change { $0.valid(grants, at: now) }
+  }
+
+  /// Every grant, also what is no longer the account's.
+  func history(account: String?) async throws -> [Grant] {
+    try await store.grants(account: account)
+  }
+
+  func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
+    AsyncThrowingStream { continuation in
+      let task = Task { [self] in
+        do {
+          try await restore(account) { continuation.yield($0) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func restore(_ account: String?, _ found: (RestoredPurchase) -> Void) async throws {
+    let failure = book.change { script in
+      defer { script.restoreFailure = nil }
+      return script.restoreFailure
+    }
+    var count = 0
+    for try await purchase in PlainRestore(seller: self).restore(account: account) {
+      if let failure, count >= failure.after { throw failure.error }
+      found(purchase)
+      count += 1
+    }
+    if let failure { throw failure.error }
+  }
+
+  func events() -> AsyncStream<StoreEvent> { stream }
+
+  func storefront() async -> Storefront? { book.change { $0.storefront } }
+}
+
+/// A seller that restores as every seller does that says nothing else: what its grants say.
+private struct PlainRestore: StoreService {
+  let seller: ScriptedSeller
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await seller.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
+
+  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    try await seller.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    try await seller.grants(account: account)
+  }
+}
+
+/// The script of a session, which outlives the sellers that act by it.
+final class SellerBook: Sendable {
+  private let script = Mutex(SellerScript())
+
+  /// Looks into the script or changes it.
+  func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
+    try script.withLock { try body(&$0) }
+  }
+}
+
+/// Where sellers sit: their book, and who is there now.
+final class SellerDesk: Sendable {
+  private let book = SellerBook()
+  private let current = Mutex<ScriptedSeller?>(nil)
+
+  /// Looks into the script or changes it.
+  func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
+    try book.change(body)
+  }
+
+  /// The seller of the engine that was launched last.
+  var seller: ScriptedSeller? { current.withLock { $0 } }
+
+  /// Makes the seller of an engine that is launched now, in front of the store's own.
+  func seat(over store: any StoreService, _ clock: TestClock) -> any StoreService {
+    let seller = ScriptedSeller(store, book, clock)
+    current.withLock { $0 = seller }
+    return seller
+  }
+}

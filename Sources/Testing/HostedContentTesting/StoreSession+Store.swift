@@ -1,0 +1,70 @@
+import ContentModel
+import ContentPackage
+public import ContentStore
+import FileIO
+import HostedContent
+import StoreServer
+
+/// What the store offers and how it is served.
+extension StoreSession {
+  /// Builds a package of `files` and publishes it as `version` of a product.
+  ///
+  /// Files are named by their paths below `Contents`. `content` names one of several contents of
+  /// the product. Without `files` there is one small text that differs from version to version.
+  public func publish(
+    _ product: String, _ version: String = "1.0", content: String? = nil,
+    files: [String: [UInt8]]? = nil, details: ProductDetails = ProductDetails()
+  ) throws {
+    let name = content ?? product
+    let place = place
+    let files = files ?? ["text.txt": Array("The text of \(name) \(version)\n".utf8)]
+    let folder = try FileSystem.real.directory(at: place.folder.path)
+    let source = "source-\(nextNumber())"
+    let contents = try folder.createDirectory(source).createDirectory("Contents")
+    for (path, bytes) in files { try Self.write(bytes, at: path, in: contents) }
+    let output = "\(source).pkg"
+    _ = try buildPackage(
+      folder: folder.directory(source), output: folder, outputName: output,
+      productIdentifier: ProductIdentifier(product),
+      contentIdentifier: ProductIdentifier(name), version: ContentVersion(version))
+    try place.store.publish(["\(place.folder.path)/\(output)"], details: details, now: clock.now)
+    try folder.removeTree(source)
+    try folder.removeFile(output)
+  }
+
+  private static func write(_ bytes: [UInt8], at path: String, in root: Directory) throws {
+    var folder = root
+    var components = path.pathComponents()
+    guard let name = components.popLast() else {
+      throw ContentError(
+        .usage, "A file of the content has no name", remedy: "Name it by its path below Contents")
+    }
+    for component in components { folder = try folder.createDirectory(component) }
+    let file = try folder.createFile(name)
+    try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+  }
+
+  /// Offers a product without content, of any type; or changes what the store says of a product.
+  public func offer(_ product: String, details: ProductDetails = ProductDetails()) throws {
+    try place.store.add(ProductIdentifier(product), details: details, now: clock.now)
+  }
+
+  /// Signs the store's catalog anew, which expires 90 days after it was last written.
+  public func refreshCatalog() throws { try place.store.refresh(now: clock.now) }
+
+  /// Says what goes wrong from now on, one rule a line; an empty text for nothing.
+  ///
+  /// Such as `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg body changed` or `* status 503`.
+  /// Throws `usage` for a rule that cannot be read.
+  public func setFaults(_ script: String) throws {
+    try place.server.setFaults(FaultScript(script, name: "the session's fault script"))
+  }
+
+  /// Takes the store off the network, or puts it back at the same address.
+  public func setStoreIsReachable(_ isReachable: Bool) throws {
+    if isReachable { try place.server.start() } else { place.server.stop() }
+  }
+
+  /// What the store was asked for, in order: method, path, range, status, bytes and faults.
+  public var requests: [String] { place.server.requests.map(\.line) }
+}

@@ -1,0 +1,136 @@
+import ContentModel
+import FoundationEssentials
+import FileIO
+import Glibc
+import Concurrency
+
+/// Results go to standard output, messages and progress to standard error.
+struct Console: Sendable {
+  var isQuiet = false
+  /// The command that runs, whose options errors may name.
+  var command: Command?
+  /// Interrupts of the person who runs the command; nil in tests.
+  var signals: StopSignals?
+
+  /// Files for what removes its unfinished results after a signal; see `StopSignals`.
+  var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
+
+  /// Whether standard error is a terminal that a progress bar may draw on.
+  let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
+
+  /// The number of the error that kept a result from being printed.
+  private let outputError = OutputError()
+
+  private final class OutputError: Sendable {
+    let number = Mutex<Int32?>(nil)
+  }
+
+  /// `status`, unless a result could not be printed: then that is thrown.
+  ///
+  /// A reader that has gone away (`| head`) has seen what it wanted, which is no error.
+  func checked(_ status: ExitStatus) throws -> ExitStatus {
+    guard let number = outputError.number.withLock({ $0 }), number != EPIPE else { return status }
+    throw ContentError(
+      .fileFailed, "Cannot write to standard output", remedy: "Check where it is sent to",
+      cause: String(cString: strerror(number)))
+  }
+
+  private static func environment(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
+
+  /// Prints a result, one line in which titles, names and messages from elsewhere may be.
+  func print(_ line: String) { print(document: line.printable()) }
+
+  /// Prints text of our own as it is, such as help.
+  func print(document text: String) {
+    if let number = Self.write(text + "\n", to: STDOUT_FILENO) {
+      outputError.number.withLock { $0 = $0 ?? number }
+    }
+  }
+
+  /// Prints `value` as JSON with sorted keys; what cannot be seen is escaped, so that nothing is
+  /// lost.
+  func print(json value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    encoder.dateEncodingStrategy = .iso8601
+    let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+    var shown = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      if scalar.isPrintable || scalar == "\n" {
+        shown.append(scalar)
+      } else {
+        // It can only be in a string (RFC 8259, 7).
+        shown += scalar.utf16.flatMap(Self.escape)
+      }
+    }
+    print(document: String(shown))
+  }
+
+  /// `\uXXXX`.
+  private static func escape(_ unit: UInt16) -> String.UnicodeScalarView {
+    let digits = String(unit, radix: 16)
+    return "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars
+  }
+
+  private static let longestCell = 1_000
+
+  /// Prints rows in columns under `heading`.
+  func print(table rows: [[String]], heading: [String]) {
+    let rows = rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
+    let widths = heading.indices.map { column in
+      ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+    }
+    for row in [heading] + rows {
+      let cells = row.enumerated().map { column, text in
+        column == row.count - 1
+          ? text : text + String(repeating: " ", count: widths[column] - text.count)
+      }
+      print(cells.joined(separator: "  "))
+    }
+  }
+
+  /// Prints a message for the person who runs the command, in one line.
+  func note(_ text: String) {
+    if !isQuiet { _ = Self.write(text.printable() + "\n", to: STDERR_FILENO) }
+  }
+
+  /// Prints an error and what to do about it, also when quiet.
+  func report(_ error: ContentError) {
+    let error = command.map(error.withHint) ?? error
+    _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
+  }
+
+  /// Draws on the terminal; the text is written as it is.
+  func draw(_ text: String) {
+    if !isQuiet { _ = Self.write(text, to: STDERR_FILENO) }
+  }
+
+  /// Writes all of `text`; returns the number of the error that kept it from that.
+  private static func write(_ text: String, to descriptor: Int32) -> Int32? {
+    var bytes = Array(text.utf8)[...]
+    while !bytes.isEmpty {
+      let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno != EINTR { return errno }
+      bytes = bytes.dropFirst(max(0, count))
+    }
+    return nil
+  }
+
+  /// Bytes as a person reads them: 1.2 MB.
+  static func bytes(_ count: Int64) -> String {
+    var value = Double(count)
+    for unit in ["bytes", "kB", "MB"] {
+      // What would be rounded to 1000.0 belongs to the next unit.
+      if value < 999.95 { return unit == "bytes" ? "\(count) bytes" : "\(rounded(value)) \(unit)" }
+      value /= 1000
+    }
+    return "\(rounded(value)) GB"
+  }
+
+  private static func rounded(_ value: Double) -> String {
+    let tenths = Int64((value * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+}

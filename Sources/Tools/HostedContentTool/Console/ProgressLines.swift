@@ -1,0 +1,137 @@
+import ContentModel
+import Glibc
+import HostedContent
+import Concurrency
+
+/// Progress on standard error: bars on a terminal; elsewhere a line for each change of state and
+/// each tenth of the way.
+final class ProgressLines: Sendable {
+  private let console: Console
+  private let state = Mutex(State())
+
+  private struct State {
+    /// Downloads that are drawn as bars, in the order they became active.
+    var bars: [(id: String, bar: ProgressBar)] = []
+    var drawnLines = 0
+    /// Set when the command ends: what is reported while it closes is not drawn any more.
+    var isEnded = false
+    /// What was printed last of each download.
+    var lastLines: [String: (state: DownloadState, tenths: Int)] = [:]
+  }
+
+  init(_ console: Console) { self.console = console }
+
+  /// Shows how downloads stand now.
+  func show(_ downloads: [Download]) {
+    state.withLock { state in
+      guard !state.isEnded else { return }
+      for download in downloads {
+        if console.showsBars {
+          Self.updateBar(of: download, &state)
+        } else if let line = Self.line(download, &state) {
+          console.note(line)
+        }
+      }
+      redraw(&state)
+    }
+  }
+
+  /// Prints a result above the bars.
+  func print(_ text: String) { above { console.print(text) } }
+
+  /// Prints an error above the bars.
+  func report(_ error: ContentError) { above { console.report(error) } }
+
+  /// Takes the bars away for good.
+  func end() {
+    state.withLock { state in
+      erase(&state)
+      state.bars = []
+      state.isEnded = true
+    }
+  }
+
+  private func above(_ body: () -> Void) {
+    state.withLock { state in
+      erase(&state)
+      body()
+      redraw(&state)
+    }
+  }
+
+  // MARK: Bars
+
+  private static func updateBar(of download: Download, _ state: inout State) {
+    let index = state.bars.firstIndex { $0.id == download.id }
+    guard download.state == .active else {
+      if let index { state.bars.remove(at: index) }
+      return
+    }
+    if let index {
+      state.bars[index].bar = bar(download)
+    } else {
+      state.bars.append((download.id, bar(download)))
+    }
+  }
+
+  private func redraw(_ state: inout State) {
+    guard console.showsBars else { return }
+    erase(&state)
+    // The terminal may be made wider or narrower at any time, so it is asked each time. Without
+    // wrapping a bar is one line even where that was too late, and can be erased as one.
+    let columns = terminalColumns(STDERR_FILENO)
+    console.draw(
+      state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.bar.line(columns: columns))\u{1b}[?7h\n" }.joined())
+    state.drawnLines = state.bars.count
+  }
+
+  private func erase(_ state: inout State) {
+    guard console.showsBars, state.drawnLines > 0 else { return }
+    console.draw("\u{1b}[\(state.drawnLines)A\u{1b}[J")
+    state.drawnLines = 0
+  }
+
+  private static func bar(_ download: Download) -> ProgressBar {
+    ProgressBar(
+      name: "\(download.contentIdentifier) \(download.contentVersion)",
+      progress: download.progress, details: details(download))
+  }
+
+  private static func time(_ seconds: Double) -> String {
+    guard seconds >= 0, seconds < 360_000 else { return "time unknown" }
+    let whole = Int(seconds.rounded(.up))
+    return whole < 60 ? "\(whole) s left" : "\(whole / 60) min \(whole % 60) s left"
+  }
+
+  // MARK: Lines
+
+  /// A line about `download` if it changed state or came a tenth further; nil otherwise.
+  private static func line(_ download: Download, _ state: inout State) -> String? {
+    let tenths = Int((download.progress * 10).rounded(.down))
+    let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
+    let name = "\(download.contentIdentifier) \(download.contentVersion)"
+    if last?.state != download.state {
+      return download.state == .waiting ? nil : "\(name): \(download.state)\(fetched(download))"
+    }
+    guard download.state == .active, last?.tenths != tenths else { return nil }
+    return "\(name): \(amount(download))"
+  }
+
+  /// How much of the package was fetched, once it is installed, and why if that is all of it.
+  private static func fetched(_ download: Download) -> String {
+    guard download.state == .finished else { return "" }
+    let amount = Console.bytes(download.statistics.bytesFetched)
+    let reason = download.statistics.wholePackages.keys.first
+    return ", \(amount) of \(Console.bytes(download.expectedContentLength)) fetched"
+      + (reason.map { " (the whole package: \($0))" } ?? "")
+  }
+
+  /// How far a download is, in words.
+  private static func amount(_ download: Download) -> String {
+    "\(Int((download.progress * 100).rounded(.down))) % \(details(download))"
+  }
+
+  private static func details(_ download: Download) -> String {
+    "of \(Console.bytes(download.expectedContentLength)), \(time(download.timeRemaining))"
+  }
+}

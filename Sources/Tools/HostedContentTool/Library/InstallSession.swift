@@ -1,0 +1,261 @@
+import ContentModel
+import Dispatch
+import FoundationEssentials
+import Glibc
+import HostedContent
+
+/// One run of `get` or `update`: brings products to the offered version and finishes what it
+/// started.
+///
+/// It decides what a product needs next; `TransactionDriver` sees each transaction to its end.
+final class InstallSession: Sendable {
+  static let options: [Command.Option] =
+    [
+      .store, .library,
+      .init("--account", "NAME", "the buyer's account; default: the library's own"),
+      .init("--grants", "FILE", "the database of grants; default: grants.sqlite in the library"),
+      .init(
+        "--timeout", "SECONDS", "end with an error after this long without progress; default 90"),
+    ] + NetworkArguments.options + NetworkArguments.transferOptions
+
+  private let queue: PaymentQueue
+  private let console: Console
+  private let account: String?
+  /// Whether what is installed is printed as one JSON document at the end.
+  private let printsJSON: Bool
+  private let progress: ProgressLines
+  private let watchdog: Watchdog
+  private let driver: TransactionDriver
+  private let closer: QueueCloser
+
+  /// How often a product is tried: what failed once for a passing reason is healed.
+  private static let tries = 2
+  convenience init(_ arguments: Arguments, _ console: Console) throws {
+    let seconds = try arguments.number("--timeout", least: 1) ?? 90
+    try self.init(
+      arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
+      console, printsJSON: arguments.has("--json"))
+  }
+
+  init(
+    _ configuration: PaymentQueue.Configuration, account: String?, seconds: Int, _ console: Console,
+    closingSeconds: Int = 5, printsJSON: Bool = false
+  ) throws {
+    self.printsJSON = printsJSON
+    self.console = console
+    self.account = account
+    var configuration = configuration
+    let callbacks = DispatchQueue(label: "hostedcontent.session")
+    configuration.deliveryQueue = callbacks
+    queue = try PaymentQueue(configuration)
+    closer = QueueCloser(queue, seconds: closingSeconds)
+    progress = ProgressLines(console)
+    watchdog = Watchdog(seconds: seconds)
+    driver = TransactionDriver(queue, callbacks: callbacks, progress, watchdog)
+    watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
+  }
+
+  /// Stops what runs; what was fetched is kept.
+  func close() {
+    progress.end()
+    closer.close()
+  }
+
+  /// Products with installed content of which the store has a newer version, and those whose
+  /// update was begun and not finished.
+  func outdated() async throws -> [ProductIdentifier] {
+    let begun = queue.transactions.filter { $0.transactionState == .restored }
+      .map(\.payment.productIdentifier)
+    let outdated = try await queue.updates().map(\.productIdentifier)
+    return Set(begun + outdated).sorted()
+  }
+
+  /// Brings each product to the offered version; true when all are.
+  ///
+  /// Unless `mayBuy`, what the account was never granted is an error.
+  func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
+    let texts = identifiers.map(\.rawValue)
+    let response: ContentsResponse
+    do {
+      response = try await queue.productContents(of: Set(texts))
+    } catch {
+      console.report(ContentError(error, while: "looking up products"))
+      return false
+    }
+    response.failures.forEach(console.report)
+    for text in Set(texts).sorted() where response.invalidProductIdentifiers.contains(text) {
+      console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
+    }
+    // Before this, a signal may end the process: nothing is under way.
+    console.signals?.onSignal = { [weak self] in self?.abort(with: $0) }
+    let unfinished = queue.transactions
+    queue.add(driver)
+    // A seller may list a product twice; it is still one product.
+    var seen: Set<ProductIdentifier> = []
+    let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
+    queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
+    let delivered = await withTaskGroup(of: DeliveredProduct?.self) { group in
+      for product in products {
+        group.addTask { await self.install(product, unfinished, mayBuy) }
+      }
+      return await group.reduce(into: []) { $0 += [$1].compactMap(\.self) }
+    }
+    progress.end()
+    if printsJSON { printReport(of: delivered) }
+    let left = Set(products.map(\.productIdentifier))
+      .subtracting(delivered.map(\.productIdentifier)).sorted()
+    if let abort = driver.abortion, !left.isEmpty {
+      console.report(abort.before(left))
+    }
+    return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
+  }
+
+  /// How many downloads suit `products`: as many as are 16 MB together, 3 to 32.
+  ///
+  /// Small ones wait for answers and for the disk's syncs rather than for bytes, and the more wait
+  /// at the same time, the more share both.
+  static func activeDownloads(for products: [ProductContents]) -> Int {
+    let lengths = products.flatMap(\.contents).map(\.package.length)
+    guard !lengths.isEmpty else { return 3 }
+    let average = lengths.reduce(0, +) / Int64(lengths.count)
+    return Int(min(32, max(3, (16 << 20) / max(1, average))))
+  }
+
+  /// Takes the steps that one product needs, until the offered version is installed; nil after a
+  /// failure.
+  private func install(
+    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+  ) async -> DeliveredProduct? {
+    let identifier = product.productIdentifier
+    do {
+      try await takeSteps(product, unfinished.filter { $0.isFor(identifier) }, mayBuy)
+      let delivered = DeliveredProduct(product, contents: try installedVersions(of: product))
+      guard !delivered.contents.isEmpty || product.contents.isEmpty else {
+        throw ContentError.notDelivered(identifier)
+      }
+      if !printsJSON { progress.print(delivered.summary) }
+      return delivered
+    } catch {
+      // What stops the whole command is said once, at its end.
+      if driver.abortion == nil {
+        let error = ContentError(error, while: "installing \(identifier)")
+        progress.report(error.naming(identifier))
+      }
+      return nil
+    }
+  }
+
+  /// The product's contents that are installed, with their versions.
+  ///
+  /// An update leaves alone what was never installed, so that they need not be all.
+  private func installedVersions(of product: ProductContents) throws -> [DeliveredProduct.Content] {
+    try product.contents.compactMap { offer in
+      try queue.installedVersion(of: offer.contentIdentifier).map {
+        DeliveredProduct.Content(
+          contentIdentifier: offer.contentIdentifier.rawValue, version: $0.rawValue)
+      }
+    }
+  }
+
+  private func printReport(of products: [DeliveredProduct]) {
+    do {
+      try console.print(json: DeliveredProduct.Report(products))
+    } catch {
+      console.report(ContentError(error, while: "printing the report"))
+    }
+  }
+
+  private func takeSteps(
+    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+  ) async throws {
+    let identifier = product.productIdentifier
+    var open = unfinished
+    var triesLeft = Self.tries
+    // Each open transaction, then a purchase or an update for each content; more leads nowhere.
+    var stepsLeft = open.count + max(1, product.contents.count)
+    // A transaction that was open may be about an older version, hence the second look.
+    while let step = try await nextStep(for: product, &open, mayBuy) {
+      guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
+      guard let error = try await carryOut(step, identifier, mayBuy) else {
+        if product.contents.isEmpty { return }
+        stepsLeft -= 1
+        continue
+      }
+      triesLeft -= 1
+      let isAborted = driver.abortion != nil
+      guard error.isRetryable, triesLeft > 0, !isAborted else { throw error }
+      open = queue.transactions.filter { $0.isFor(identifier) }
+    }
+  }
+
+  private enum Step {
+    case goOn(PaymentTransaction)
+    case buy
+    case update(ContentUpdate)
+  }
+
+  private func nextStep(
+    for product: ProductContents, _ open: inout [PaymentTransaction], _ mayBuy: Bool
+  ) async throws -> Step? {
+    if let abort = driver.abortion { throw abort }
+    while let transaction = open.popLast() {
+      if transaction.transactionState != .failed { return .goOn(transaction) }
+      queue.finishTransaction(transaction)
+    }
+    if product.contents.isEmpty {
+      // What cannot be used up is had once it was granted; nothing is bought twice.
+      let isOwned = try await queue.isGranted(product.productIdentifier, account: account)
+      return isOwned && product.type == .nonConsumable ? nil : .buy
+    }
+    for offer in product.contents {
+      guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
+        // A content that came to the product later is for get to fetch, not for an update.
+        if mayBuy { return .buy }
+        continue
+      }
+      if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
+      guard try !queue.isComplete(offer.contentIdentifier, installed) else { continue }
+      // A download of the same version fetches the missing files, and nothing is bought.
+      guard installed.rawValue == offer.version.rawValue else {
+        throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
+      }
+      return .update(ContentUpdate(of: offer, from: installed))
+    }
+    return nil
+  }
+
+  /// Begins a step and waits for its end; nil when it succeeded.
+  private func carryOut(
+    _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
+  ) async throws -> ContentError? {
+    switch step {
+    case .goOn(let open): return await driver.end(of: open.id, known: open)
+    case .buy: return await driver.end(of: buy(product))
+    case .update(let update):
+      let transaction: String
+      do {
+        transaction = try await queue.add(update, applicationUsername: account)
+      } catch let error as ContentError where error.code == .notEntitled {
+        // Installed for another account: this one buys it, if that was asked for.
+        guard mayBuy else { throw error.askingForAccount() }
+        return await driver.end(of: buy(product))
+      }
+      return await driver.end(of: transaction)
+    }
+  }
+
+  private func buy(_ product: ProductIdentifier) -> String {
+    queue.add(Payment(productIdentifier: product, applicationUsername: account))
+  }
+
+  private func abort(with error: ContentError) {
+    closer.begin()
+    driver.abort(with: error)
+  }
+}
+
+extension PaymentTransaction {
+  fileprivate func isFor(_ product: ProductIdentifier) -> Bool {
+    payment.productIdentifier == product
+  }
+}

@@ -1,0 +1,63 @@
+import ContentModel
+import FoundationEssentials
+import HostedContent
+
+/// `list`: what is installed.
+enum ListCommand {
+  static let command = Command(
+    name: "list", summary: "Lists installed versions.", operands: "", operandCount: 0...0,
+    options: [.library, .json], example: "hostedcontent list --library lib", run: run)
+
+  private struct Report: Encodable {
+    let contents: [Entry]
+
+    struct Entry: Encodable {
+      let contentIdentifier: String
+      let version: String
+      let current: Bool
+      let path: String
+      let bytes: Int64
+      /// Whether recorded files are missing, or have another kind or size; nil if that is not
+      /// known.
+      let filesMissing: Bool?
+
+      var remarks: String {
+        ([current ? "current" : nil, filesMissing == true ? "files missing" : nil])
+          .compactMap(\.self).joined(separator: ", ")
+      }
+    }
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let library = try arguments.libraryReader()
+    let entries = try library.contents().map { entry in
+      Report.Entry(
+        contentIdentifier: entry.content.contentIdentifier.rawValue,
+        version: entry.content.version.rawValue, current: entry.isCurrent, path: entry.path,
+        bytes: entry.content.size,
+        // Another user cannot read what was recorded.
+        filesMissing: (try? library.missingFiles(of: entry.content)).map { !$0.isEmpty })
+    }
+    if arguments.has("--json") {
+      try console.print(json: Report(contents: entries))
+    } else if entries.isEmpty {
+      console.print("Nothing is installed.")
+    } else {
+      console.print(
+        table: entries.map {
+          [$0.contentIdentifier, $0.version, $0.remarks, "\($0.bytes)", $0.path]
+        }, heading: ["content", "version", "", "bytes", "path"])
+    }
+    return .done
+  }
+}
+
+extension Arguments {
+  /// The library's folder.
+  func library() throws -> URL {
+    URL(filePath: try required("--library"), directoryHint: .isDirectory)
+  }
+
+  /// The library, to be read without a lock.
+  func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
+}

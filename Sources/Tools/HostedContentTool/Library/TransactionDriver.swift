@@ -1,0 +1,168 @@
+import ContentModel
+import Dispatch
+import HostedContent
+import Concurrency
+
+/// Brings transactions to their end: starts what was purchased, finishes what is installed.
+///
+/// An observer like any service's. A failed download's transaction stays open, so that the next run
+/// goes on with it.
+final class TransactionDriver: PaymentTransactionObserver {
+  private let queue: PaymentQueue
+  /// Where callbacks come; decisions about a transaction are made here only, one after the other.
+  private let callbacks: DispatchQueue
+  private let progress: ProgressLines
+  private let watchdog: Watchdog
+  private let state = Mutex(State())
+
+  private struct State {
+    /// What is waited for, by transaction.
+    var works: [String: Work] = [:]
+    /// Failures that name something that nobody waited for when they came.
+    var refusals: [String: ContentError] = [:]
+    /// Set once nothing may go on: interrupted, or out of time.
+    var abort: ContentError?
+  }
+
+  private struct Work {
+    let waiter: CheckedContinuation<ContentError?, Never>
+    /// Nil until a new transaction was reported.
+    var transaction: PaymentTransaction?
+    var isStarted = false
+    /// Whether a download was seen on its way since; what was reported before is of an earlier run.
+    var hasMoved = false
+  }
+
+  init(
+    _ queue: PaymentQueue, callbacks: DispatchQueue, _ progress: ProgressLines, _ watchdog: Watchdog
+  ) {
+    self.queue = queue
+    self.callbacks = callbacks
+    self.progress = progress
+    self.watchdog = watchdog
+  }
+
+  /// Why nothing may go on, once that is so.
+  var abortion: ContentError? { state.withLock { $0.abort } }
+
+  /// Waits until `transaction` is finished; the error that ended it otherwise.
+  func end(of transaction: String, known: PaymentTransaction? = nil) async -> ContentError? {
+    await withCheckedContinuation { continuation in
+      let abort = state.withLock { state in
+        if state.abort == nil {
+          state.works[transaction] = Work(waiter: continuation, transaction: known)
+        }
+        return state.abort
+      }
+      if let abort { return continuation.resume(returning: abort) }
+      // What was reported before it was known to be ours is looked at again, between callbacks.
+      callbacks.async { self.lookAgain(at: transaction) }
+    }
+  }
+
+  private func lookAgain(at transaction: String) {
+    if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
+    let (isGone, failure) = state.withLock { state in
+      let isKnown = state.works[transaction]?.transaction != nil
+      // One that was known and is not there has ended; what was refused of it before is past.
+      return (isKnown, isKnown ? nil : state.refusals[transaction])
+    }
+    if isGone || failure != nil { end(transaction, failure) }
+  }
+
+  private func end(_ transaction: String, _ error: ContentError?) {
+    let work = state.withLock { $0.works.removeValue(forKey: transaction) }
+    work?.waiter.resume(returning: error)
+  }
+
+  /// Ends everything that is waited for, now and later.
+  func abort(with error: ContentError) {
+    let works = state.withLock { state in
+      state.abort = state.abort ?? error
+      defer { state.works = [:] }
+      return state.works.values
+    }
+    works.forEach { $0.waiter.resume(returning: error) }
+  }
+
+  /// Whether `download` is one of ours and what it says is of this run, not of an earlier one.
+  private func hasBegun(_ download: Download) -> Bool {
+    guard let work = state.withLock({ $0.works[download.transaction.id] }) else { return false }
+    return switch download.state {
+    case .waiting, .active, .finished: true
+    case .paused, .failed, .cancelled: work.hasMoved
+    }
+  }
+
+  // MARK: Observing
+
+  func paymentQueue(
+    _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
+  ) {
+    watchdog.feed()
+    for transaction in transactions { goOn(transaction) }
+  }
+
+  func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
+    watchdog.feed()
+    let ours = downloads.filter { hasBegun($0) }
+    progress.show(ours)
+    for transaction in Set(downloads.map(\.transaction)) { goOn(transaction) }
+  }
+
+  func paymentQueue(
+    _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction]
+  ) {
+    for transaction in transactions { end(transaction.id, nil) }
+  }
+
+  /// A failure that is all that is told of a transaction has it as its subject; an update that
+  /// could not be written down may fail before it is waited for.
+  func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
+    let ours = state.withLock { state -> String? in
+      guard let subject = error.subject else { return nil }
+      if state.works[subject] != nil { return subject }
+      state.refusals[subject] = error
+      return nil
+    }
+    if let ours { end(ours, error) } else { progress.report(error) }
+  }
+
+  /// Does what a transaction's state asks for, if it is one of ours.
+  private func goOn(_ transaction: PaymentTransaction) {
+    let isOurs = state.withLock { state in
+      state.works[transaction.id]?.transaction = transaction
+      return state.works[transaction.id] != nil
+    }
+    guard isOurs else { return }
+    switch transaction.transactionState {
+    case .purchasing: break
+    case .deferred: end(transaction.id, .deferred(transaction.payment.productIdentifier))
+    case .failed:
+      queue.finishTransaction(transaction)
+      end(
+        transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
+    case .purchased, .restored: goOn(withDownloadsOf: transaction)
+    }
+  }
+
+  private func goOn(withDownloadsOf transaction: PaymentTransaction) {
+    let downloads = transaction.downloads
+    if downloads.allSatisfy({ $0.state == .finished }) {
+      return queue.finishTransaction(transaction)
+    }
+    let isMoving = downloads.contains { $0.state == .active || $0.state == .waiting }
+    let (mustStart, hasStopped) = state.withLock { state in
+      guard let work = state.works[transaction.id] else { return (false, false) }
+      state.works[transaction.id]?.isStarted = true
+      if work.isStarted, isMoving { state.works[transaction.id]?.hasMoved = true }
+      return (!work.isStarted, work.hasMoved && !isMoving)
+    }
+    // Those that an earlier run left paused or failed are tried again, too.
+    if mustStart { queue.start(downloads) }
+    if hasStopped {
+      let error = downloads.lazy.compactMap(\.error).first
+      end(transaction.id, error ?? .downloadsStopped(transaction.payment.productIdentifier))
+    }
+  }
+}

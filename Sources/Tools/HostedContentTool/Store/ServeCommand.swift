@@ -1,0 +1,106 @@
+import ContentModel
+import ContentStore
+import Dispatch
+import Concurrency
+import StoreServer
+
+/// `serve`: a store over HTTP, for trying it out and for tests.
+enum ServeCommand {
+  static let command = Command(
+    name: "serve", summary: "Serves a store over HTTP, and makes things go wrong by script.",
+    operands: "STORE", operandCount: 1...1,
+    options: [
+      .init("--listen", "ADDRESS", "address and port; default 127.0.0.1:8080, port 0 for any free"),
+      .init("--certificate", "FILE", "serve HTTPS with this certificate chain (PEM)"),
+      .init("--key", "FILE", "the certificate's key (PEM)"),
+      .init("--fault", "FILE", "a script of what goes wrong (Documentation/Server.md)"),
+      .init("--latency", "TIME", "wait before each answer, such as 20ms"),
+      .init("--rate", "RATE", "bytes a second for all answers together, such as 50MB/s"),
+      .init(
+        "--connections-per-address", "N",
+        "connections at once from one address; default 128, 0 for no limit, as behind a proxy"),
+      .init("--verbose", nil, "one line for each request, on standard error"),
+    ],
+    example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
+
+  /// How often `apps.json` is checked for changes between requests.
+  private static let appsInterval = DispatchTimeInterval.seconds(1)
+
+  private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
+    let path = arguments.operands[0]
+    var configuration = try configuration(arguments, console)
+    let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none
+    // Only a store is served, so that a slip of the path publishes nothing else.
+    _ = try StoreFolder.open(at: path)
+    let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
+    let server = try StoreServer(folder: path, faults: script, configuration: configuration)
+    try server.start()
+    console.print("Serving \(path) at \(server.url)")
+    let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "hostedcontent.apps"))
+    timer.setEventHandler(handler: checkApps)
+    timer.schedule(deadline: .now() + appsInterval, repeating: appsInterval)
+    timer.resume()
+    defer { timer.cancel() }
+    await withCheckedContinuation { continuation in
+      guard let signals = console.signals else { return continuation.resume() }
+      signals.onFirstSignal { continuation.resume() }
+    }
+    server.stop()
+    return .done
+  }
+
+  private static func configuration(_ arguments: Arguments, _ console: Console) throws
+    -> StoreServer.Configuration
+  {
+    var configuration = StoreServer.Configuration()
+    let listen = try arguments.text("--listen") ?? "127.0.0.1:8080"
+    guard let (address, port) = place(listen) else {
+      throw Arguments.wrong("--listen takes an address and a port, not “\(listen)”", command.name)
+    }
+    (configuration.address, configuration.port) = (address, port)
+    configuration.certificate = try certificate(arguments)
+    configuration.latency =
+      try quantity("--latency", "a time such as 20ms", arguments, Quantities.time) ?? .zero
+    configuration.rate =
+      try quantity("--rate", "a rate such as 50MB/s", arguments, Quantities.rate)
+    configuration.connectionsPerAddress =
+      try arguments.number("--connections-per-address", least: 0)
+      ?? configuration.connectionsPerAddress
+    configuration.recordsRequests = arguments.has("--verbose")
+    configuration.keepsRequests = false
+    configuration.onRequest = { console.note($0.line) }
+    return configuration
+  }
+
+  /// Address and port of `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`.
+  static func place(_ text: String) -> (String, UInt16)? {
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
+    else { return nil }
+    var address = text[..<colon]
+    if address.hasPrefix("["), address.hasSuffix("]") {
+      address = address.dropFirst().dropLast()
+    } else if address.contains(":") {
+      return nil
+    }
+    return address.isEmpty ? nil : (String(address), port)
+  }
+
+  private static func certificate(_ arguments: Arguments) throws -> Certificate? {
+    switch (try arguments.text("--certificate"), try arguments.text("--key")) {
+    case (nil, nil): return nil
+    case (let chain?, let key?): return Certificate(chain: chain, key: key)
+    case (_?, nil): throw Arguments.wrong("--certificate needs --key", command.name)
+    case (nil, _?): throw Arguments.wrong("--key needs --certificate", command.name)
+    }
+  }
+
+  private static func quantity<Value>(
+    _ option: String, _ what: String, _ arguments: Arguments, _ read: (String) -> Value?
+  ) throws -> Value? {
+    guard let text = try arguments.text(option) else { return nil }
+    guard let value = read(text) else {
+      throw Arguments.wrong("\(option) takes \(what), not “\(text)”", command.name)
+    }
+    return value
+  }
+}

@@ -1,0 +1,24 @@
+import ContentStore
+
+/// `store init`: keys and first metadata.
+enum StoreInitCommand {
+  static let command = Command(
+    name: "store init", summary: "Makes a store: its keys and an empty signed catalog.",
+    operands: "STORE", operandCount: 1...1,
+    options: StoreKeyArguments.keys + StoreKeyArguments.plan,
+    example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let path = arguments.operands[0]
+    let keys = try arguments.storeKeys()
+    let plan = try arguments.keyPlan(for: command.name)
+    let folder = try StoreFolder.create(at: path, keys: keys, plan: plan).keysPath
+    let root = keys.rootFolder ?? "\(folder)/root"
+    console.print("\(path): an empty store; its keys are in \(folder), keep them to yourself")
+    for line in [
+      "The root key is in \(root). Make a copy, and carry both away from this machine: publishing",
+      "needs it never, only store rotate does, and store refresh in nine years (--root-keys FOLDER).",
+    ] { console.print(line) }
+    return .done
+  }
+}

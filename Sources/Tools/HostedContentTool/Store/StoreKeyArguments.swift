@@ -1,0 +1,94 @@
+import ContentModel
+import ContentStore
+import FileIO
+
+/// The options that say where a store's keys and its publication record are, and what opens the
+/// keys.
+enum StoreKeyArguments {
+  /// The options of a command that reads the publication record.
+  static let record: [Command.Option] = [
+    .init("--keys", "FOLDER", "the folder of the signing keys; default STORE.keys"),
+    .init("--state", "FOLDER", "the folder of the publication record; default: the keys' folder"),
+  ]
+
+  /// The options of a command that signs.
+  static let keys: [Command.Option] =
+    record + [
+      .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
+      .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
+      .init(
+        "--root-passphrase-file", "FILE",
+        "the same for the root keys, once or once for each key; default: the same file"),
+    ]
+
+  /// The option that accepts files from a backup.
+  static let restored = Command.Option(
+    "--restored", nil, "the store's files were restored from a backup: continue from them")
+
+  /// The options of a command that changes a store.
+  static let options = keys + [restored]
+
+  /// The options that say what keys are made.
+  static let plan: [Command.Option] = [
+    .init("--key-type", "TYPE", "ed25519 (default), ecdsa or rsa"),
+    .init("--key-counts", "LIST", "how many keys, such as root=3,targets=2; default 1 each"),
+    .init("--thresholds", "LIST", "how many of them must sign, such as root=2; default 1 each"),
+  ]
+}
+
+extension Arguments {
+  /// Where the store's keys are.
+  func storeKeys() throws -> StoreKeyOptions {
+    StoreKeyOptions(
+      folder: try text("--keys"), rootFolder: try text("--root-keys"),
+      stateFolder: try text("--state"),
+      passphrase: try text("--passphrase-file").map(passphrase),
+      rootPassphrases: try values("--root-passphrase-file").map { path in
+        guard !path.isEmpty else { throw wrongValue("--root-passphrase-file", "is empty") }
+        return try passphrase(path)
+      })
+  }
+
+  /// Opens the store that the first operand names.
+  func openedStore(_ fileSystem: FileSystem = .real) throws -> StoreFolder {
+    try StoreFolder.open(
+      at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
+  }
+
+  /// What keys are made.
+  func keyPlan(for command: String) throws -> StoreKeyPlan {
+    var plan = StoreKeyPlan()
+    if let text = try text("--key-type") {
+      guard let type = StoreKeyType(rawValue: text) else {
+        throw Self.wrong(
+          "--key-type is one of \(StoreKeyType.allCases.map(\.rawValue).joined(separator: ", "))",
+          command)
+      }
+      plan.type = type
+    }
+    plan.counts = try numbers("--key-counts", for: command)
+    plan.thresholds = try numbers("--thresholds", for: command)
+    return plan
+  }
+
+  /// Reads `role=number,role=number`.
+  private func numbers(_ option: String, for command: String) throws -> [StoreRole: Int] {
+    guard let text = try text(option) else { return [:] }
+    return try text.split(separator: ",", omittingEmptySubsequences: false).reduce(into: [:]) {
+      let parts = $1.split(separator: "=", omittingEmptySubsequences: false)
+      guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
+        let number = Int(parts[1]), number > 0
+      else {
+        throw Self.wrong("\(option) is a list such as root=3,targets=2, not “\(text)”", command)
+      }
+      $0[role] = number
+    }
+  }
+
+  /// The first line of the file at `path`.
+  private func passphrase(_ path: String) throws -> [UInt8] {
+    let file = try FileSystem.real.file(at: path)
+    let bytes = try file.contents(limit: 4096)
+    return Array(bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") })
+  }
+}

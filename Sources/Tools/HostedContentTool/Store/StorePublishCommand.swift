@@ -1,0 +1,84 @@
+import ContentModel
+import ContentStore
+import FileIO
+
+/// `store publish`: packages become part of the signed catalog, all in one step.
+enum StorePublishCommand {
+  static let command = Command(
+    name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
+    operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
+    options: [
+      .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
+    ] + details + StoreKeyArguments.options,
+    example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
+    run: run)
+
+  /// The options that describe a product.
+  static let details: [Command.Option] = [
+    .init("--title", "T", "a short name; default: what was said before, or the identifier"),
+    .init("--description", "TEXT", "one or more sentences"),
+    .init("--release-notes", "TEXT", "what is new in this version"),
+    .init("--language", "CODE", "the language of these words (BCP 47); default en"),
+    .init("--price", "P", "the price, such as 0.99; 0 is free"),
+    .init("--currency", "CODE", "ISO 4217; default USD"),
+    .init("--type", "TYPE", "non-consumable, consumable, auto-renewable or non-renewing"),
+  ]
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let repackaging = arguments.has("--repackage")
+    // Once a signal has come, a conversion removes what it has written; a publication is one step
+    // anyway.
+    let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
+    let publication = try store.publish(
+      Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name),
+      repackaging: repackaging)
+    for version in publication.versions {
+      console.print(
+        "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
+      )
+    }
+    if publication.versions.isEmpty { console.print("The store has these packages already.") }
+    for change in publication.changes where !change.isNew {
+      console.print("\(change.productIdentifier): \(change.sentence)")
+    }
+    return .done
+  }
+}
+
+extension ProductChange {
+  /// What changed, such as `changed the title (fi) and the price`.
+  var sentence: String {
+    let names = fields.map { field in
+      switch field {
+      case .title(let language): "the title (\(language))"
+      case .description(let language): "the description (\(language))"
+      case .releaseNotes(let language): "the release notes (\(language))"
+      case .price: "the price"
+      case .type: "the type"
+      }
+    }
+    return "changed \(names.joined(separator: ", "))"
+  }
+}
+
+extension Arguments {
+  /// What the options say of a product.
+  func productDetails(for name: String) throws -> ProductDetails {
+    var details = ProductDetails()
+    details.title = try text("--title")
+    details.description = value("--description")
+    details.releaseNotes = value("--release-notes")
+    details.language = try text("--language") ?? details.language
+    details.price = try text("--price")
+    details.currency = try text("--currency")
+    details.type = try value("--type").map { text in
+      guard let type = ProductType(rawValue: text) else {
+        throw Arguments.wrong(
+          "--type is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
+          name)
+      }
+      return type
+    }
+    return details
+  }
+}

@@ -1,0 +1,22 @@
+import ContentModel
+import ContentStore
+
+/// `store retire`: a version that is offered no more.
+enum StoreRetireCommand {
+  static let command = Command(
+    name: "store retire", summary: "Takes a version out of the catalog.",
+    operands: "STORE ID VERSION", operandCount: 3...3,
+    options: [
+      .init("--content", "ID", "the content's identifier; default: the product's own content")
+    ] + StoreKeyArguments.options,
+    example: "hostedcontent store retire store com.example.book 1.0", run: run)
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let product = try arguments.identifier(arguments.operands[1])
+    let version = try arguments.version(arguments.operands[2])
+    let content = try arguments.text("--content").map { try arguments.identifier($0) }
+    try arguments.openedStore().retire(product, version, content: content)
+    console.print("\(content ?? product) \(version): retired; its files stay where they are")
+    return .done
+  }
+}

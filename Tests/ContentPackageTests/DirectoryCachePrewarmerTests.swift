@@ -1,0 +1,115 @@
+import ContentModel
+import Digests
+import Dispatch
+import FileIO
+import Concurrency
+import TestSupport
+import Testing
+
+@testable import ContentPackage
+
+@Suite("Looking for names before files are made")
+struct DirectoryCachePrewarmerTests {
+  /// The paths that were looked for, from the folder's own on.
+  private final class Looks: Sendable {
+    private let paths = Mutex<[String]>([])
+    let last = DispatchSemaphore(value: 0)
+
+    var all: [String] { paths.withLock { $0 } }
+
+    /// A folder that notes what is looked for in it; `last` is sent when that ends with `end`.
+    func folder(at path: String, end: String = "") throws -> Directory {
+      let system = FileSystem(willPerform: { [self] step, looked in
+        guard step == .status, looked.hasPrefix(path) else { return }
+        paths.withLock { $0.append(String(looked.dropFirst(path.count + 1))) }
+        if !end.isEmpty, looked.hasSuffix(end) { last.signal() }
+      })
+      return try system.directory(at: path)
+    }
+  }
+
+  private func index(large: Int64 = 1) throws -> PackageIndex {
+    let digest = try Digest(of: [])
+    let length = 1 << 20
+    let count = Int(large)
+    let size = Int64(count * length)
+    let members = (0..<(count + 3)).map { _ in
+      IndexedMember(
+        packedLength: length, plainLength: length, digest: digest, plainDigest: digest)
+    }
+    return PackageIndex(
+      packageLength: Int64(members.count * length) + 100,
+      payload: PayloadIndex(
+        offset: 50, members: members,
+        dataOffsets: [0, 0, 0, 1, 2, 3].map { Int64($0 * length) }),
+      files: [
+        IndexedFile(path: "ContentInfo.plist", kind: .file, size: Int64(length), digest: digest),
+        IndexedFile(path: "Contents", kind: .directory),
+        IndexedFile(path: "Contents/a", kind: .directory),
+        IndexedFile(path: "Contents/a/1", kind: .file, size: Int64(length), digest: digest),
+        IndexedFile(path: "Contents/a/2", kind: .file, size: Int64(length), digest: digest),
+        IndexedFile(path: "Contents/large", kind: .file, size: size, digest: digest),
+      ])
+  }
+
+  @Test("Every file's name is looked for once, in order, and nothing is made")
+  func names() throws {
+    let folder = try TemporaryFolder()
+    let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
+    try folder.directory.createDirectory("Contents").createDirectory("a")
+    let looks = Looks()
+    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    #expect(looks.all == ["ContentInfo.plist", "Contents/a/1", "Contents/a/2", "Contents/large"])
+    #expect(try folder.directory.entries().map(\.name) == ["Contents"])
+  }
+
+  @Test("A folder that is not there hides the names in it only")
+  func noFolder() throws {
+    let folder = try TemporaryFolder()
+    let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
+    try folder.directory.createDirectory("Contents")
+    let looks = Looks()
+    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    #expect(looks.all == ["ContentInfo.plist", "Contents/large"])
+  }
+
+  @Test("What an interrupted download left is not looked for")
+  func staged() throws {
+    let folder = try TemporaryFolder()
+    try folder.directory.createDirectory("Contents").createDirectory("a").createFile("1")
+      .write([1])
+    let survey = try PackageSurvey(
+      of: index(), name: "x.pkg", staging: folder.directory, reusing: [])
+    let looks = Looks()
+    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    #expect(looks.all == ["ContentInfo.plist", "Contents/a/2", "Contents/large"])
+  }
+
+  @Test("It ends when nobody wants it any more")
+  func end() throws {
+    let folder = try TemporaryFolder()
+    let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
+    let looks = Looks()
+    var left = 1
+    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look {
+      left -= 1
+      return left >= 0
+    }
+    #expect(looks.all == ["ContentInfo.plist"])
+  }
+
+  @Test("A large assembly does so while its members arrive", .timeLimit(.minutes(20)))
+  func assembly() throws {
+    let folder = try TemporaryFolder()
+    let index = try index(large: 1 + WritebackThread.stretch >> 20)
+    let survey = try PackageSurvey(of: index, name: "x.pkg", staging: nil, reusing: [])
+    #expect(survey.bytesToWrite >= WritebackThread.stretch)
+    let looks = Looks()
+    let assembly = try PackageAssembly(
+      survey, name: "x.pkg", promise: promise(entries: index.files),
+      in: looks.folder(at: folder.path, end: "/large"), workers: 2, writeback: {},
+      progress: { _ in })
+    looks.last.wait()
+    withExtendedLifetime(assembly) {}
+  }
+}

@@ -1,0 +1,79 @@
+import Dispatch
+import Foundation
+import Concurrency
+import Testing
+
+@testable import FileIO
+
+@Suite("A step that several threads share", .timeLimit(.minutes(10)))
+struct GroupCommitTests {
+  /// Joins a step for each number from 1 on while number 0 is at it; the groups that were carried
+  /// out.
+  private func groups(
+    of count: Int,
+    outcome: @escaping @Sendable (Int) -> Result<Void, any Error> = { _ in .success(()) }
+  ) -> (groups: [[Int]], failed: Set<Int>) {
+    let step = GroupCommit<Int>()
+    let groups = Mutex<[[Int]]>([])
+    let failed = Mutex<Set<Int>>([])
+    let isFirstAtIt = DispatchSemaphore(value: 0)
+    let mayGoOn = DispatchSemaphore(value: 0)
+    let ended = DispatchGroup()
+    let join: @Sendable (Int) -> Void = { number in
+      do {
+        try step.join(number) { numbers in
+          if numbers.contains(0) {
+            isFirstAtIt.signal()
+            mayGoOn.wait()
+          }
+          groups.withLock { $0.append(numbers) }
+          return numbers.map(outcome)
+        }
+      } catch {
+        _ = failed.withLock { $0.insert(number) }
+      }
+      ended.leave()
+    }
+    for number in 0..<count {
+      ended.enter()
+      Thread.detachNewThread { join(number) }
+      if number == 0 { isFirstAtIt.wait() }
+    }
+    while step.waitingCount < count - 1 { sched_yield() }
+    mayGoOn.signal()
+    ended.wait()
+    return (groups.withLock { $0 }, failed.withLock { $0 })
+  }
+
+  @Test("Those who come while one is at it share the next one, each once")
+  func sharing() {
+    let found = groups(of: 9).groups
+    #expect(found.map(\.count) == [1, 8])
+    #expect(found.first == [0])
+    #expect(Set(found.flatMap { $0 }) == Set(0..<9))
+  }
+
+  @Test("Each hears what became of its own request")
+  func errors() {
+    let found = groups(of: 6) { number in
+      number.isMultiple(of: 2) ? .success(()) : .failure(CancellationError())
+    }
+    #expect(found.failed == [1, 3, 5])
+  }
+
+  @Test("Who is alone carries it out at once, as often as he asks")
+  func alone() throws {
+    let step = GroupCommit<String>()
+    var calls: [[String]] = []
+    for name in ["a", "b"] {
+      try step.join(name) { names in
+        calls.append(names)
+        return names.map { _ in .success(()) }
+      }
+    }
+    #expect(calls == [["a"], ["b"]])
+    #expect(throws: CancellationError.self) {
+      try step.join("c") { $0.map { _ in .failure(CancellationError()) } }
+    }
+  }
+}
