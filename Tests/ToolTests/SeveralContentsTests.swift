@@ -107,6 +107,6 @@ struct CourseTests {
       saying: ["com.example.course.maps", Self.course, "[703]"])
     try tool.fail(
       "package", "folder", "--output", "bad.pkg", "--product", Self.course, "--content", "../x",
-      "--content-version", "1", saying: ["[800]"])
+      "--content-version", "1", status: 2, saying: ["“../x” is not a product identifier"])
   }
 }

@@ -148,7 +148,7 @@ struct StoreKeys {
     _ role: RoleName, _ found: Int, _ demanded: Int64, _ root: RootRole, _ refusal: ContentError?
   ) throws -> ContentError {
     let path = role == .root ? rootPath : folder.path
-    if let refusal, refusal.code == .passphraseWrong { return refusal.about(path) }
+    if let refusal, refusal.code == .passphraseWrong, found == 0 { return refusal.about(path) }
     let ignored = try ignoredNames(of: role).map { "“\($0)”" }.joined(separator: ", ")
     return ContentError(
       .keyUnusable,
