@@ -27,11 +27,6 @@ final class Child {
     let process = Process()
     process.executableURL = URL(filePath: program)
     process.arguments = words
-    // One heap for all threads: what the allocator keeps free in sixteen of them would hide what we
-    // keep.
-    var environment = ProcessInfo.processInfo.environment
-    environment["MALLOC_ARENA_MAX"] = "1"
-    process.environment = environment
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = output

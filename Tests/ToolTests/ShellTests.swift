@@ -103,7 +103,7 @@ struct ShellTests {
 
   @Test(
     "zsh offers folders, packages and installed versions where they are valid",
-    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/packages.txt"))
+    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/test-packages.txt"))
   func zshOperands() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -146,7 +146,7 @@ struct ShellTests {
 
   @Test(
     "The completion for zsh is a script of zsh, and has every command and option",
-    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/packages.txt"))
+    .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/test-packages.txt"))
   func zsh() throws {
     let tool = try Tool()
     let script = try tool.succeed("completion", "zsh").output
@@ -165,7 +165,7 @@ struct ShellTests {
 
   @Test(
     "The man page is read by man without a warning, and has every command and option",
-    .enabled(if: isThere("/usr/bin/man"), "man is missing: see Scripts/packages.txt"))
+    .enabled(if: isThere("/usr/bin/man"), "man is missing: see Scripts/test-packages.txt"))
   func manual() throws {
     let tool = try Tool()
     let page = try tool.succeed("manual").output

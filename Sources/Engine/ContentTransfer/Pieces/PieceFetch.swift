@@ -3,8 +3,8 @@ import FileIO
 
 /// One worker's fetch of pieces over HTTP: asks for ranges, verifies, delivers, tries again.
 ///
-/// Decides nothing itself: `FetchPlan` says what is asked for, `MirrorChoice` where and when,
-/// `TransferFault` what may help. For one thread, which blocks in `run`.
+/// `FetchPlan` decides what is requested, `MirrorChoice` where and when, `TransferFault` what may
+/// help. For one thread, which blocks in `run`.
 final class PieceFetch {
   /// Bytes that arrive sooner than a further request's answer begins.
   private static let littleToFetch = 256 << 10
@@ -22,7 +22,6 @@ final class PieceFetch {
   private var hedges = SecondRequests()
   /// The mirror that was chosen last.
   private var mirror = 0
-  /// Bytes of pieces that are not there yet.
   private var bytesLeft: Int64
   /// When a piece arrived last, or the fetch began.
   private var lastProgress = 0.0
@@ -108,8 +107,7 @@ final class PieceFetch {
     session.connections(to: addresses[mirror])
   }
 
-  /// Whether a request is free, or so little is asked for that the server would wait for the next
-  /// one.
+  /// Whether a request is free, or so little is asked for that the server would wait.
   private var mayAsk: Bool {
     if requests.count < connections.count { return true }
     return requests.count < session.limits.smallRequestsPerTransfer
@@ -153,8 +151,7 @@ final class PieceFetch {
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
     requests[number]?.isIdle = true
     requests[number]?.partial = partial
-    // Where even a piece is never whole at once, each request goes on where the one before it
-    // ended.
+    // Where no piece comes whole, each request continues where the last one ended.
     if hedges.isSecond(number), requests[number]?.isAhead == true { endRival(of: number) }
   }
 
@@ -234,8 +231,7 @@ final class PieceFetch {
     leaveSlowMirror(request.mirror, after: right)
   }
 
-  /// Ends request `number` if it brings another file, and the fetch if every server has another
-  /// one.
+  /// Ends request `number` if it brings another file, and the fetch if every server does.
   private func judgeWrongPieces(of number: Int) throws {
     if wrongPieces.areSeveral(at: mirrors.open) { throw ContentError.replaced(file) }
     guard let request = requests[number], request.wrong >= WrongPieces.limit else { return }

@@ -257,8 +257,7 @@ package final class TrustClient: Sendable {
   /// Brings roots, timestamp, snapshot and targets up to date.
   ///
   /// A publisher can replace keys after this client has asked for roots. What the new keys have
-  /// signed is then invalid under the root that the client has, so it starts again from the new
-  /// root.
+  /// signed is then invalid under the root that the client has, so it starts from the new root.
   private func update(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     while true {
       do {

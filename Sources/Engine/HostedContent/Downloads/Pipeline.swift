@@ -51,7 +51,7 @@ struct Pipeline: Sendable {
     let staging = try library.staging(for: download.id)
     let space = library.spaceReservation(for: offer.productIdentifier)
     defer { space.end() }
-    // Whoever has no name cannot be asked later whether his digests are to be trusted.
+    // Without recorded signers the digests cannot be re-evaluated later, so compare them now.
     let fetch = PackageFetch(
       offer: offer, index: index, source: source, job: job, workers: workers,
       comparesDigests: offer.signers == nil, space: space)

@@ -156,8 +156,7 @@ public final class PaymentQueue: Sendable {
 
   /// Decides a deferred payment that was added with `simulatesAskToBuy`, as a parent would.
   ///
-  /// Approved, it is bought now. Throws what buying it throws, and `usage` for any other
-  /// transaction.
+  /// An approved one is bought now. Throws what buying throws; `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // One that an earlier queue gave out does not change any more.
     let transaction = delivery.transaction(transaction.id) ?? transaction
