@@ -109,8 +109,9 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
 
   /// Writes a length of time that is given in units.
   open func string(from components: DateComponents) -> String? {
-    let length = Unit.all.reduce(0) { $0 + Double($1.value(in: components)) * $1.seconds }
-    guard abs(length) < Self.longest else { return nil }
+    // Each unit alone, since years and seconds could cancel each other out.
+    let length = Unit.all.reduce(0) { $0 + abs(Double($1.value(in: components))) * $1.seconds }
+    guard length < Self.longest else { return nil }
     var known = DateComponents()
     for unit in Unit.all { known.setValue(unit.value(in: components), for: unit.component) }
     let calendar = Self.plainCalendar

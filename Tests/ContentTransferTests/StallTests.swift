@@ -55,6 +55,38 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
+  @Test("A piece comes although every long answer falls silent after a quarter of it")
+  func partOfPiece() throws {
+    let file = try SampleFile(length: 1_000_000, pieces: [1_000_000])
+    let server = try ScriptedServer { request in
+      (request.range?.count ?? file.bytes.count) > 200_000
+        ? Self.silent(file, request, after: 0.25) : .file(file.bytes, request)
+    }
+    let ticket = TransferTicket()
+    let source = try HTTPPieceSource(at: server.url(), change: change)
+    #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
+    #expect(ticket.statistics.failures == [:])
+    #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
+  }
+
+  @Test("A server that sends a few bytes for each request, and then nothing, is given up")
+  func fewBytes() throws {
+    let file = try sample()
+    let server = try ScriptedServer { request in
+      let right = ScriptedServer.Answer.file(file.bytes, request).bytes
+      let length = request.range?.count ?? file.bytes.count
+      return .init(right.dropLast(length - 10), then: .hang)
+    }
+    let source = try HTTPPieceSource(at: server.url()) {
+      change(&$0)
+      $0.stallTimeout = 1
+      $0.retry.attempts = 2
+      $0.retry.firstDelay = 0.01
+    }
+    #expect(code { _ = try source.fetch(file) } == .transferStalled)
+    #expect(server.requests.count < 20)
+  }
+
   @Test("Another mirror is asked for what a silent one leaves out, and goes on")
   func otherMirror() throws {
     let file = try sample()

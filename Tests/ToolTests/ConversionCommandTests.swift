@@ -130,6 +130,19 @@ struct ConversionCommandTests {
     #expect(after == before)
   }
 
+  @Test("What a killed conversion has left in a store is removed by the next one")
+  func leftover() throws {
+    try tool.succeed("store", "init", "store")
+    try FileManager.default.createDirectory(
+      atPath: tool.folder.path("store/.repackaging-1f"), withIntermediateDirectories: false)
+    try tool.write("half", to: "store/.repackaging-1f/0.pkg")
+    try tool.write("a note", to: "store/.repackaging")
+    try archive("a.zip", "1.0", ["--format", "zip"])
+    try tool.succeed("store", "publish", "store", "a.zip", "--repackage")
+    #expect(!tool.exists("store/.repackaging-1f"))
+    #expect(tool.exists("store/.repackaging"))
+  }
+
   @Test("A package that has members is published as it is")
   func indexed() throws {
     try tool.succeed("store", "init", "store")

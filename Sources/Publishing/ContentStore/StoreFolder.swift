@@ -178,9 +178,9 @@ public final class StoreFolder: Sendable {
   /// findings. So does a version whose number is published already (`versionExists`), unless the
   /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
   /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. With `repackaging`, archives of other forms and names are converted, so that
-  /// updates and repairs of them transfer only what changed. A product whose record was lost gets a
-  /// new one.
+  /// cannot fit. With `repackaging`, archives of other forms and names are converted first, in a
+  /// private folder of the store, so that updates and repairs of them transfer only what changed;
+  /// the converted bytes count as the package. A product whose record was lost gets a new one.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
@@ -189,7 +189,8 @@ public final class StoreFolder: Sendable {
     try details.check()
     return try changing(now) { files, targets in
       guard repackaging else { return try publish(packages, details, nil, &files, targets) }
-      return try folder.withTemporaryDirectory(".repackaging") {
+      try removeConversions()
+      return try folder.withTemporaryDirectory(Self.conversionName) {
         try publish(packages, details, $0, &files, targets)
       }
     }

@@ -23,11 +23,17 @@ final class StoreHost: Sendable {
 
   private struct State {
     var configuration: SKHostConfiguration?
+    /// The delivery queue before the library was closed: requests end on it.
+    var lastDeliveryQueue: DispatchQueue?
     var library = Library.closed
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?
     /// Payments that the engine could not take, until they are finished.
     var refused: [SKPaymentTransaction] = []
+
+    var deliveryQueue: DispatchQueue? {
+      configuration.map(\.queue.deliveryQueue) ?? lastDeliveryQueue
+    }
 
     var session: Session? { if case .open(let session) = library { session } else { nil } }
 
@@ -139,7 +145,7 @@ final class StoreHost: Sendable {
           return (nil, opening)
         }
         // Everything is released outside the lock.
-        defer { state = State() }
+        defer { state = State(lastDeliveryQueue: state.deliveryQueue) }
         return (state, nil)
       }
       opening?.wait()
@@ -198,7 +204,7 @@ final class StoreHost: Sendable {
 
   /// Calls `body` where observers are called.
   func deliver(_ body: @escaping @Sendable () -> Void) {
-    (state.withLock { $0.configuration?.queue.deliveryQueue } ?? .main).async(execute: body)
+    (state.withLock { $0.deliveryQueue } ?? .main).async(execute: body)
   }
 
   // MARK: Observers

@@ -83,6 +83,8 @@ open class SKRequest: NSObject, @unchecked Sendable {
     switch result {
     case .success(let answer):
       answer(self, delegate)
+      // The delegate may have cancelled the request, or started it again.
+      guard state.withLock({ $0.attempt == attempt }) else { return }
       delegate?.requestDidFinish(self)
     case .failure(let error): delegate?.request(self, didFailWithError: error.storeKitError)
     }

@@ -26,7 +26,8 @@ package func convertPackage(
     throw error
   }
   try requireSpace(for: examination, name, in: output, limits)
-  return try output.withTemporaryDirectory(".\(outputName.prefix(100)).unpacked") { folder in
+  let prefix = ".\(outputName.utf8.count < 200 ? outputName : "").unpacked"
+  return try output.withTemporaryDirectory(prefix) { folder in
     _ = try unpackForBuild(source, name: name, into: folder, limits: limits)
     return try buildPackage(
       folder: folder, name: name, output: output, outputName: outputName,

@@ -20,7 +20,6 @@ final class PieceFetch {
   private var requests: [Int: PieceRequest] = [:]
   private var nextNumber = 0
   private var hedges = SecondRequests()
-  /// The mirror that was chosen last.
   private var mirror = 0
   private var bytesLeft: Int64
   /// When a piece arrived last, or the fetch began.
@@ -125,12 +124,10 @@ final class PieceFetch {
     let validator = isWhole ? nil : mirrors.validator(at: mirror)
     let question = RangeQuestion(
       range: plan.span(of: numbers).dropFirst(beginning.count), isWhole: isWhole,
-      fileLength: file.length,
-      validator: validator)
+      fileLength: file.length, validator: validator)
     let handler = RangeHandler(
       nextNumber, pieces, beginning: beginning, question: question, sizes: sizes,
-      slabs: session.slabs,
-      handover: handover, clock: session.loop.clock)
+      slabs: session.slabs, handover: handover, clock: session.loop.clock)
     var exchange = exchange
     exchange.range = isWhole ? nil : question.range
     if let validator { exchange.headers = [HTTPHeader("If-Range", validator)] }
@@ -151,8 +148,9 @@ final class PieceFetch {
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
     requests[number]?.isIdle = true
     requests[number]?.partial = partial
-    // Where no piece comes whole, each request continues where the last one ended.
-    if hedges.isSecond(number), requests[number]?.isAhead == true { endRival(of: number) }
+    // Where no piece comes whole, each request continues where the last one ended, if that moved.
+    let isAhead = requests[number]?.isAhead(by: session.configuration.minimumBytes) == true
+    if hedges.isSecond(number), isAhead { endRival(of: number) }
   }
 
   /// Asks a second time for what an idle request leaves out, unless that was too often in vain.
@@ -167,7 +165,9 @@ final class PieceFetch {
     guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
     var request = ExchangeRequest(url: addresses[second])
     request.isFresh = true
-    let beginning = mirrors.ranges(at: second) ? idle.beginning(of: missing) : []
+    // Only of the same mirror: if the piece is wrong, its sender is to blame.
+    let beginning =
+      second == idle.mirror && mirrors.ranges(at: second) ? idle.beginning(of: missing) : []
     let hedge = send(
       request, for: missing, beginning: beginning, at: second,
       isWhole: isWhole && beginning.isEmpty,

@@ -24,9 +24,9 @@ struct PieceRequest {
 }
 
 extension PieceRequest {
-  /// Whether it has more of a piece than came with the request before it.
-  var isAhead: Bool {
-    partial.map { $0.index > 0 || $0.bytes.count > bytesBefore } ?? false
+  /// Whether it has at least `minimum` bytes more of a piece than came with the request before it.
+  func isAhead(by minimum: Int64) -> Bool {
+    partial.map { $0.index > 0 || Int64($0.bytes.count - bytesBefore) >= minimum } ?? false
   }
 
   /// The bytes that it has of the first of `missing`, if there are any.
