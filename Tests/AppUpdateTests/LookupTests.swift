@@ -186,6 +186,21 @@ struct LookupTests {
     #expect(transport.requests.count == 1)
   }
 
+  @Test("A server's version question passes the caches of a CDN only if asked to")
+  func serverBehindCDN() async throws {
+    let transport = ScriptedTransport { _, _ in .json(#"{"hasNewVersion":false}"#) }
+    let source = ServerUpdateSource(
+      server: try link("https://app.example"), bundleID: "a.b", transport: transport)
+    for caching in [.reload, .reloadIgnoringAllCaches, .reloadIgnoringAllCaches]
+      as [LookupCachePolicy]
+    {
+      _ = try await source.answer(for: app("1.0"), account: nil, caching: caching)
+    }
+    let marks = transport.requests.map { $0.parameters["fresh"] }
+    #expect(marks[0] == nil)
+    #expect(marks[1] != nil && marks[2] != nil && marks[1] != marks[2])
+  }
+
   @Test("Who waits for a turn hears that the server asks to wait meanwhile")
   func blockedWhileWaiting() {
     var limiter = CallLimiter(callsPerMinute: 1, patience: 100)

@@ -69,24 +69,6 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
-  @Test("A server that sends a few bytes for each request, and then nothing, is given up")
-  func fewBytes() throws {
-    let file = try sample()
-    let server = try ScriptedServer { request in
-      let right = ScriptedServer.Answer.file(file.bytes, request).bytes
-      let length = request.range?.count ?? file.bytes.count
-      return .init(right.dropLast(length - 10), then: .hang)
-    }
-    let source = try HTTPPieceSource(at: server.url()) {
-      change(&$0)
-      $0.stallTimeout = 1
-      $0.retry.attempts = 2
-      $0.retry.firstDelay = 0.01
-    }
-    #expect(code { _ = try source.fetch(file) } == .transferStalled)
-    #expect(server.requests.count < 20)
-  }
-
   @Test("Another mirror is asked for what a silent one leaves out, and goes on")
   func otherMirror() throws {
     let file = try sample()
