@@ -2,8 +2,8 @@ import ContentLibrary
 public import ContentModel
 
 extension ContentLibrary {
-  /// Has finished downloads wait again whose files are missing; for a start, before anything is
-  /// reported.
+  /// Sets finished downloads whose files are missing to waiting; called at a start, before any
+  /// report.
   ///
   /// Returns why a content cannot be checked; its downloads stay finished. If the journal cannot be
   /// written now, the next start finds the same.
