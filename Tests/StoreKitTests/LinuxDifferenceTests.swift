@@ -1,5 +1,7 @@
 import Concurrency
+import Foundation
 import StoreKit
+import TestSupport
 import Testing
 
 /// What the guide "Writing code for Linux and Apple's systems" says of Linux; change it when one of
@@ -45,5 +47,28 @@ struct LinuxDifferenceTests {
     observer.paymentQueueDidChangeStorefront(SKPaymentQueue())
     observer.paymentQueueRestoreCompletedTransactionsFinished(SKPaymentQueue())
     #expect(derived.calls.withLock { $0 } == ["restored"])
+  }
+
+  // Each program is compiled, which takes seconds.
+  @Test(
+    "The main queue runs on the main thread only under a run loop", .enabled(if: SlowTests.areOn),
+    arguments: [("dispatchMain()", "false"), ("RunLoop.main.run()", "true")])
+  func mainThread(call: String, isMainThread: String) throws {
+    let folder = try TemporaryFolder()
+    let program = """
+      import Foundation
+      DispatchQueue.main.async {
+        dispatchPrecondition(condition: .onQueue(.main))
+        print(Thread.isMainThread)
+        exit(0)
+      }
+      \(call)
+      """
+    try Data(program.utf8).write(to: URL(filePath: folder.path("main.swift")))
+    let compiled = try Program.run(
+      "/usr/bin/env", ["swiftc", "main.swift", "-o", "main"], folder: folder.path)
+    try #require(compiled.status == 0, "\(compiled.output)")
+    let end = try Program.run(folder.path("main"), [])
+    #expect(end.output == "\(isMainThread)\n")
   }
 }
