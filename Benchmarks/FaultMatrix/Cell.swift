@@ -130,7 +130,7 @@ struct Cell {
     let queue = try fixture.queue(server, library: library)
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier(Fixture.names[0])))
-    let reports = queue.reports
+    let reports = queue.reports()
     queue.start(transaction.downloads)
     for await report in reports {
       guard case .downloads(let updates) = report else { continue }

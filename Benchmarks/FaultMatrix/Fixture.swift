@@ -66,12 +66,12 @@ struct Fixture {
     configuration.trustedRoot = Array(
       try Data(contentsOf: URL(filePath: folder.path("store/metadata/1.root.json"))))
     configuration.network.certificateAuthorities = URL(filePath: folder.path("right.pem"))
-    configuration.network.connectTimeout = 0.5
-    configuration.network.stallTimeout = 0.5
+    configuration.network.connectTimeout = .milliseconds(500)
+    configuration.network.stallTimeout = .milliseconds(500)
     configuration.network.attempts = 3
-    configuration.network.firstRetryDelay = 0.05
+    configuration.network.firstRetryDelay = .milliseconds(50)
     // Longer than the Retry-After of a row.
-    configuration.network.busyTimeout = 3
+    configuration.network.busyTimeout = .seconds(3)
     return try PaymentQueue(configuration)
   }
 

@@ -21,7 +21,9 @@ enum Idle {
             TransactionRecord(
               id: id, sequence: number + 1, payment: payment,
               status: .purchased(
-                Grant(transactionIdentifier: id, date: 1e9, payment: payment, receipt: receipt)),
+                Grant(
+                  transactionIdentifier: id, date: Date(timeIntervalSince1970: 1e9),
+                  payment: payment, receipt: receipt)),
               downloads: [DownloadRecord(of: id, number: 1, sharing: offer)]))
         })
     }

@@ -36,7 +36,7 @@ final class Deliverer: PaymentTransactionObserver {
     var downloadCalls = 0
     var removed = 0
     /// The last state of each download that it was told.
-    var last: [String: DownloadState] = [:]
+    var last: [DownloadID: DownloadState] = [:]
     var errors: [ContentError] = []
   }
 
@@ -121,9 +121,11 @@ struct InstantSeller: StoreService {
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] { [] }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .purchased(
-      Grant(transactionIdentifier: transaction, date: 0, payment: payment),
+      Grant(
+        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+        payment: payment),
       contents: offers[payment.productIdentifier] ?? [])
   }
 }

@@ -75,7 +75,7 @@ enum AsyncBookshelf {
   static func log(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
   static func showProgress(of queue: PaymentQueue) async {
-    for await report in queue.reports {
+    for await report in queue.reports() {
       guard case .downloads(let updates) = report else { continue }
       for update in updates where update.state == .active {
         print("\(update.download.contentIdentifier): \(Int(update.progress * 100)) %")

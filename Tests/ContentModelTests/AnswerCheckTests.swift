@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import Testing
 
@@ -24,7 +25,8 @@ struct AnswerCheckTests {
     others[2].applicationUsername = nil
     for other in others {
       var queue = ordered(order)
-      let grant = Grant(transactionIdentifier: "g", date: 0, payment: other)
+      let grant = Grant(
+        transactionIdentifier: "g", date: Date(timeIntervalSince1970: 0), payment: other)
       let decision = queue.apply(
         .purchaseAnswered(
           transaction: "t", .purchased(grant, contents: [try Sample.offer()])))
@@ -43,14 +45,17 @@ struct AnswerCheckTests {
     // Whether a decision was simulated is nothing that the seller grants.
     var payment = order
     payment.simulatesAskToBuy = false
-    let grant = Grant(transactionIdentifier: "g", date: 0, payment: payment)
+    let grant = Grant(
+      transactionIdentifier: "g", date: Date(timeIntervalSince1970: 0), payment: payment)
     let answered = queue.apply(
       .purchaseAnswered(transaction: "t", .purchased(grant, contents: [])))
     #expect(queue.transaction("t")?.state == .purchased)
     #expect(answered.changes.first == .answer(number: "g", transaction: "t"))
     for event in [
       QueueEvent.granted(
-        transaction: "u", Grant(transactionIdentifier: "h", date: 0, payment: order), contents: []),
+        transaction: "u",
+        Grant(transactionIdentifier: "h", date: Date(timeIntervalSince1970: 0), payment: order),
+        contents: []),
       .restored(transaction: "v", original: grant, contents: [], purpose: .update(switching: true)),
     ] {
       let decision = queue.apply(event)
@@ -66,7 +71,8 @@ struct AnswerCheckTests {
     let payment = Payment(productIdentifier: try ProductIdentifier("a"))
     var queue = ordered(payment)
     _ = queue.apply(.launched)
-    let grant = Grant(transactionIdentifier: "g", date: 0, payment: payment)
+    let grant = Grant(
+      transactionIdentifier: "g", date: Date(timeIntervalSince1970: 0), payment: payment)
     let foreign = try Sample.offer("b")
     _ = queue.apply(
       .purchaseAnswered(

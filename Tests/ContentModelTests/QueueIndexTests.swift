@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import TestSupport
 import Testing
@@ -61,7 +62,9 @@ struct QueueIndexTests {
   @Test("A purchase is passed over while a transaction of the same grant is unfinished")
   func sameGrant() throws {
     let foreign = try Sample.grant()
-    let own = Grant(transactionIdentifier: "t", date: 5, payment: foreign.payment, receipt: "r")
+    let own = Grant(
+      transactionIdentifier: "t", date: Date(timeIntervalSince1970: 5), payment: foreign.payment,
+      receipt: "r")
     for grant in [foreign, own] {
       var queue = QueueState()
       _ = queue.apply(.launched)
@@ -85,7 +88,9 @@ struct QueueIndexTests {
     var queue = QueueState()
     let payment = Payment(productIdentifier: try ProductIdentifier("a"))
     _ = queue.apply(.paymentAdded(transaction: "t", payment))
-    let grant = Grant(transactionIdentifier: "g", date: 1, payment: payment, receipt: "signed")
+    let grant = Grant(
+      transactionIdentifier: "g", date: Date(timeIntervalSince1970: 1), payment: payment,
+      receipt: "signed")
     let decision = queue.apply(
       .purchaseAnswered(transaction: "t", .purchased(grant, contents: [])))
     guard case .save(let saved) = decision.changes.last else {

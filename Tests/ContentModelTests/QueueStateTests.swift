@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import TestSupport
 import Testing
@@ -24,7 +25,8 @@ struct QueueStateTests {
     var queue = QueueState(transactions: [try Sample.transaction(.purchased)])
     _ = queue.apply(.launched)
     let other = Payment(productIdentifier: try ProductIdentifier("b"))
-    let grant = Grant(transactionIdentifier: "n", date: 0, payment: other)
+    let grant = Grant(
+      transactionIdentifier: "n", date: Date(timeIntervalSince1970: 0), payment: other)
     let events: [QueueEvent] = [
       .paymentAdded(transaction: "t", other),
       .restored(transaction: "t", original: grant, contents: [], purpose: .history),

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import TestSupport
 import Testing
@@ -20,7 +21,7 @@ enum Sample {
 
   static func grant() throws -> Grant {
     Grant(
-      transactionIdentifier: "g", date: 0,
+      transactionIdentifier: "g", date: Date(timeIntervalSince1970: 0),
       payment: Payment(productIdentifier: try ProductIdentifier("a")))
   }
 

@@ -1,4 +1,5 @@
-import ContentModel
+@testable import ContentModel
+import FoundationEssentials
 import Testing
 
 @Suite("Identifiers, versions and digests")
@@ -91,5 +92,27 @@ struct ValueTests {
     #expect(ContentError.Code.signatureInvalid.group == .trust)
     #expect(!ContentError.Code.signatureInvalid.isRetryable)
     #expect(ContentError.Code(rawValue: 4711).group == .internal)
+  }
+}
+
+@Suite("Prices")
+struct PriceTests {
+  @Test("Amounts are read from digits with a period before decimals")
+  func amounts() {
+    #expect(Price.amount("2.99") == Decimal(string: "2.99"))
+    #expect(Price.amount("0") == 0)
+    for text in ["", ".", "1.", ".5", "1,50", "-1", "1.2.3", "1e3", "free", "１"] {
+      #expect(Price.amount(text) == nil, "\(text)")
+    }
+  }
+
+  @Test("Literals are exact, and a fraction is shown with at least two decimals")
+  func text() {
+    // The literals pass through binary floating point.
+    #expect(Price(4.99, currency: "EUR").description == "4.99 EUR")
+    #expect(Price(0.07, currency: "EUR").amount == Decimal(string: "0.07"))
+    #expect(Price(1.5, currency: "USD").description == "1.50 USD")
+    #expect(Price(300, currency: "JPY").description == "300 JPY")
+    #expect(Price(1.234, currency: "TND").description == "1.234 TND")
   }
 }

@@ -21,35 +21,35 @@ struct RateTests {
   }
 
   @Test(
-    "The time remaining is right within 15 % after three seconds, and five after the rate halves",
+    "The rate is right within 15 % after three seconds, and five seconds after it halves",
     arguments: [1e5, 1e6, 2e7, 1e9], [1.0 / 100, 1.0 / 7, 1.0 / 3])
-  func halving(rate: Double, lumpSeconds: Double) {
+  func halving(rate: Double, lumpSeconds: Double) throws {
     let lump = rate * lumpSeconds
     var meter = RateMeter(at: 100)
     var total = feed(&meter, rate, lump: lump, from: 100, for: 3, total: 0)
-    let left = rate * 60
-    #expect(abs(meter.timeRemaining(for: Int64(left), at: 103) / 60 - 1) < 0.15)
+    let first = try #require(meter.rate(at: 103))
+    #expect(abs(rate / first - 1) < 0.15)
     total = feed(&meter, rate / 2, lump: lump, from: 103, for: 5, total: total)
-    #expect(abs(meter.timeRemaining(for: Int64(left), at: 108) / 120 - 1) < 0.15)
+    let second = try #require(meter.rate(at: 108))
+    #expect(abs(rate / 2 / second - 1) < 0.15)
   }
 
-  @Test("Nothing is said before something is known")
+  @Test("The rate is unknown at first")
   func unknown() {
     var meter = RateMeter(at: 0)
-    #expect(meter.timeRemaining(for: 100, at: 0) == -1)
-    #expect(meter.timeRemaining(for: 100, at: 10) == -1)
-    #expect(meter.timeRemaining(for: 0, at: 10) == 0)
+    #expect(meter.rate(at: 0) == nil)
+    #expect(meter.rate(at: 10) == nil)
     meter.advance(to: 50, at: 0.1)
-    #expect(meter.timeRemaining(for: 100, at: 0.1) == -1)
+    #expect(meter.rate(at: 0.1) == nil)
   }
 
   @Test("A rate that has become nothing is unknown again")
-  func silence() {
+  func silence() throws {
     var meter = RateMeter(at: 0)
     _ = feed(&meter, 1000, lump: 100, from: 0, for: 4, total: 0)
-    let before = meter.timeRemaining(for: 1000, at: 4)
-    #expect(meter.timeRemaining(for: 1000, at: 6) > before)
-    #expect(meter.timeRemaining(for: 1000, at: 6000) == -1)
+    let before = try #require(meter.rate(at: 4))
+    #expect(try #require(meter.rate(at: 6)) < before)
+    #expect(meter.rate(at: 6000) == nil)
   }
 
   @Test("A token bucket lets through its rate, and no more than a tenth of a second at once")

@@ -61,7 +61,7 @@ import Testing
     let store = try fixture.create()
     let path = try fixture.package("book", "1")
     let book = try ProductIdentifier("book")
-    let details = ProductDetails(title: "Book", price: "1")
+    let details = ProductDetails(title: "Book", price: 1)
     try store.publish([path], details: details, now: fixture.now)
     let before = try fixture.files()
     try suffer(accident, ".product.json", in: "book")
@@ -80,7 +80,7 @@ import Testing
     let store = try fixture.create()
     let paths = [try fixture.package("book", "1"), try fixture.package("other", "1")]
     let book = try ProductIdentifier("book")
-    try store.publish(paths, details: ProductDetails(title: "T", price: "2"), now: fixture.now)
+    try store.publish(paths, details: ProductDetails(title: "T", price: 2), now: fixture.now)
     try store.publish([fixture.package("book", "2")], now: fixture.now)
     try store.retire(book, ContentVersion("2"), now: fixture.now)
 
@@ -92,9 +92,9 @@ import Testing
     try store.publish([fixture.package("book", "3")], now: fixture.now)
     #expect(try fetchAll(store.initialRoot()) == 8)
     try suffer(accident, ".product.json", in: "book")
-    try store.add(book, details: ProductDetails(title: "New", price: "3"), now: fixture.now)
+    try store.add(book, details: ProductDetails(title: "New", price: 3), now: fixture.now)
     let record = try #require(store.products().first).record
-    #expect(record.texts["en"]?.title == "New" && record.price == "3")
+    #expect(record.texts["en"]?.title == "New" && record.price == Price(3, currency: "USD"))
     // The number of the retired version stays taken.
     try store.retire(book, ContentVersion("3"), now: fixture.now)
     #expect(

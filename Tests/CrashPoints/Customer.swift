@@ -37,7 +37,7 @@ extension PaymentQueue {
   package func complete(_ transaction: PaymentTransaction) async throws {
     if transaction.transactionState == .purchasing {
       // The reports begin with how it stands, and the launch asks the seller again.
-      for await report in reports {
+      for await report in reports() {
         if case .transactions = report, transaction.transactionState != .purchasing { break }
       }
     }

@@ -67,10 +67,10 @@ struct OpenShop: StoreService {
     try store.products(nil, trustedRoot: root)
   }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let product = try await products([payment.productIdentifier]).products.first
     let grant = Grant(
-      transactionIdentifier: transaction, date: Date().timeIntervalSince1970, payment: payment)
+      transactionIdentifier: transaction.rawValue, date: Date(), payment: payment)
     return .purchased(grant, contents: product?.contents ?? [])
   }
 
@@ -133,7 +133,7 @@ let page = lease.url.appending(path: "Contents/index.html")
 private func publishing() throws {
 let store = try StoreFolder.create(at: "store")
 try store.publish(
-  ["chapter1.pkg"], details: ProductDetails(title: "Chapter 1", price: "2.99", currency: "EUR"))
+  ["chapter1.pkg"], details: ProductDetails(title: "Chapter 1", price: 2.99, currency: "EUR"))
 try store.add(
   try ProductIdentifier("com.example.tip"), details: ProductDetails(type: .consumable))
 }
@@ -198,6 +198,6 @@ try session.askToBuy("com.example.book")
 try session.fail(
   "com.example.other", with: ContentError(.notEntitled, "Not today", remedy: "Wait"))
 try await session.refund("com.example.book")
-try await session.advance(by: 91 * 86_400)
+try await session.advance(by: .seconds(91 * 86_400))
   _ = (folders, next)
 }

@@ -25,7 +25,7 @@ struct SessionTests {
   func separate() async throws {
     let sessions = [try StoreSession(), try StoreSession()]
     try sessions[0].publish("book")
-    var dates: [Double] = []
+    var dates: [Date] = []
     for session in sessions {
       try session.publish("other")
       let queue = try session.launch()
@@ -97,11 +97,11 @@ struct SessionTests {
     try session.publish("book")
     try session.askToBuy("book", count: 1)
     var queue = try session.launch()
-    var reports = queue.reports.makeAsyncIterator()
+    var reports = queue.reports().makeAsyncIterator()
     let id = queue.add(try payment("book"))
     try await state(.deferred, of: id, in: &reports)
     queue = try session.relaunch()
-    reports = queue.reports.makeAsyncIterator()
+    reports = queue.reports().makeAsyncIterator()
     try await state(.deferred, of: id, in: &reports)
     #expect(session.deferredTransactions() == [id])
     if isApproved {
@@ -118,7 +118,7 @@ struct SessionTests {
   /// The transaction once it is reported in `state`.
   @discardableResult
   private func state(
-    _ state: TransactionState, of id: String,
+    _ state: TransactionState, of id: TransactionID,
     in reports: inout AsyncStream<QueueReport>.Iterator
   ) async throws -> PaymentTransaction {
     while let report = await reports.next() {
@@ -155,7 +155,7 @@ struct SessionTests {
       try await queue.purchase(payment("book"))
     }
     #expect(error?.code == .stopped)
-    var reports = queue.reports.makeAsyncIterator()
+    var reports = queue.reports().makeAsyncIterator()
     try await session.resolveInterruption(of: "book")
     while let report = await reports.next() {
       guard case .transactions(let found) = report,
@@ -174,15 +174,15 @@ struct SessionTests {
     let session = try StoreSession()
     try session.publish("refunded")
     try session.publish("short")
-    try session.setLifetime(3600, of: "short")
+    try session.setLifetime(.seconds(3600), of: "short")
     let queue = try session.launch()
     _ = try await queue.deliver(payment("refunded"))
     _ = try await queue.deliver(payment("short"))
     let hearer = Hearer()
     queue.add(hearer)
-    try await session.advance(by: 3599)
+    try await session.advance(by: .seconds(3599))
     #expect(try await queue.grants().count == 2)
-    try await session.advance(by: 1)
+    try await session.advance(by: .seconds(1))
     try await session.refund("refunded")
     #expect(await hearer.revoked(2) == ["short", "refunded"])
     #expect(try await queue.grants().isEmpty)
@@ -207,11 +207,8 @@ struct SessionTests {
       _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
     ) {}
 
-    func paymentQueue(
-      _ queue: PaymentQueue,
-      didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
-    ) {
-      for product in productIdentifiers { stream.continuation.yield(product.rawValue) }
+    func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {
+      for product in revocation.productIdentifiers { stream.continuation.yield(product.rawValue) }
     }
   }
 
@@ -220,7 +217,7 @@ struct SessionTests {
     let session = try StoreSession()
     try session.publish("book")
     let queue = try session.launch()
-    try await session.advance(by: 91 * 86400)
+    try await session.advance(by: .seconds(91 * 86400))
     let error = await #expect(throws: ContentError.self) { try await queue.products(["book"]) }
     #expect(error?.code == .metadataExpired)
     try session.refreshCatalog()

@@ -64,7 +64,7 @@ struct AsyncTests {
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier("a")))
     let download = try #require(transaction.downloads.first)
-    let updates = download.updates
+    let updates = download.updates()
     queue.start([download])
     var states: [DownloadState] = []
     for await update in updates where states.last != update.state {
@@ -82,7 +82,7 @@ struct AsyncTests {
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier("a")))
-    let reports = queue.reports
+    let reports = queue.reports()
     let task = Task { try await queue.install(transaction) }
     await gate.waitUntilReached()
     task.cancel()
@@ -149,10 +149,10 @@ struct AsyncTests {
     let restored = try await queue.restore()
     #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a"])
     #expect(try await queue.install(try #require(restored.first)).count == 1)
-    let reports = queue.reports
+    let reports = queue.reports()
     queue.close()
     for await _ in reports {}
-    for await _ in queue.reports {}
+    for await _ in queue.reports() {}
     await #expect(throws: CancellationError.self) { try await queue.restore() }
   }
 
@@ -170,7 +170,7 @@ struct AsyncTests {
     }
     #expect(error?.code == .stopped)
     var states: [DownloadState] = []
-    for await update in try #require(transaction.downloads.first).updates {
+    for await update in try #require(transaction.downloads.first).updates() {
       states.append(update.state)
     }
     #expect(states == [.cancelled])
@@ -187,7 +187,7 @@ struct AsyncTests {
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
     let transaction = try await queue.purchase(
       Payment(productIdentifier: try ProductIdentifier("a")))
-    var events = queue.diagnostics.makeAsyncIterator()
+    var events = queue.diagnosticEvents().makeAsyncIterator()
     delivery.suspend()
     queue.start(transaction.downloads)
     while let event = await events.next(), event.name != "download failed" {}

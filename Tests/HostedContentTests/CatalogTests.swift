@@ -41,13 +41,13 @@ import Testing
   }
 
   @Test func `a product has its texts, its price and the newest version of its content`() throws {
-    let details = ProductDetails(title: "A Book", price: "2.99", currency: "EUR")
+    let details = ProductDetails(title: "A Book", price: 2.99, currency: "EUR")
     try publish("book", "1.9", details)
     try publish("book", "1.10")
     let answer = try catalog().refresh().products([ProductIdentifier("book")])
     let product = try #require(answer.products.first)
     #expect(product.localizedTitle() == "A Book")
-    #expect(product.price == "2.99")
+    #expect(product.price == Price(2.99, currency: "EUR"))
     #expect(product.downloadContentVersion?.rawValue == "1.10")
     #expect(product.contents.count == 1)
     let offer = try #require(product.contents.first)

@@ -55,12 +55,12 @@ struct ClosingTests {
     let queue = try queue()
     let observer = RecordingObserver()
     queue.add(observer)
-    let reports = queue.reports
+    let reports = queue.reports()
     queue.add(try payment())
     await observer.wait { $0.downloads.count == 1 }
     delivery.suspend()
     let transaction = try #require(queue.transactions.first)
-    var events = queue.diagnostics.makeAsyncIterator()
+    var events = queue.diagnosticEvents().makeAsyncIterator()
     queue.finishTransaction(transaction)
     while let event = await events.next(), event.name != "finish requested" {}
     let calls = observer.log.calls
@@ -68,7 +68,7 @@ struct ClosingTests {
     delivery.resume()
     await delivered()
     #expect(observer.log.calls == calls)
-    var removed: [String] = []
+    var removed: [TransactionID] = []
     for await report in reports {
       if case .removed(let transactions) = report { removed += transactions.map(\.id) }
     }
@@ -180,7 +180,7 @@ struct ClosingTests {
       self.isAwaited = isAwaited
     }
 
-    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       isAsked.signal()
       if isAwaited {
         try? await Task.sleep(for: .seconds(3600))

@@ -80,7 +80,7 @@ struct ConcurrentUpdateTests {
       ProductsResponse(products: [])
     }
 
-    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       throw CancellationError()
     }
 

@@ -9,7 +9,7 @@ import Testing
 final class Crowd: Sendable {
   private let queue: PaymentQueue
   private let products: [ProductIdentifier]
-  private let state: Mutex<(left: Int, paid: [String])>
+  private let state: Mutex<(left: Int, paid: [TransactionID])>
 
   /// Buys each of `products` again and again, `payments` times in all at most.
   init(_ queue: PaymentQueue, products: [ProductIdentifier], payments: Int) {
@@ -19,7 +19,7 @@ final class Crowd: Sendable {
   }
 
   /// The transactions of what was bought.
-  var paid: [String] { state.withLock { $0.paid } }
+  var paid: [TransactionID] { state.withLock { $0.paid } }
 
   /// Returns when every thread has had its wishes and all its observers have left.
   func act(threads: Int, wishes: Int, seed: UInt64) async {

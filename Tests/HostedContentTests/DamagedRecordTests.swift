@@ -122,7 +122,7 @@ struct DamagedRecordTests {
     #expect(Set(observer.log.transactions.keys) == Set(ids).subtracting([damaged]))
     let error = try #require(observer.log.errors.first)
     #expect(error.code == .journalFailed)
-    #expect("\(error)".contains(damaged), "\(error)")
+    #expect("\(error)".contains(damaged.rawValue), "\(error)")
     // New transactions are journaled beside it.
     _ = try await queue.deliver(Payment(productIdentifier: b))
     #expect(observer.log.errors.count == 1)

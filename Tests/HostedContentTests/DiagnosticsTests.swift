@@ -11,7 +11,7 @@ struct DiagnosticsTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    let events = queue.diagnostics
+    let events = queue.diagnosticEvents()
     let account = "hash-of-ann"
     _ = try await queue.deliver(
       Payment(productIdentifier: try ProductIdentifier("a"), applicationUsername: account))
@@ -29,7 +29,7 @@ struct DiagnosticsTests {
         "queue launched", "payment added", "purchase made", "start requested",
         "download installed", "finish requested", "purchase failed",
       ]).isSubset(of: names))
-    for await _ in queue.diagnostics { Issue.record("A closed queue tells nothing") }
+    for await _ in queue.diagnosticEvents() { Issue.record("A closed queue tells nothing") }
   }
 
   @Test("Statistics count installs, failures, bytes and commits; what was fetched before is reused")
@@ -45,7 +45,7 @@ struct DiagnosticsTests {
     queue.start(transaction.downloads)
     await gate.waitUntilReached()
     queue.pause(transaction.downloads)
-    for await report in queue.reports {
+    for await report in queue.reports() {
       if case .downloads(let updates) = report, updates.contains(where: { $0.state == .paused }) {
         break
       }

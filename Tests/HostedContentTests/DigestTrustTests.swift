@@ -119,9 +119,11 @@ private struct OneProduct: StoreService {
     ProductsResponse(products: [product])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: [product]) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .purchased(
-      Grant(transactionIdentifier: transaction, date: 0, payment: payment),
+      Grant(
+        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+        payment: payment),
       contents: product.contents)
   }
   func grants(account: String?) async throws -> [Grant] { [] }
@@ -132,7 +134,6 @@ extension Product {
   fileprivate func offering(_ offer: ContentOffer, index: SignedFile, signers: Digest?) -> Product {
     Product(
       productIdentifier: productIdentifier, type: type, texts: texts, price: price,
-      currency: currency,
       contents: [
         ContentOffer(
           productIdentifier: offer.productIdentifier, contentIdentifier: offer.contentIdentifier,

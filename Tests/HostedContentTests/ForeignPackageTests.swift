@@ -84,7 +84,7 @@ struct ForeignPackageTests {
   func reason() async throws {
     try publish("1.0", ["Contents/a": [1, 2, 3]])
     let queue = try queue()
-    let events = queue.diagnostics
+    let events = queue.diagnosticEvents()
     try await deliver(queue)
     #expect(queue.statistics.transfers.wholePackages == ["It is no flat product archive": 1])
     queue.close()

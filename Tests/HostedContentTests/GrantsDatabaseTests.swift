@@ -24,7 +24,7 @@ struct GrantsDatabaseTests {
     -> Grant
   {
     Grant(
-      transactionIdentifier: id, date: 1.5,
+      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1.5),
       payment: Payment(
         productIdentifier: try ProductIdentifier(product), quantity: 2,
         applicationUsername: account))
@@ -76,12 +76,14 @@ struct GrantsDatabaseTests {
     let database = try database()
     try add(Self.grant("t"), to: database)
     var again = try Self.grant("t")
-    again = Grant(transactionIdentifier: "t", date: 7, payment: again.payment)
+    again = Grant(
+      transactionIdentifier: "t", date: Date(timeIntervalSince1970: 7), payment: again.payment)
     #expect(try database.add([again])[0].get() == Self.grant("t"))
     var payments = try [Self.grant("t", "b").payment, Self.grant("t", account: "").payment]
     payments.append(Payment(productIdentifier: try ProductIdentifier("a"), quantity: 1))
     for payment in payments {
-      let other = Grant(transactionIdentifier: "t", date: 1.5, payment: payment)
+      let other = Grant(
+        transactionIdentifier: "t", date: Date(timeIntervalSince1970: 1.5), payment: payment)
       let error = #expect(throws: ContentError.self) { try database.add([other])[0].get() }
       #expect(error?.code == .transactionExists)
     }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import Glibc
 import HostedContent
@@ -34,7 +35,10 @@ struct IdentifierTests {
     let service = AnsweringService { id in
       let payment = Payment(productIdentifier: try ProductIdentifier("a"))
       return .purchased(
-        Grant(transactionIdentifier: id, date: 1, payment: payment), contents: [])
+        Grant(
+          transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment
+        ),
+        contents: [])
     }
     let queue = try fixture.queue {
       $0.service = service

@@ -147,9 +147,11 @@ private struct OfferingService: StoreService {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .purchased(
-      Grant(transactionIdentifier: transaction, date: 0, payment: payment), contents: [offer])
+      Grant(
+        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+        payment: payment), contents: [offer])
   }
   func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -16,21 +16,21 @@ struct OrderBookTests {
 
     init(isOfGroups: Bool, _ start: DispatchTime) {
       self.start = start
-      book = OrderBook(isOfGroups: isOfGroups, timeout: .seconds(60))
+      book = OrderBook(batchSize: isOfGroups ? 64 : 1, timeout: .seconds(60))
     }
 
     func add(_ transaction: String) throws -> Bool {
       book.add(
         PurchaseOrder(
           payment: Payment(productIdentifier: try ProductIdentifier("a")),
-          transaction: transaction))
+          transaction: TransactionID(rawValue: transaction)))
     }
 
     /// The transactions of the next call.
     func next() -> [String]? {
       guard let call = book.nextCall(at: start) else { return nil }
       calls.append(call.number)
-      return call.orders.map(\.transaction)
+      return call.orders.map(\.transaction.rawValue)
     }
 
     func restore() { calls.append(book.beginCall("restore", at: start)) }

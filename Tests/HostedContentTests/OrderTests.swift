@@ -45,7 +45,9 @@ struct OrderTests {
     claims["accountToken"] = payment.applicationUsername.map { .string($0) }
     var receipt = try JSONWebSignature.sign(.object(claims), as: type ?? "", with: signing)
     if type == nil { receipt = try untyped(.object(claims)) }
-    return Grant(transactionIdentifier: number, date: 1, payment: payment, receipt: receipt)
+    return Grant(
+      transactionIdentifier: number, date: Date(timeIntervalSince1970: 1), payment: payment,
+      receipt: receipt)
   }
 
   private func untyped(_ claims: JSONValue) throws -> String {
@@ -174,7 +176,7 @@ struct OrderTests {
     #expect(again.error?.code == .answerMismatch)
     // It failed durably, so the next launch does not ask again.
     queue.close()
-    let kept = try fixture.reader().transactions().first { $0.id == again.id }
+    let kept = try fixture.reader().transactions().first { $0.id == again.id.rawValue }
     #expect(kept?.state == .failed)
     let later = try self.queue()
     #expect(try await buy(order, self.grant("2", order), later).transactionState == .purchased)
@@ -188,9 +190,9 @@ struct OrderTests {
     let order = Payment(productIdentifier: a)
     // Without an outcome of its own the service answers with the transaction's identifier.
     let bought = try await buy(order, nil, queue)
-    #expect(bought.transactionIdentifier == bought.id)
+    #expect(bought.transactionIdentifier == bought.id.rawValue)
     if isFinished { try await finish(bought, queue) }
-    let again = try await buy(order, grant(bought.id, order), queue)
+    let again = try await buy(order, grant(bought.id.rawValue, order), queue)
     #expect(again.transactionState == .failed)
     #expect(again.error?.code == .answerMismatch)
   }
@@ -205,8 +207,8 @@ struct OrderTests {
     let id = queue.add(Payment(productIdentifier: b))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
     let order = Payment(productIdentifier: a)
-    #expect(try await buy(order, grant(id, order), queue).transactionState == .purchased)
-    let own = try grant(id, Payment(productIdentifier: b))
+    #expect(try await buy(order, grant(id.rawValue, order), queue).transactionState == .purchased)
+    let own = try grant(id.rawValue, Payment(productIdentifier: b))
     service.send(.answered(transaction: id, .purchased(own, contents: [])))
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     #expect(observer.log.transactions[id]?.error?.code == .answerMismatch)
@@ -271,12 +273,13 @@ struct OrderTests {
     await observer.wait { [.purchased, .failed].contains($0.transactionStates[id]?.last) }
     let transaction = try #require(observer.log.transactions[id])
     #expect(transaction.transactionState == .purchased, "\(transaction.error as Any)")
-    #expect(transaction.transactionIdentifier == (isBuiltIn ? id : "1"))
+    #expect(transaction.transactionIdentifier == (isBuiltIn ? id.rawValue : "1"))
   }
 }
 
 /// A seller that answers orders together, all of them with one number.
-private final class GroupSeller: GroupStoreService {
+private final class GroupSeller: StoreService {
+  let maximumBatchSize = 64
   private let number: String
   private let size = Mutex(0)
 
@@ -290,15 +293,18 @@ private final class GroupSeller: GroupStoreService {
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] { [] }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .purchased(
-      Grant(transactionIdentifier: number, date: 0, payment: payment), contents: [])
+      Grant(transactionIdentifier: number, date: Date(timeIntervalSince1970: 0), payment: payment),
+      contents: [])
   }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     size.withLock { $0 = max($0, orders.count) }
     return orders.map { order in
       .purchased(
-        Grant(transactionIdentifier: number, date: 0, payment: order.payment), contents: [])
+        Grant(
+          transactionIdentifier: number, date: Date(timeIntervalSince1970: 0),
+          payment: order.payment), contents: [])
     }
   }
 }

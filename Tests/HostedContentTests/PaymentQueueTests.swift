@@ -24,7 +24,7 @@ struct PaymentQueueTests {
     #expect(log.downloadStates[download.id] == [.waiting, .active, .finished])
     #expect(download.state == .finished)
     #expect(download.progress == 1)
-    #expect(download.timeRemaining == 0)
+    #expect(download.timeRemaining == .zero)
     #expect(download.error == nil)
     #expect(download.contentVersion == (try ContentVersion("1.0")))
     #expect(download.transaction.id == id)
@@ -53,7 +53,7 @@ struct PaymentQueueTests {
     #expect(download.state == .waiting)
     #expect(download.contentURL == nil)
     #expect(download.progress == 0)
-    #expect(download.timeRemaining == Download.unknownTimeRemaining)
+    #expect(download.timeRemaining == nil)
     #expect(download.expectedContentLength > 0)
     #expect(download.contentVersion.rawValue == "1.0")
     queue.close()
@@ -93,7 +93,7 @@ struct PaymentQueueTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     try fixture.publish("b", "1.0")
-    let ids: [String]
+    let ids: [TransactionID]
     do {
       let queue = try fixture.queue()
       let observer = RecordingObserver(onTransactions: { queue, transactions in
@@ -219,7 +219,7 @@ struct PaymentQueueTests {
     let id = try await queue.add(update)
     await observer.wait { $0.removed.contains(id) }
     #expect(observer.log.transactionStates[id]?.first == .restored)
-    #expect(observer.log.transactions[id]?.original?.transactionIdentifier == bought)
+    #expect(observer.log.transactions[id]?.original?.transactionIdentifier == bought.rawValue)
     try fixture.expectInstalled("a", "1.10")
     try fixture.expectInstalled("a", "1.9", isCurrent: false)
     #expect(try await queue.updates().isEmpty)
@@ -382,7 +382,7 @@ struct SilentService: StoreService {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await Task.sleep(for: .seconds(3600))
     return .deferred
   }

@@ -45,7 +45,7 @@ struct ProgressMeterTests {
     var worst = (steady: 0.0, halved: 0.0)
     while play.instant < 20 {
       play.advance(at: rate)
-      let shown = meter.advance(to: play.work, at: play.instant).timeRemaining
+      let shown = meter.advance(to: play.work, at: play.instant).timeRemaining ?? -1
       let truth = 60 - play.instant
       if play.instant >= 3 { worst.steady = max(worst.steady, Self.error(shown, truth)) }
     }
@@ -56,7 +56,7 @@ struct ProgressMeterTests {
       let truth = (Double(play.total) - play.received) / (rate / 2)
       // The last moments are about single pieces.
       guard play.instant >= halvedAt + 5, truth > 1 else { continue }
-      worst.halved = max(worst.halved, Self.error(progress.timeRemaining, truth))
+      worst.halved = max(worst.halved, Self.error(progress.timeRemaining ?? -1, truth))
     }
     #expect(worst.steady <= 0.15)
     #expect(worst.halved <= 0.15)
@@ -67,18 +67,19 @@ struct ProgressMeterTests {
     var play = Play(total: 30_000_000)
     var meter = ProgressMeter(play.work)
     play.advance(at: Self.megabyte)
-    #expect(meter.advance(to: play.work, at: play.instant).timeRemaining == -1)
+    #expect(meter.advance(to: play.work, at: play.instant).timeRemaining == nil)
     for _ in 0..<20 {
       play.advance(at: Self.megabyte)
       _ = meter.advance(to: play.work, at: play.instant)
     }
-    let steady = meter.advance(to: play.work, at: play.instant).timeRemaining
+    let steady = meter.advance(to: play.work, at: play.instant).timeRemaining ?? -1
     #expect(Self.error(steady, 30 - play.instant) <= 0.15)
     for _ in 0..<50 {
       play.advance(at: 0)
       _ = meter.advance(to: play.work, at: play.instant)
     }
-    #expect(meter.advance(to: play.work, at: play.instant).timeRemaining > 2 * steady)
+    let longer = meter.advance(to: play.work, at: play.instant).timeRemaining ?? -1
+    #expect(longer > 2 * steady)
     play.received = Double(play.total)
     let end = meter.advance(to: play.work, at: play.instant + 1)
     #expect(end.timeRemaining == 0)
@@ -94,7 +95,7 @@ struct ProgressMeterTests {
     for tenth in 1...50 {
       work.received = Int64(tenth) * 100_000
       work.fetched = work.received
-      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining
+      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining ?? -1
     }
     #expect(Self.error(shown, 5 + 2) <= 0.15)
     work.fetched = work.toFetch
@@ -102,7 +103,7 @@ struct ProgressMeterTests {
     for tenth in 51...100 { _ = meter.advance(to: work, at: Double(tenth) * Self.step) }
     for tenth in 101...110 {
       work.written = Int64(tenth - 100) * 20_000_000
-      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining
+      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining ?? -1
     }
     #expect(Self.error(shown, 1) <= 0.15)
   }
@@ -116,7 +117,7 @@ struct ProgressMeterTests {
       work.received = Int64(tenth) * 1_000_000
       work.fetched = work.received
       work.written = Int64(tenth) * 2_000_000
-      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining
+      shown = meter.advance(to: work, at: Double(tenth) * Self.step).timeRemaining ?? -1
     }
     #expect(Self.error(shown, 5) <= 0.15)
   }

@@ -83,10 +83,10 @@ extension PurchaseTests {}
 
 /// A seller that grants products without content, once its gate is open, and counts.
 final class GatedService: StoreService {
-  private let state = Mutex((isOpen: false, asked: [String]()))
+  private let state = Mutex((isOpen: false, asked: [TransactionID]()))
 
   /// The transactions that it was asked for, in order.
-  var asked: [String] { state.withLock { $0.asked } }
+  var asked: [TransactionID] { state.withLock { $0.asked } }
 
   func open() { state.withLock { $0.isOpen = true } }
 
@@ -94,10 +94,12 @@ final class GatedService: StoreService {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.withLock { $0.asked.append(transaction) }
     while !state.withLock({ $0.isOpen }) { try? await Task.sleep(for: .milliseconds(5)) }
-    let grant = Grant(transactionIdentifier: transaction, date: 0, payment: payment)
+    let grant = Grant(
+      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+      payment: payment)
     return .purchased(grant, contents: [])
   }
   func grants(account: String?) async throws -> [Grant] { [] }
@@ -116,12 +118,12 @@ extension StoreFixture {
   }
 
   /// Leaves a transaction for `product` in the journal that the seller has not answered.
-  func leavePurchasing(_ product: String) throws -> String {
+  func leavePurchasing(_ product: String) throws -> TransactionID {
     let payment = Payment(productIdentifier: try ProductIdentifier(product))
     let record = TransactionRecord(
       id: "left-\(product)", sequence: 100, payment: payment, status: .purchasing)
     try journal().commit([.save(record)])
-    return record.id
+    return TransactionID(rawValue: record.id)
   }
 
   /// Changes every transaction in the journal of a library that no queue uses.

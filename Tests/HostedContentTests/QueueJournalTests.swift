@@ -34,13 +34,19 @@ struct QueueJournalTests {
       TransactionRecord(id: "f", sequence: 2, payment: payment, status: .failed(error)),
       TransactionRecord(
         id: "o", sequence: 3, payment: payment,
-        status: .purchased(Grant(transactionIdentifier: "o", date: 1.5, payment: payment)),
+        status: .purchased(
+          Grant(
+            transactionIdentifier: "o", date: Date(timeIntervalSince1970: 1.5), payment: payment)),
         downloads: [DownloadRecord(of: "o", number: 1, sharing: Shared(try offer("a")))]),
       TransactionRecord(
         id: "r", sequence: 7, payment: payment,
         status: .restored(
-          Grant(transactionIdentifier: "r", date: 2, payment: other, receipt: "signed"),
-          original: Grant(transactionIdentifier: "9", date: 2, payment: other, receipt: "signed")),
+          Grant(
+            transactionIdentifier: "r", date: Date(timeIntervalSince1970: 2), payment: other,
+            receipt: "signed"),
+          original: Grant(
+            transactionIdentifier: "9", date: Date(timeIntervalSince1970: 2), payment: other,
+            receipt: "signed")),
         downloads: [
           DownloadRecord(
             of: "r", number: 1, sharing: Shared(try offer("a")), status: .waiting(isRequested: true)
@@ -340,7 +346,7 @@ struct QueueJournalTests {
     queue.close()
     // Durable is what was reported, and only that.
     let kept = try fixture.reader().transactions().map(\.id)
-    #expect(kept == ids.filter { $0 != expected })
+    #expect(kept == ids.filter { $0 != expected }.map(\.rawValue))
   }
 
   /// Copies a database, at a moment of a transaction at which its rollback journal is on disk, into
@@ -384,14 +390,15 @@ private final class ReceiptService: StoreService {
     ProductsResponse(
       products: identifiers.map {
         Product(
-          productIdentifier: $0, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+          productIdentifier: $0, type: .nonConsumable, texts: [:], price: nil,
           contents: [])
       })
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let grant = Grant(
-      transactionIdentifier: transaction, date: 0, payment: payment,
+      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+      payment: payment,
       receipt: "signed \(payment.productIdentifier)")
     sold.withLock { $0.append(grant) }
     return .purchased(grant, contents: [])

@@ -205,7 +205,7 @@ struct QueueReceiptTests {
 
   private func grant(_ id: String, account: String? = nil, receipt: String?) -> Grant {
     Grant(
-      transactionIdentifier: id, date: 1,
+      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
       payment: Payment(productIdentifier: product, applicationUsername: account), receipt: receipt)
   }
 
@@ -229,8 +229,8 @@ struct QueueReceiptTests {
     for id in ids {
       let text = try #require(observer.log.transactions[id]?.transactionReceipt)
       let receipt = try verifier.verify(text, account: "ann")
-      #expect(receipt.transactionIdentifier == id)
-      #expect(receipt.originalTransactionIdentifier == ids[0])
+      #expect(receipt.transactionIdentifier == id.rawValue)
+      #expect(receipt.originalTransactionIdentifier == ids[0].rawValue)
       #expect(receipt.productIdentifier == product)
       #expect(receipt.contentVersion?.rawValue == "1.5")
       #expect(throws: ContentError.self) { try verifier.verify(text, account: "joe") }
@@ -243,11 +243,11 @@ struct QueueReceiptTests {
     let restored = try #require(
       observer.log.transactions.values.first { $0.transactionState == .restored })
     let text = try #require(restored.transactionReceipt)
-    #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0])
+    #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0].rawValue)
   }
 
   /// Buys the product twice for one account; nothing is finished.
-  private func buyTwice(_ fixture: StoreFixture) async throws -> [String] {
+  private func buyTwice(_ fixture: StoreFixture) async throws -> [TransactionID] {
     let queue = try fixture.queue { $0.receiptKey = key }
     let observer = RecordingObserver()
     queue.add(observer)
@@ -350,7 +350,7 @@ private struct RestoringService: StoreService {
 
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     .deferred
   }
 

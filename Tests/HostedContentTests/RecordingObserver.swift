@@ -6,17 +6,18 @@ import Concurrency
 final class RecordingObserver: PaymentTransactionObserver {
   /// Everything that was reported, as it was at the time.
   struct Log: Sendable {
-    var transactionStates: [String: [TransactionState]] = [:]
-    var downloadStates: [String: [DownloadState]] = [:]
-    var progress: [String: [Double]] = [:]
-    var transactions: [String: PaymentTransaction] = [:]
-    var downloads: [String: Download] = [:]
-    var removed: [String] = []
+    var transactionStates: [TransactionID: [TransactionState]] = [:]
+    var downloadStates: [DownloadID: [DownloadState]] = [:]
+    var progress: [DownloadID: [Double]] = [:]
+    var transactions: [TransactionID: PaymentTransaction] = [:]
+    var downloads: [DownloadID: Download] = [:]
+    var removed: [TransactionID] = []
     var errors: [ContentError] = []
     var calls: [String] = []
     /// How restores ended; nil for success.
     var restoreEnds: [ContentError?] = []
-    var revoked: [ProductIdentifier] = []
+    var revocations: [Revocation] = []
+    var revoked: [ProductIdentifier] { revocations.flatMap(\.productIdentifiers) }
     var promoted: [ProductIdentifier] = []
     var storefronts: [String?] = []
 
@@ -169,10 +170,7 @@ final class RecordingObserver: PaymentTransactionObserver {
     record { $0.storefronts.append(storefront) }
   }
 
-  func paymentQueue(
-    _ queue: PaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
-  ) {
-    record { $0.revoked += productIdentifiers }
+  func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {
+    record { $0.revocations.append(revocation) }
   }
 }

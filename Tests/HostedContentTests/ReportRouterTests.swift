@@ -56,7 +56,9 @@ struct ReportRouterTests {
       let error = ContentError(.stopped, "It failed", remedy: "Try again", subject: id)
       router.paymentQueue(queue, didFailWith: error)
       router.paymentQueue(
-        queue, restoreEndedWith: RestoreResult(identifier: id, transactions: [], error: nil))
+        queue,
+        restoreEndedWith: RestoreResult(
+          identifier: RestoreID(rawValue: id), transactions: [], error: nil))
     }
     router.finish()
     for (id, stream) in zip(ids, streams) {

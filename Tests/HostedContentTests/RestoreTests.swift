@@ -175,7 +175,7 @@ struct RestoreTests {
       $0.service = service
       $0.deliveryQueue = delivery
     }
-    var decided = queue.diagnostics.makeAsyncIterator()
+    var decided = queue.diagnosticEvents().makeAsyncIterator()
     let callers = (0..<2).map { _ in
       Task { () -> Result<Int, any Error> in
         await Result(catching: { try await queue.restore().count })

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import HostedContent
 import Concurrency
@@ -5,8 +6,8 @@ import Concurrency
 /// A seller whose answers and events a test decides, over the contents of a store.
 final class ScriptedService: StoreService {
   private let state = Mutex(State())
-  private let eventStream: AsyncStream<StoreEvent>
-  private let sender: AsyncStream<StoreEvent>.Continuation
+  private let eventStream: AsyncStream<StoreEventRecord>
+  private let sender: AsyncStream<StoreEventRecord>.Continuation
 
   private struct State {
     var products: [ProductIdentifier: Product] = [:]
@@ -14,7 +15,7 @@ final class ScriptedService: StoreService {
     var grants: [Grant] = []
     /// After how many purchases a restore fails, and with what.
     var restoreFailure: (after: Int, error: ContentError)?
-    var purchases: [String] = []
+    var purchases: [TransactionID] = []
   }
 
   init(_ products: [Product] = []) {
@@ -24,7 +25,9 @@ final class ScriptedService: StoreService {
     }
   }
 
-  func send(_ event: StoreEvent) { sender.yield(event) }
+  func send(_ event: StoreEvent, cursor: String? = nil) {
+    sender.yield(StoreEventRecord(event, cursor: cursor))
+  }
 
   /// Offers `product` from now on.
   func offer(_ product: Product) {
@@ -37,7 +40,7 @@ final class ScriptedService: StoreService {
 
   func grant(_ product: ProductIdentifier, _ id: String, account: String? = nil) -> Grant {
     let grant = Grant(
-      transactionIdentifier: id, date: 1,
+      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
       payment: Payment(productIdentifier: product, applicationUsername: account))
     state.withLock { $0.grants.append(grant) }
     return grant
@@ -47,7 +50,7 @@ final class ScriptedService: StoreService {
     state.withLock { $0.restoreFailure = (count, error) }
   }
 
-  var purchases: [String] { state.withLock { $0.purchases } }
+  var purchases: [TransactionID] { state.withLock { $0.purchases } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     let known = state.withLock { $0.products }
@@ -60,13 +63,15 @@ final class ScriptedService: StoreService {
     ProductsResponse(products: state.withLock { Array($0.products.values) })
   }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let (outcome, product) = state.withLock { state in
       state.purchases.append(transaction)
       return (state.outcomes[payment.productIdentifier], state.products[payment.productIdentifier])
     }
     if let outcome { return outcome }
-    let grant = Grant(transactionIdentifier: transaction, date: 1, payment: payment)
+    let grant = Grant(
+      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 1),
+      payment: payment)
     state.withLock { $0.grants.append(grant) }
     return .purchased(grant, contents: product?.contents ?? [])
   }
@@ -92,7 +97,7 @@ final class ScriptedService: StoreService {
     }
   }
 
-  func events() -> AsyncStream<StoreEvent> { eventStream }
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { eventStream }
 
   func storefront() async -> Storefront? { Storefront(countryCode: "FIN", identifier: "1") }
 }

@@ -225,9 +225,11 @@ private struct LocationService: StoreService {
     try location.products(nil, trustedRoot: nil)
   }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let product = try await products([payment.productIdentifier]).products.first
-    let grant = Grant(transactionIdentifier: transaction, date: 0, payment: payment)
+    let grant = Grant(
+      transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+      payment: payment)
     return .purchased(grant, contents: product?.contents ?? [])
   }
 

@@ -42,7 +42,7 @@ struct SignedContentTests {
     queue.add(observer)
     let payment = Payment(productIdentifier: a)
     let product = Product(
-      productIdentifier: a, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+      productIdentifier: a, type: .nonConsumable, texts: [:], price: nil,
       contents: contents)
     service.offer(product)
     switch way {
@@ -51,13 +51,15 @@ struct SignedContentTests {
       service.answer(a, .deferred)
       let id = queue.add(payment)
       await observer.wait { $0.transactionStates[id]?.last == .deferred }
-      let grant = Grant(transactionIdentifier: id, date: 1, payment: payment)
+      let grant = Grant(
+        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment)
       service.send(.answered(transaction: id, .purchased(grant, contents: contents)))
     case .restore:
       _ = service.grant(a, "earlier")
       queue.restoreCompletedTransactions()
     case .event:
-      let grant = Grant(transactionIdentifier: "elsewhere", date: 1, payment: payment)
+      let grant = Grant(
+        transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
       service.send(.granted(grant, contents: contents))
     }
     let ends: [TransactionState] = [.purchased, .restored, .failed]
@@ -110,7 +112,8 @@ struct SignedContentTests {
     let observer = RecordingObserver()
     queue.add(observer)
     let grant = Grant(
-      transactionIdentifier: "next", date: 1, payment: Payment(productIdentifier: a))
+      transactionIdentifier: "next", date: Date(timeIntervalSince1970: 1),
+      payment: Payment(productIdentifier: a))
     service.send(.granted(grant, contents: [try claim("a", "1.1")]))
     await observer.wait { log in
       log.transactions.values.contains { $0.transactionIdentifier == "next" }
@@ -183,7 +186,7 @@ struct SignedContentTests {
     for (version, isOffered) in [("9.9", false), ("1.1", true)] {
       service.offer(
         Product(
-          productIdentifier: a, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+          productIdentifier: a, type: .nonConsumable, texts: [:], price: nil,
           contents: [try claim("a", version)]))
       let update = try #require(try await queue.updates().first)
       if isOffered {
@@ -250,7 +253,7 @@ extension Download {
   /// Whether it ends installed.
   fileprivate var isInstalled: Bool {
     get async throws {
-      for await update in updates where update.state == .finished { return true }
+      for await update in updates() where update.state == .finished { return true }
       return false
     }
   }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import Concurrency
 import TestSupport
@@ -51,7 +52,7 @@ struct SlowSellerTests {
     clock.advance(seconds: 1)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
-    #expect(observer.log.errors.first?.subject == id)
+    #expect(observer.log.errors.first?.subject == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing])
     // Its call is still in progress, so it is not asked again, also not by another observer's
     // launch.
@@ -82,7 +83,7 @@ struct SlowSellerTests {
       clock.advance(seconds: 30)
       await Task.yield()
     }
-    #expect(Set(observer.log.errors.compactMap(\.subject)).isSubset(of: late))
+    #expect(Set(observer.log.errors.compactMap(\.subject)).isSubset(of: late.map(\.rawValue)))
     #expect(observer.log.errors.allSatisfy { $0.code == .sellerNotResponding })
     #expect(Set(service.asked).count == service.asked.count)
     service.open()
@@ -127,7 +128,7 @@ struct SlowSellerTests {
     clock.advance(seconds: 60)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
-    #expect(observer.log.errors.first?.subject == request)
+    #expect(observer.log.errors.first?.subject == request.rawValue)
     service.open()
     await observer.wait { !$0.restoreEnds.isEmpty }
     #expect(observer.log.restoreEnds == [nil])
@@ -140,7 +141,7 @@ struct SlowSellerTests {
     let observer = RecordingObserver()
     queue.add(observer)
     service.send(.promoted(Payment(productIdentifier: slow)))
-    service.send(.revoked([quick]))
+    service.send(.revoked(Revocation([quick])))
     await observer.wait { !$0.revoked.isEmpty }
     #expect(observer.log.revoked == [quick])
     service.open()
@@ -154,12 +155,12 @@ private final class HangingService: StoreService {
   private let hangsRestore: Bool
   private let hangsProducts: Bool
   private let state = Mutex(State())
-  private let eventStream: AsyncStream<StoreEvent>
-  private let sender: AsyncStream<StoreEvent>.Continuation
+  private let eventStream: AsyncStream<StoreEventRecord>
+  private let sender: AsyncStream<StoreEventRecord>.Continuation
 
   private struct State {
     var isOpen = false
-    var asked: [String] = []
+    var asked: [TransactionID] = []
     var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
@@ -174,7 +175,7 @@ private final class HangingService: StoreService {
   }
 
   /// The transactions that it was asked for, in order.
-  var asked: [String] { state.withLock { $0.asked } }
+  var asked: [TransactionID] { state.withLock { $0.asked } }
 
   func open() {
     let waiters = state.withLock { state in
@@ -185,7 +186,9 @@ private final class HangingService: StoreService {
     waiters.forEach { $0.resume() }
   }
 
-  func send(_ event: StoreEvent) { sender.yield(event) }
+  func send(_ event: StoreEvent, cursor: String? = nil) {
+    sender.yield(StoreEventRecord(event, cursor: cursor))
+  }
 
   private func waitUntilOpen() async {
     await withCheckedContinuation { continuation in
@@ -206,18 +209,21 @@ private final class HangingService: StoreService {
     if hangsRestore { await waitUntilOpen() }
     return []
   }
-  func events() -> AsyncStream<StoreEvent> { eventStream }
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { eventStream }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     state.withLock { $0.asked.append(transaction) }
     if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
     return .purchased(
-      Grant(transactionIdentifier: transaction, date: 1, payment: payment), contents: [])
+      Grant(
+        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 1),
+        payment: payment), contents: [])
   }
 }
 
 /// The same as a seller that is asked for several orders at once.
-private final class HangingGroup: GroupStoreService {
+private final class HangingGroup: StoreService {
+  let maximumBatchSize = 64
   let service: HangingService
   private let count = Mutex(0)
 
@@ -231,7 +237,7 @@ private final class HangingGroup: GroupStoreService {
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] { [] }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await service.purchase(payment, transaction: transaction)
   }
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {

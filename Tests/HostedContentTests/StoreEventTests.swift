@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import HostedContent
 import TestSupport
@@ -13,7 +14,7 @@ struct StoreEventTests {
     fixture = try StoreFixture()
     product = try ProductIdentifier("a")
     let offered = Product(
-      productIdentifier: product, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+      productIdentifier: product, type: .nonConsumable, texts: [:], price: nil,
       contents: [])
     service = ScriptedService([offered])
   }
@@ -21,7 +22,9 @@ struct StoreEventTests {
   private func queue() throws -> PaymentQueue { try fixture.queue { $0.service = service } }
 
   private func grant(_ id: String) -> Grant {
-    Grant(transactionIdentifier: id, date: 1, payment: Payment(productIdentifier: product))
+    Grant(
+      transactionIdentifier: id, date: Date(timeIntervalSince1970: 1),
+      payment: Payment(productIdentifier: product))
   }
 
   @Test(
@@ -108,7 +111,7 @@ struct StoreEventTests {
     let again = try fixture.queue { $0.service = service }
     let second = RecordingObserver()
     again.add(second)
-    service.send(.revoked([product]))
+    service.send(.revoked(Revocation([product])))
     await second.wait { !$0.revoked.isEmpty }
     #expect(second.log.revoked == [product])
     try fixture.expectInstalled("a", "1.0")
@@ -126,7 +129,7 @@ struct StoreEventTests {
     service.send(.promoted(Payment(productIdentifier: product)))
     await observer.wait { $0.promoted.count == 1 }
     // An event behind it shows that it was handled to its end.
-    service.send(.revoked([product]))
+    service.send(.revoked(Revocation([product])))
     await other.wait { $0.revoked.count == 1 }
     if isWanted {
       await observer.wait { $0.transactions.count == 1 }
@@ -176,11 +179,13 @@ struct Relay: StoreService {
     try await others.products(identifiers)
   }
   func allProducts() async throws -> ProductsResponse { try await others.allProducts() }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await purchases.purchase(payment, transaction: transaction)
   }
   func grants(account: String?) async throws -> [Grant] {
     try await others.grants(account: account)
   }
-  func events() -> AsyncStream<StoreEvent> { others.events() }
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
+    others.events(after: cursor)
+  }
 }

@@ -72,8 +72,8 @@ private final class Witness: PaymentTransactionObserver {
   struct Log: Equatable {
     var calls: [String] = []
     /// The states of each transaction, a repeated one once.
-    var states: [String: [TransactionState]] = [:]
-    var removals: [String: Int] = [:]
+    var states: [TransactionID: [TransactionState]] = [:]
+    var removals: [TransactionID: Int] = [:]
     /// Contents that were reported as installed.
     var installed: Set<String> = []
     /// What must not happen.

@@ -18,10 +18,12 @@ struct UnwrittenJournalTests {
 
   private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }
 
-  private func purchased(_ id: String) -> PurchaseOutcome {
+  private func purchased(_ id: TransactionID) -> PurchaseOutcome {
     let payment = Payment(productIdentifier: product)
     return .purchased(
-      Grant(transactionIdentifier: id, date: 1, payment: payment), contents: [])
+      Grant(
+        transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment),
+      contents: [])
   }
 
   private static let refusal = ContentError(.notEntitled, "Refused", remedy: "Ask again")
@@ -127,7 +129,9 @@ struct UnwrittenJournalTests {
     disk.set(true)
     let payment = Payment(productIdentifier: product)
     service.send(
-      .granted(Grant(transactionIdentifier: "g", date: 1, payment: payment), contents: []))
+      .granted(
+        Grant(transactionIdentifier: "g", date: Date(timeIntervalSince1970: 1), payment: payment),
+        contents: []))
     await observer.wait { !$0.errors.isEmpty }
     disk.set(false)
     await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
@@ -228,28 +232,28 @@ struct UnwrittenJournalTests {
     await observer.wait { !$0.removed.isEmpty }
     #expect(observer.log.removed == [id])
     queue.close()
-    #expect(try fixture.reader().finishedTransactions().map(\.id) == [id])
+    #expect(try fixture.reader().finishedTransactions().map(\.id) == [id.rawValue])
   }
 }
 
 /// A seller that answers as a test says, and counts.
 final class AnsweringService: StoreService {
-  private let answer: @Sendable (String) async throws -> PurchaseOutcome
-  private let orders = Mutex([String]())
+  private let answer: @Sendable (TransactionID) async throws -> PurchaseOutcome
+  private let orders = Mutex([TransactionID]())
 
-  init(_ answer: @escaping @Sendable (String) async throws -> PurchaseOutcome) {
+  init(_ answer: @escaping @Sendable (TransactionID) async throws -> PurchaseOutcome) {
     self.answer = answer
   }
 
   /// The transactions that it was asked for, in order.
-  var asked: [String] { orders.withLock { $0 } }
+  var asked: [TransactionID] { orders.withLock { $0 } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func grants(account: String?) async throws -> [Grant] { [] }
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     orders.withLock { $0.append(transaction) }
     return try await answer(transaction)
   }

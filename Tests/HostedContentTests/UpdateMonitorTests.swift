@@ -62,7 +62,7 @@ struct UpdateMonitorTests {
       productIdentifier: identifier, contentIdentifier: identifier,
       version: try ContentVersion("1.8"), installedSize: 1, package: file, index: file)
     let product = Product(
-      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil, currency: nil,
+      productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
       contents: [offer])
     let other = try fixture.queue { $0.service = ScriptedService([product]) }
     let check = try await UpdateMonitor(other, policy: .automatic).check()

@@ -9,6 +9,9 @@ struct JournalTables {
   var answers: [String: String] = [:]
   /// How often each was finished.
   var finished: [String: Int] = [:]
+  /// Finished purchases that the seller has not acknowledged, with its numbers.
+  var notices: [String: String] = [:]
+  var storeCursor: String?
   var contents: [ContentKey: Content] = [:]
   var pins: Set<ContentKey> = []
 
@@ -84,7 +87,11 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
         for index in record.downloads.indices { record.downloads[index].priority = 0 }
         return record
       }
-      return JournaledQueue(transactions: records, lastSequence: records.last?.sequence ?? 0)
+      return JournaledQueue(
+        transactions: records, lastSequence: records.last?.sequence ?? 0,
+        notices: tables.notices.map { FinishNotice(transaction: $0.key, number: $0.value) }
+          .sorted { $0.transaction < $1.transaction },
+        storeCursor: tables.storeCursor)
     }
   }
 
@@ -107,6 +114,9 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
         case .answer(let number, let id):
           let other = tables.answers.updateValue(id, forKey: number)
           if let other, other != id { throw ContentError.numberReused(number) }
+        case .addNotice(let notice): tables.notices[notice.transaction] = notice.number
+        case .removeNotice(let id): tables.notices[id] = nil
+        case .storeCursor(let cursor): tables.storeCursor = cursor
         case .finish(let record):
           tables.transactions[record.id] = nil
           tables.finished[record.id, default: 0] += 1

@@ -82,13 +82,13 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   ) {
     call("\(transactions.count) removed") {
       for transaction in transactions {
-        if !removed.insert(transaction.id).inserted {
-          world.violate("a removal is reported twice", transaction.id)
+        if !removed.insert(transaction.id.rawValue).inserted {
+          world.violate("a removal is reported twice", transaction.id.rawValue)
         }
-        if world.journal.tables.finished[transaction.id] == nil,
-          world.journal.tables.transactions[transaction.id] != nil
+        if world.journal.tables.finished[transaction.id.rawValue] == nil,
+          world.journal.tables.transactions[transaction.id.rawValue] != nil
         {
-          world.violate("a removal is reported before it is journaled", transaction.id)
+          world.violate("a removal is reported before it is journaled", transaction.id.rawValue)
         }
         act(on: nil, queue)
       }
@@ -115,34 +115,36 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   // MARK: What must hold
 
   private func check(_ transaction: PaymentTransaction) {
-    reported.insert(transaction.id)
-    if removed.contains(transaction.id) {
-      world.violate("a removed transaction is reported", transaction.id)
+    reported.insert(transaction.id.rawValue)
+    if removed.contains(transaction.id.rawValue) {
+      world.violate("a removed transaction is reported", transaction.id.rawValue)
     }
     switch transaction.transactionState {
     case .purchased, .restored:
       let tables = world.journal.tables
-      if tables.transactions[transaction.id] == nil, tables.finished[transaction.id] == nil {
-        world.violate("a purchase is reported before it is journaled", transaction.id)
+      if tables.transactions[transaction.id.rawValue] == nil,
+        tables.finished[transaction.id.rawValue] == nil
+      {
+        world.violate("a purchase is reported before it is journaled", transaction.id.rawValue)
       }
-      if world.failed.contains(transaction.id) {
-        world.violate("a purchase that failed is made later", transaction.id)
+      if world.failed.contains(transaction.id.rawValue) {
+        world.violate("a purchase that failed is made later", transaction.id.rawValue)
       }
     case .failed:
-      world.failed.insert(transaction.id)
+      world.failed.insert(transaction.id.rawValue)
       if let error = transaction.error {
         world.check(error)
       } else {
-        world.violate("a failure has no error", transaction.id)
+        world.violate("a failure has no error", transaction.id.rawValue)
       }
     case .purchasing, .deferred: break
     }
   }
 
   private func check(_ download: Download) {
-    let (id, state) = (download.id, download.state)
+    let (id, state) = (download.id.rawValue, download.state)
     let old = states[id]
-    if removed.contains(download.transaction.id) {
+    if removed.contains(download.transaction.id.rawValue) {
       world.violate("a download of a removed transaction is reported", id)
     }
     if let old, old != state, !Self.next[old, default: []].contains(state) {

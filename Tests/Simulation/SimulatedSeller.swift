@@ -1,3 +1,4 @@
+import FoundationEssentials
 import ContentModel
 import HostedContent
 
@@ -11,7 +12,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
   /// The number of the edition that is offered, by product.
   private var edition: [ProductIdentifier: Int] = [:]
   private(set) var deferred: [String: Payment] = [:]
-  private var events_: AsyncStream<StoreEvent>.Continuation?
+  private var events_: AsyncStream<StoreEventRecord>.Continuation?
   private var purchases = 0
 
   init(_ world: World) { self.world = world }
@@ -30,19 +31,23 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     send(.contentPublished)
   }
 
-  func send(_ event: StoreEvent) { events_?.yield(event) }
+  func send(_ event: StoreEvent) { events_?.yield(StoreEventRecord(event)) }
 
   /// Decides a deferred payment.
   func decide(_ transaction: String, isApproved: Bool) {
     guard let payment = deferred.removeValue(forKey: transaction) else { return }
-    send(.answered(transaction: transaction, answer(payment, transaction, isRefused: !isApproved)))
+    send(
+      .answered(
+        transaction: TransactionID(rawValue: transaction),
+        answer(payment, transaction, isRefused: !isApproved)))
   }
 
   /// A purchase that was made elsewhere.
   func grantElsewhere(_ product: SimulatedStore.Product) {
     purchases += 1
     let grant = Grant(
-      transactionIdentifier: "elsewhere-\(purchases)", date: Double(purchases),
+      transactionIdentifier: "elsewhere-\(purchases)",
+      date: Date(timeIntervalSince1970: Double(purchases)),
       payment: Payment(productIdentifier: product.identifier))
     granted.append(grant)
     send(.granted(grant, contents: offers(of: product)))
@@ -60,7 +65,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     Product(
       productIdentifier: product.identifier, type: product.type,
       texts: ["en": ProductText(title: "x")],
-      price: nil, currency: nil, contents: offers(of: product))
+      price: nil, contents: offers(of: product))
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -75,11 +80,11 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     return ProductsResponse(products: products.map(described))
   }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     guard world.step("purchase \(payment.productIdentifier)"), !world.sellerFails() else {
       throw Self.down
     }
-    let outcome = answer(payment, transaction, isRefused: nil)
+    let outcome = answer(payment, transaction.rawValue, isRefused: nil)
     // The answer may be lost on its way, though it counts.
     guard world.step("answer the purchase"), !world.sellerFails() else { throw Self.down }
     return outcome
@@ -107,7 +112,8 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     deferred[transaction] = nil
     purchases += 1
     let grant = Grant(
-      transactionIdentifier: transaction, date: Double(purchases), payment: payment,
+      transactionIdentifier: transaction,
+      date: Date(timeIntervalSince1970: Double(purchases)), payment: payment,
       receipt: "receipt of \(transaction)")
     granted.append(grant)
     return .purchased(grant, contents: offers(of: product))
@@ -151,8 +157,8 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     }
   }
 
-  func events() -> AsyncStream<StoreEvent> {
-    let (stream, continuation) = AsyncStream<StoreEvent>.makeStream()
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
+    let (stream, continuation) = AsyncStream<StoreEventRecord>.makeStream()
     events_ = continuation
     return stream
   }

@@ -242,8 +242,8 @@ final class SimulatedService: @unchecked Sendable {
   // MARK: Deeds
 
   func restoreEnded(_ result: RestoreResult) {
-    if !restores.contains(result.identifier) {
-      world.violate("a restore ended that was not asked for", result.identifier)
+    if !restores.contains(result.identifier.rawValue) {
+      world.violate("a restore ended that was not asked for", result.identifier.rawValue)
     }
     if let error = result.error { world.check(error) }
   }
@@ -307,7 +307,7 @@ final class SimulatedService: @unchecked Sendable {
         queue.finishTransaction(transaction)
         queue.add(transaction.payment)
       }
-    case .restore: restores.insert(queue.restoreCompletedTransactions())
+    case .restore: restores.insert(queue.restoreCompletedTransactions().rawValue)
     case .look: look(queue)
     case .block: world.scheduler.sleep(1)
     case .addObserver: if observers.count < 4 { addObserver(to: queue) }
@@ -337,7 +337,9 @@ final class SimulatedService: @unchecked Sendable {
       }
     case .grant: if let product = one(of: seller.products) { seller.grantElsewhere(product) }
     case .revoke:
-      if let product = one(of: seller.products) { seller.send(.revoked([product.identifier])) }
+      if let product = one(of: seller.products) {
+        seller.send(.revoked(Revocation([product.identifier])))
+      }
     case .promote:
       if let product = one(of: seller.products) {
         seller.send(.promoted(Payment(productIdentifier: product.identifier)))
@@ -437,12 +439,12 @@ extension World {
   func didFinish(_ download: Download) {
     // Once its transaction is finished, its content may go.
     guard
-      let record = journal.tables.transactions[download.transaction.id]?.downloads
-        .first(where: { $0.id == download.id })
+      let record = journal.tables.transactions[download.transaction.id.rawValue]?.downloads
+        .first(where: { $0.id == download.id.rawValue })
     else { return }
     totals.installs += 1
     if record.state != .finished {
-      return violate("finished is reported before it is journaled", download.id)
+      return violate("finished is reported before it is journaled", download.id.rawValue)
     }
     checkFinished(record.offer, switching: record.keepsCurrent != true)
   }

@@ -28,10 +28,10 @@ final class Service: Sendable {
       library: library, store: try StoreLocation(words[1]))
     configuration.mirrors = [try StoreLocation(words[2])]
     configuration.trustedRoot = Array(try Data(contentsOf: URL(filePath: words[3])))
-    configuration.network.connectTimeout = 1
-    configuration.network.stallTimeout = 0.7
+    configuration.network.connectTimeout = .seconds(1)
+    configuration.network.stallTimeout = .milliseconds(700)
     configuration.network.attempts = 4
-    configuration.network.firstRetryDelay = 0.05
+    configuration.network.firstRetryDelay = .milliseconds(50)
     self.configuration = configuration
     state = Mutex(State(random: SplitMix(state: UInt64(words[4]) ?? 0)))
   }

@@ -19,7 +19,7 @@ struct OpeningTests {
 
     func allProducts() async throws -> ProductsResponse { try await service.allProducts() }
 
-    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       try await service.purchase(payment, transaction: transaction)
     }
 
@@ -27,9 +27,9 @@ struct OpeningTests {
       try await service.grants(account: account)
     }
 
-    func events() -> AsyncStream<StoreEvent> {
+    func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
       onEvents()
-      return service.events()
+      return service.events(after: cursor)
     }
   }
 

@@ -56,7 +56,7 @@ struct RequestTests {
     let fixture = try KitFixture()
     try fixture.session.publish(
       "book", "1.10",
-      details: ProductDetails(title: "Book", description: "A book", price: "2.99", currency: "EUR"))
+      details: ProductDetails(title: "Book", description: "A book", price: 2.99, currency: "EUR"))
     try fixture.session.offer("plain")
     let recorder = Recorder()
     let request = SKProductsRequest(

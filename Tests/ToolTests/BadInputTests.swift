@@ -60,6 +60,9 @@ struct ToolBadInputTests {
     try tool.fail("store", "publish", "nowhere", other, saying: ["nowhere"])
     try tool.fail(
       "store", "add", "store", Tool.chapter1, "--price", "cheap", status: 2, saying: ["“cheap”"])
+    for price in ["1,50", "1.", "", "1.2.3", "-1"] {
+      try tool.fail("store", "add", "store", Tool.chapter1, "--price=\(price)", status: 2)
+    }
     try tool.fail(
       "store", "add", "store", "x", "--type", "odd", status: 2,
       saying: ["--type", "hostedcontent store add --help"])

@@ -72,7 +72,7 @@ struct InstallSessionTests {
   private final class Seller: StoreService {
     private let all: [Product]
     private let answer: @Sendable (Product, _ number: Int) throws -> PurchaseOutcome?
-    private let state = Mutex((grants: [Grant](), purchases: 0, transactions: Set<String>()))
+    private let state = Mutex((grants: [Grant](), purchases: 0, transactions: Set<TransactionID>()))
 
     init(
       _ shop: Shop, repeating count: Int = 1,
@@ -94,7 +94,7 @@ struct InstallSessionTests {
 
     func allProducts() async throws -> ProductsResponse { ProductsResponse(products: all) }
 
-    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       let product = try #require(all.first { $0.productIdentifier == payment.productIdentifier })
       let number = state.withLock {
         $0.purchases += 1
@@ -102,7 +102,9 @@ struct InstallSessionTests {
         return $0.purchases
       }
       if let outcome = try answer(product, number) { return outcome }
-      let grant = Grant(transactionIdentifier: transaction, date: 0, payment: payment)
+      let grant = Grant(
+        transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
+        payment: payment)
       state.withLock { $0.grants.append(grant) }
       return .purchased(grant, contents: product.contents)
     }
@@ -157,7 +159,9 @@ struct InstallSessionTests {
     let seller = try Seller(shop) { product, number in
       let payment = Payment(productIdentifier: product.productIdentifier)
       return .purchased(
-        Grant(transactionIdentifier: "\(number)", date: 0, payment: payment), contents: [])
+        Grant(
+          transactionIdentifier: "\(number)", date: Date(timeIntervalSince1970: 0), payment: payment
+        ), contents: [])
     }
     #expect(try await !shop.install(shop.products, service: seller))
     #expect(seller.purchases <= 2)
@@ -204,7 +208,7 @@ struct InstallSessionTests {
       try location.products(nil, trustedRoot: nil)
     }
 
-    func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+    func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       try await Task.sleep(for: .seconds(100_000))
       return .deferred
     }

@@ -1,5 +1,6 @@
 package import ContentModel
 package import FileIO
+import FoundationEssentials
 import Concurrency
 
 /// What accounts were granted, in one SQLite database that libraries and processes may share.
@@ -90,7 +91,7 @@ package final class GrantsDatabase: Sendable {
       [
         .text(grant.transactionIdentifier), Self.value(of: grant.payment.applicationUsername),
         .text(grant.payment.productIdentifier.rawValue), .integer(Int64(grant.payment.quantity)),
-        .real(grant.date),
+        .real(grant.date.timeIntervalSince1970),
       ])
     return .success(grant)
   }
@@ -139,7 +140,12 @@ package final class GrantsDatabase: Sendable {
         productIdentifier: product, quantity: Int(row.integer(3)),
         applicationUsername: row.optionalText(4))
       rows.append(
-        (row.integer(0), Grant(transactionIdentifier: id, date: row.real(5), payment: payment)))
+        (
+          row.integer(0),
+          Grant(
+            transactionIdentifier: id, date: Date(timeIntervalSince1970: row.real(5)),
+            payment: payment)
+        ))
     }
     return rows
   }

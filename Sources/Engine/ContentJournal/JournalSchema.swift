@@ -80,6 +80,14 @@ struct JournalSchema: Sendable {
       number TEXT PRIMARY KEY,         -- the seller's, where it is not the transaction's id
       id TEXT NOT NULL                 -- the transaction's; stays after it was finished
     ) STRICT, WITHOUT ROWID;
+    CREATE TABLE finish_notice (
+      id TEXT PRIMARY KEY,             -- a finished transaction's, until the seller has acknowledged it
+      number TEXT NOT NULL             -- the seller's
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE store_cursor (
+      id INTEGER PRIMARY KEY CHECK (id = 0),
+      cursor TEXT NOT NULL             -- the position in the seller's events
+    ) STRICT;
     """
 
   /// Creates the tables, or migrates an older journal, in one transaction.

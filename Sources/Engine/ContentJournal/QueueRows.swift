@@ -17,7 +17,12 @@ extension SQLiteJournal: QueueJournal {
         + "d.error, asks_to_buy FROM queue_transaction t LEFT JOIN queue_download d USING (sequence) "
         + "ORDER BY t.sequence, position"
     ) { reader.take($0) }
-    return reader.queue
+    var queue = reader.queue
+    try connection.query("SELECT id, number FROM finish_notice") { row in
+      queue.notices.append(FinishNotice(transaction: row.text(0), number: row.text(1)))
+    }
+    try connection.query("SELECT cursor FROM store_cursor") { queue.storeCursor = $0.text(0) }
+    return queue
   }
 
   package func receipt(of transaction: String) throws -> String? {
@@ -40,6 +45,14 @@ extension SQLiteJournal: QueueJournal {
         case .save(let record): try writer.save(record, connection)
         case .finish(let record): try writer.finish(record, connection)
         case .answer(let number, let id): try writer.remember(number, of: id, connection)
+        case .addNotice(let notice):
+          try connection.run(
+            "INSERT INTO finish_notice VALUES (?1, ?2)",
+            [.text(notice.transaction), .text(notice.number)])
+        case .removeNotice(let id):
+          try connection.run("DELETE FROM finish_notice WHERE id = ?1", [.text(id)])
+        case .storeCursor(let cursor):
+          try connection.run("INSERT OR REPLACE INTO store_cursor VALUES (0, ?1)", [.text(cursor)])
         }
       }
       newOffers.withLock { $0 = writer.newOffers }
@@ -119,7 +132,8 @@ private struct QueueRowReader {
     var grant: Grant?
     if !row.isNull(6) {
       grant = Grant(
-        transactionIdentifier: row.text(6, sharing: id), date: row.real(7),
+        transactionIdentifier: row.text(6, sharing: id),
+        date: Date(timeIntervalSince1970: row.real(7)),
         payment: try optional(Payment.self, row, 8, of: id) ?? payment)
     }
     let original = try optional(Grant.self, row, 9, of: id)
@@ -247,7 +261,7 @@ struct QueueRowWriter {
         record.payment.applicationUsername.map { .text($0) } ?? .null,
         .integer(Int64(record.state.rawValue)),
         grant.map { .text($0.transactionIdentifier) } ?? .null,
-        grant.map { .real($0.date) } ?? .null,
+        grant.map { .real($0.date.timeIntervalSince1970) } ?? .null,
         ownPayment ? .null : try json(grant?.payment), try json(record.original?.withoutReceipt),
         try json(record.error), .integer(record.payment.simulatesAskToBuy ? 1 : 0),
       ])

@@ -32,6 +32,22 @@ public struct ContentOffer: Hashable, Codable, Sendable {
     self.index = index
   }
 
+  /// Names a version of a content for a queue that has a catalog, which says the rest.
+  ///
+  /// Without a catalog, the download fails with `rootMissing`.
+  public init(
+    _ contentIdentifier: ProductIdentifier, version: ContentVersion, of product: ProductIdentifier
+  ) {
+    let nothing = SignedFile(path: "", length: 0, digest: Digest.zero)
+    self.init(
+      productIdentifier: product, contentIdentifier: contentIdentifier, version: version,
+      installedSize: 0, package: nothing, index: nothing)
+    problem = ContentError(
+      .rootMissing, "The store's catalog was not asked for \(contentIdentifier) \(version)",
+      remedy: "Give the queue the store's trusted root, or describe the whole offer",
+      subject: product.rawValue)
+  }
+
   /// The same identifier and version for `product`, without files, because of `problem`.
   package func unresolved(
     for product: ProductIdentifier, because problem: ContentError

@@ -1,17 +1,15 @@
-/// What a store offers: texts, price and the content that belongs to it.
+/// A product that a store offers, with its texts, its price and its content.
 ///
 /// Source: `SKProduct`.
-public struct Product: Hashable, Codable, Sendable {
-  /// The name by which it is asked for and paid.
+public struct Product: Hashable, Sendable {
+  /// The identifier that names it in payments.
   public let productIdentifier: ProductIdentifier
   /// What kind of purchase it is.
   public let type: ProductType
   /// Title, description and release notes by language (BCP 47), at least one.
   public let texts: [String: ProductText]
-  /// The price in units of `currency`, as decimal text such as "2.99"; nil means free.
-  public let price: String?
-  /// ISO 4217; nil when the product is free.
-  public let currency: String?
+  /// The price for display; nil if the product is free.
+  public let price: Price?
   /// The newest version of each content package, one a download: the product's own content first,
   /// then by content identifier; empty for a product without content.
   public let contents: [ContentOffer]
@@ -19,13 +17,12 @@ public struct Product: Hashable, Codable, Sendable {
   /// Creates a product.
   public init(
     productIdentifier: ProductIdentifier, type: ProductType, texts: [String: ProductText],
-    price: String?, currency: String?, contents: [ContentOffer]
+    price: Price?, contents: [ContentOffer]
   ) {
     self.productIdentifier = productIdentifier
     self.type = type
     self.texts = texts
     self.price = price
-    self.currency = currency
     self.contents = contents
   }
 
@@ -53,6 +50,31 @@ public struct Product: Hashable, Codable, Sendable {
   ///
   /// Contents have versions of their own; those of the others are in `contents`.
   public var downloadContentVersion: ContentVersion? { contents.first?.version }
+}
+
+extension Product: Codable {
+  private enum CodingKeys: CodingKey { case productIdentifier, type, texts, contents }
+
+  /// Reads the JSON of a store's catalog.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      productIdentifier: try container.decode(ProductIdentifier.self, forKey: .productIdentifier),
+      type: try container.decode(ProductType.self, forKey: .type),
+      texts: try container.decode([String: ProductText].self, forKey: .texts),
+      price: try PriceCoding.decode(from: decoder),
+      contents: try container.decode([ContentOffer].self, forKey: .contents))
+  }
+
+  /// Writes the JSON of a store's catalog.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(productIdentifier, forKey: .productIdentifier)
+    try container.encode(type, forKey: .type)
+    try container.encode(texts, forKey: .texts)
+    try container.encode(contents, forKey: .contents)
+    try PriceCoding.encode(price, to: encoder)
+  }
 }
 
 /// The kind of a purchase; only non-consumables have hosted content and can be restored.

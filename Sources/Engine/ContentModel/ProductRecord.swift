@@ -1,34 +1,31 @@
 import FoundationEssentials
 
-/// What a store's `product.json` says of a product: everything but its content.
+/// The `product.json` of a store: all of a product but its content.
 ///
-/// Written by the publisher, signed as a target, and read by whoever asks for the product.
-public struct ProductRecord: Hashable, Codable, Sendable {
-  /// The name by which the product is asked for and paid.
+/// The publisher writes and signs it; clients read it with the catalog.
+public struct ProductRecord: Hashable, Sendable {
+  /// The identifier that names the product in payments.
   public let productIdentifier: ProductIdentifier
-  /// What kind of purchase it is.
+  /// The kind of purchase.
   public let type: ProductType
   /// Title, description and release notes by language (BCP 47), at least one.
   public let texts: [String: ProductText]
-  /// The price in units of `currency`, as decimal text such as "2.99"; nil means free.
-  public let price: String?
-  /// ISO 4217; nil when the product is free.
-  public let currency: String?
+  /// The price for display; nil if the product is free.
+  public let price: Price?
 
   /// Creates a record.
-  public init(
+  package init(
     productIdentifier: ProductIdentifier, type: ProductType, texts: [String: ProductText],
-    price: String?, currency: String?
+    price: Price?
   ) {
     self.productIdentifier = productIdentifier
     self.type = type
     self.texts = texts
     self.price = price
-    self.currency = currency
   }
 
   /// Reads the JSON of `product`; `storeDamaged` when it is not well-formed or is another one's.
-  public init(json: [UInt8], of product: ProductIdentifier) throws {
+  package init(json: [UInt8], of product: ProductIdentifier) throws {
     do {
       self = try JSONDecoder().decode(ProductRecord.self, from: Data(json))
     } catch {
@@ -41,7 +38,7 @@ public struct ProductRecord: Hashable, Codable, Sendable {
   }
 
   /// JSON with sorted keys, the same for the same record.
-  public var json: [UInt8] {
+  package var json: [UInt8] {
     get throws {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -56,5 +53,28 @@ public struct ProductRecord: Hashable, Codable, Sendable {
       .storeDamaged, "The record of \(product) in the store is damaged: \(reason)",
       remedy: "The store's owner publishes the product again", subject: product.rawValue,
       cause: cause)
+  }
+}
+
+extension ProductRecord: Codable {
+  private enum CodingKeys: CodingKey { case productIdentifier, type, texts }
+
+  /// Reads the JSON of a store's catalog.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      productIdentifier: try container.decode(ProductIdentifier.self, forKey: .productIdentifier),
+      type: try container.decode(ProductType.self, forKey: .type),
+      texts: try container.decode([String: ProductText].self, forKey: .texts),
+      price: try PriceCoding.decode(from: decoder))
+  }
+
+  /// Writes the JSON of a store's catalog.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(productIdentifier, forKey: .productIdentifier)
+    try container.encode(type, forKey: .type)
+    try container.encode(texts, forKey: .texts)
+    try PriceCoding.encode(price, to: encoder)
   }
 }

@@ -1,4 +1,5 @@
 import Concurrency
+import ContentModel
 
 /// What transfers did, in bytes, counts and seconds; of one ticket, or of a whole session.
 public struct TransferStatistics: Hashable, Codable, Sendable {
@@ -18,10 +19,10 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   public var wholePackages: [String: Int] = [:]
   /// The protocol of the last answer, such as `HTTP/2`.
   public var protocolName: String?
-  /// Seconds from a request to the first byte of its answer, of the first answer.
-  public var timeToFirstByte: Double?
-  /// Seconds in which at least one request of the ticket was under way.
-  public var activeSeconds = 0.0
+  /// The time from the first request that was answered to the first byte of the answer.
+  public var timeToFirstByte: Duration?
+  /// The time in which at least one request was in progress.
+  public var activeTime = Duration.zero
 
   /// Nothing was done yet.
   public init() {}
@@ -31,7 +32,9 @@ public struct TransferStatistics: Hashable, Codable, Sendable {
   /// Requests that were made again after a failure.
   public var retries: Int { failures.values.reduce(0, +) }
   /// Verified bytes a second while a request was under way; nil before anything was.
-  public var rate: Double? { activeSeconds > 0 ? Double(bytesFetched) / activeSeconds : nil }
+  public var rate: Double? {
+    activeTime > .zero ? Double(bytesFetched) / activeTime.inSeconds : nil
+  }
 }
 
 extension TransferStatistics {
@@ -46,7 +49,7 @@ extension TransferStatistics {
     wholePackages.merge(other.wholePackages, uniquingKeysWith: +)
     protocolName = other.protocolName ?? protocolName
     timeToFirstByte = timeToFirstByte ?? other.timeToFirstByte
-    activeSeconds += other.activeSeconds
+    activeTime += other.activeTime
   }
 }
 
@@ -96,10 +99,10 @@ final class TransferCounters: Sendable {
   func ended(_ end: ExchangeEnd, at now: Double) {
     state.withLock { state in
       state.running -= 1
-      if state.running == 0 { state.statistics.activeSeconds += now - state.runningSince }
+      if state.running == 0 { state.statistics.activeTime += .seconds(now - state.runningSince) }
       if let name = end.protocolName { state.statistics.protocolName = name }
       if state.statistics.timeToFirstByte == nil {
-        state.statistics.timeToFirstByte = end.timeToFirstByte
+        state.statistics.timeToFirstByte = end.timeToFirstByte.map { .seconds($0) }
       }
       if let fault = end.fault, fault.kind != .cancelled {
         state.statistics.failures[fault.name, default: 0] += 1

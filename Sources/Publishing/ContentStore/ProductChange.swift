@@ -43,7 +43,7 @@ public struct ProductChange: Hashable, Sendable {
         fields.append(.releaseNotes(language: language))
       }
     }
-    if (old?.price, old?.currency) != (new.price, new.currency) { fields.append(.price) }
+    if old?.price != new.price { fields.append(.price) }
     if let old, old.type != new.type { fields.append(.type) }
     self.fields = fields
   }

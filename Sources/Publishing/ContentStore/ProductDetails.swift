@@ -1,5 +1,6 @@
 public import ContentModel
 import ContentTrust
+public import FoundationEssentials
 
 /// What a publisher says of a product; nil keeps what the store says already.
 public struct ProductDetails: Hashable, Sendable {
@@ -11,8 +12,8 @@ public struct ProductDetails: Hashable, Sendable {
   public var releaseNotes: String?
   /// The language of the words, BCP 47.
   public var language: String
-  /// The price as decimal text such as "2.99"; "0" makes the product free.
-  public var price: String?
+  /// The amount of the price, such as 2.99; 0 makes the product free.
+  public var price: Decimal?
   /// ISO 4217; USD when a price is given to a product that had none.
   public var currency: String?
   /// The kind of purchase; a new product is non-consumable.
@@ -21,7 +22,7 @@ public struct ProductDetails: Hashable, Sendable {
   /// Creates details; everything that is nil keeps what the store says already.
   public init(
     title: String? = nil, description: String? = nil, releaseNotes: String? = nil,
-    language: String = "en", price: String? = nil, currency: String? = nil,
+    language: String = "en", price: Decimal? = nil, currency: String? = nil,
     type: ProductType? = nil
   ) {
     self.title = title
@@ -33,12 +34,12 @@ public struct ProductDetails: Hashable, Sendable {
     self.type = type
   }
 
+  private static let maximumPrice: Decimal = 100_000_000_000
+
   /// Throws `usage` for an invalid price, currency, language or title.
   func check() throws {
-    if let price, !Self.isDecimal(price) {
-      throw ContentError(
-        .usage, "“\(price.prefix(40))” is not a price",
-        remedy: "Give digits, with a period before cents, such as 2.99")
+    if let price, !(price >= 0 && price < Self.maximumPrice) {
+      throw ContentError.notAPrice("\(price)")
     }
     let isUpperCase = { (byte: UInt8) in (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
     if let currency, currency.utf8.count != 3 || !currency.utf8.allSatisfy(isUpperCase) {
@@ -85,25 +86,15 @@ public struct ProductDetails: Hashable, Sendable {
       && parts.last?.utf8.count != 1
   }
 
-  private static func isDecimal(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    return text.utf8.count <= 20 && (1...2).contains(parts.count)
-      && parts.allSatisfy { part in
-        !part.isEmpty
-          && part.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-      }
-  }
-
   /// The record of `product` with these details over what `record` says already.
   func record(of product: ProductIdentifier, over record: ProductRecord?) -> ProductRecord {
-    let price = isFree ? nil : price ?? record?.price
+    let amount = price ?? record?.price?.amount ?? 0
+    let currency = currency ?? record?.price?.currency ?? "USD"
     return ProductRecord(
       productIdentifier: product, type: type ?? record?.type ?? .nonConsumable,
-      texts: texts(of: product, over: record?.texts ?? [:]), price: price,
-      currency: price == nil ? nil : currency ?? record?.currency ?? "USD")
+      texts: texts(of: product, over: record?.texts ?? [:]),
+      price: amount == 0 ? nil : Price(amount, currency: currency))
   }
-
-  private var isFree: Bool { price?.utf8.allSatisfy { ".0".utf8.contains($0) } ?? false }
 
   private func texts(of product: ProductIdentifier, over texts: [String: ProductText])
     -> [String: ProductText]
@@ -162,5 +153,14 @@ public struct StoredVersion: Hashable, Codable, Sendable {
     length = package.length
     installedSize = package.custom.installedSize
     digest = package.digest
+  }
+}
+
+extension ContentError {
+  /// The error for a price that is not a number from 0 to 100 billion.
+  package static func notAPrice(_ text: String) -> ContentError {
+    ContentError(
+      .usage, "“\(text.prefix(40))” is not a price",
+      remedy: "Give digits, with a period before cents, such as 2.99")
   }
 }

@@ -114,14 +114,11 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     tell(engine) { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
   }
 
-  func paymentQueue(
-    _ engine: PaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
-  ) {
+  func paymentQueue(_ engine: PaymentQueue, didRevoke revocation: Revocation) {
     tell(engine) { queue, observer, _ in
       observer.paymentQueue(
         queue,
-        didRevokeEntitlementsForProductIdentifiers: productIdentifiers.map(\.rawValue))
+        didRevokeEntitlementsForProductIdentifiers: revocation.productIdentifiers.map(\.rawValue))
     }
   }
 }

@@ -2,7 +2,7 @@ public import Foundation
 import HostedContent
 
 /// What `SKDownload.timeRemaining` is while it is unknown.
-public let SKDownloadTimeRemainingUnknown: TimeInterval = Download.unknownTimeRemaining
+public let SKDownloadTimeRemainingUnknown: TimeInterval = -1
 
 /// A content package on its way into the library; the queue has one object for each.
 ///
@@ -53,7 +53,9 @@ open class SKDownload: NSObject, @unchecked Sendable {
   open var progress: Float { handle.map { Float($0.progress) } ?? 0 }
 
   /// Seconds until it is done; `SKDownloadTimeRemainingUnknown` while that is unknown.
-  open var timeRemaining: TimeInterval { handle?.timeRemaining ?? SKDownloadTimeRemainingUnknown }
+  open var timeRemaining: TimeInterval {
+    handle?.timeRemaining?.inSeconds ?? SKDownloadTimeRemainingUnknown
+  }
 
   /// Why it failed, of the network in `NSURLErrorDomain`, else an `SKError`; nil unless it failed.
   open var error: (any Error)? { handle?.error?.storeKitError }

@@ -103,7 +103,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     switch source {
     case .none, .refused: nil
     case .queue(let handle, _): handle.transactionDate
-    case .history(let grant): Date(timeIntervalSince1970: grant.date)
+    case .history(let grant): grant.date
     }
   }
 

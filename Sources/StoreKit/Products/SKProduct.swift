@@ -37,10 +37,7 @@ open class SKProduct: NSObject, @unchecked Sendable {
   open var localizedTitle: String { product?.localizedTitle(in: language) ?? "" }
 
   /// The price in the currency of `priceLocale`; 0 when it is free.
-  open var price: NSDecimalNumber {
-    let price = NSDecimalNumber(string: product?.price ?? "0")
-    return price == .notANumber ? .zero : price
-  }
+  open var price: NSDecimalNumber { NSDecimalNumber(decimal: product?.price?.amount ?? 0) }
 
   /// The configured language, the storefront's region and the price's currency, for a formatter.
   ///
@@ -48,7 +45,7 @@ open class SKProduct: NSObject, @unchecked Sendable {
   open var priceLocale: Locale {
     var components = Locale.Components(identifier: language)
     components.languageComponents.region = region ?? components.languageComponents.region
-    components.currency = Locale.Currency(product?.currency ?? "USD")
+    components.currency = Locale.Currency(product?.price?.currency ?? "USD")
     return Locale(components: components)
   }
 

@@ -8,8 +8,8 @@ final class ScriptedSeller: StoreService {
   private let store: any StoreService
   private let book: SellerBook
   private let clock: TestClock
-  private let stream: AsyncStream<StoreEvent>
-  private let sender: AsyncStream<StoreEvent>.Continuation
+  private let stream: AsyncStream<StoreEventRecord>
+  private let sender: AsyncStream<StoreEventRecord>.Continuation
 
   init(_ store: any StoreService, _ book: SellerBook, _ clock: TestClock) {
     self.store = store
@@ -18,7 +18,9 @@ final class ScriptedSeller: StoreService {
     (stream, sender) = AsyncStream.makeStream()
   }
 
-  func send(_ event: StoreEvent) { sender.yield(event) }
+  func send(_ event: StoreEvent, cursor: String? = nil) {
+    sender.yield(StoreEventRecord(event, cursor: cursor))
+  }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     try await store.products(identifiers)
@@ -26,7 +28,7 @@ final class ScriptedSeller: StoreService {
 
   func allProducts() async throws -> ProductsResponse { try await store.allProducts() }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let answer = book.change { $0.answer(to: payment, transaction: transaction) }
     if let answer { return answer }
     // The store's own seller would ask again.
@@ -37,7 +39,7 @@ final class ScriptedSeller: StoreService {
 
   func grants(account: String?) async throws -> [Grant] {
     let grants = try await store.grants(account: account)
-    let now = clock.now.timeIntervalSince1970
+    let now = clock.now
     return book.change { $0.valid(grants, at: now) }
   }
 
@@ -74,7 +76,7 @@ final class ScriptedSeller: StoreService {
     if let failure { throw failure.error }
   }
 
-  func events() -> AsyncStream<StoreEvent> { stream }
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { stream }
 
   func storefront() async -> Storefront? { book.change { $0.storefront } }
 }
@@ -89,7 +91,7 @@ private struct PlainRestore: StoreService {
 
   func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     try await seller.purchase(payment, transaction: transaction)
   }
 

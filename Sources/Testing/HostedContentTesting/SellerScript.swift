@@ -1,4 +1,5 @@
 import ContentModel
+import FoundationEssentials
 import HostedContent
 
 /// What the seller is told to do, and what it did; outlives the engines of a session.
@@ -21,19 +22,19 @@ struct SellerScript: Sendable {
   /// A rule, and for how many payments more; nil for all.
   var rules: [ProductIdentifier: (rule: Rule, remaining: Int?)] = [:]
   /// Who answered what for good, so that a payment that is asked again gets the same answer.
-  var failures: [String: ContentError] = [:]
-  var deferred: [String: Payment] = [:]
-  var decisions: [String: Decision] = [:]
+  var failures: [TransactionID: ContentError] = [:]
+  var deferred: [TransactionID: Payment] = [:]
+  var decisions: [TransactionID: Decision] = [:]
   var interrupted: [ProductIdentifier: Payment] = [:]
   /// Purchases that are no longer the account's, by the seller's number.
   var revoked: Set<String> = []
-  /// How long an entitlement lasts, in seconds.
-  var lifetimes: [ProductIdentifier: Double] = [:]
+  /// How long a purchase lasts.
+  var lifetimes: [ProductIdentifier: Duration] = [:]
   var restoreFailure: (after: Int, error: ContentError)?
   var storefront = Storefront(countryCode: "USA", identifier: "143441")
 
   /// The answer to a payment as the script has it; nil leaves it to the store.
-  mutating func answer(to payment: Payment, transaction: String) -> PurchaseOutcome? {
+  mutating func answer(to payment: Payment, transaction: TransactionID) -> PurchaseOutcome? {
     let product = payment.productIdentifier
     if let error = failures[transaction] { return .failed(error) }
     switch decisions[transaction] {
@@ -66,13 +67,13 @@ struct SellerScript: Sendable {
     return rule
   }
 
-  /// Those of `grants` that are the account's at `now`, in seconds since 1970.
-  func valid(_ grants: [Grant], at now: Double) -> [Grant] {
+  /// Those of `grants` that are the account's at `now`.
+  func valid(_ grants: [Grant], at now: Date) -> [Grant] {
     grants.filter { !revoked.contains($0.transactionIdentifier) && !isExpired($0, at: now) }
   }
 
-  func isExpired(_ grant: Grant, at now: Double) -> Bool {
-    lifetimes[grant.payment.productIdentifier].map { grant.date + $0 <= now } ?? false
+  func isExpired(_ grant: Grant, at now: Date) -> Bool {
+    lifetimes[grant.payment.productIdentifier].map { grant.date + $0.inSeconds <= now } ?? false
   }
 }
 

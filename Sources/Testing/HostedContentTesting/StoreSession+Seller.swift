@@ -46,8 +46,8 @@ extension StoreSession {
 
   // MARK: Events
 
-  /// The identifiers of transactions that wait for a decision, in their alphabet's order.
-  public func deferredTransactions() -> [String] {
+  /// The transactions that wait for a decision, sorted by identifier.
+  public func deferredTransactions() -> [TransactionID] {
     desk.change { script in
       script.deferred.keys.filter { script.decisions[$0] == nil }.sorted()
     }
@@ -56,16 +56,17 @@ extension StoreSession {
   /// Approves a deferred transaction, by its identifier in the queue; it is bought now.
   ///
   /// Throws `usage` for one that does not wait, and what buying it throws.
-  public func approve(_ transaction: String) async throws {
+  public func approve(_ transaction: TransactionID) async throws {
     try await decide(transaction, .approved)
   }
 
   /// Declines a deferred transaction, which fails with `notEntitled`.
-  public func decline(_ transaction: String) async throws {
+  public func decline(_ transaction: TransactionID) async throws {
     try await decide(transaction, .declined)
   }
 
-  private func decide(_ transaction: String, _ decision: SellerScript.Decision) async throws {
+  private func decide(_ transaction: TransactionID, _ decision: SellerScript.Decision) async throws
+  {
     let payment = desk.change { script in
       defer { if script.deferred[transaction] != nil { script.decisions[transaction] = decision } }
       return script.decisions[transaction] == nil ? script.deferred[transaction] : nil
@@ -73,7 +74,8 @@ extension StoreSession {
     guard let payment else {
       throw ContentError(
         .usage, "The transaction \(transaction) does not wait for a decision",
-        remedy: "Decide once, and wait until it is reported as deferred", subject: transaction)
+        remedy: "Decide once, and wait until it is reported as deferred",
+        subject: transaction.rawValue)
     }
     let seller = try seller()
     let outcome = try await seller.purchase(payment, transaction: transaction)
@@ -101,7 +103,7 @@ extension StoreSession {
 
   private func grant(_ payment: Payment) async throws {
     let seller = try seller()
-    let number = "elsewhere-\(nextNumber())"
+    let number = TransactionID(rawValue: "elsewhere-\(nextNumber())")
     switch try await seller.purchase(payment, transaction: number) {
     case .purchased(let grant, let contents): seller.send(.granted(grant, contents: contents))
     case .failed(let error): throw error
@@ -121,27 +123,27 @@ extension StoreSession {
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
     desk.change { $0.revoked.formUnion(numbers) }
-    seller.send(.revoked([product]))
+    seller.send(.revoked(Revocation([product], account: account)))
   }
 
-  /// Lets purchases of `product` end so many seconds after they were bought; nil for never.
-  public func setLifetime(_ seconds: Double?, of product: String) throws {
+  /// Sets how long purchases of `product` last; nil means that they do not expire.
+  public func setLifetime(_ lifetime: Duration?, of product: String) throws {
     let product = try ProductIdentifier(product)
-    desk.change { $0.lifetimes[product] = seconds }
+    desk.change { $0.lifetimes[product] = lifetime }
   }
 
   /// Moves the clock; purchases whose lifetime ends by that are revoked, and observers told.
-  public func advance(by seconds: Double, account: String? = nil) async throws {
-    let before = clock.now.timeIntervalSince1970
-    clock.advance(by: seconds)
-    let now = clock.now.timeIntervalSince1970
+  public func advance(by duration: Duration, account: String? = nil) async throws {
+    let before = clock.now
+    clock.advance(by: duration)
+    let now = clock.now
     let seller = try seller()
     let history = try await seller.history(account: account)
     let ended = desk.change { script in
       script.valid(history, at: before).filter { script.isExpired($0, at: now) }
     }
     let products = Set(ended.map(\.payment.productIdentifier)).sorted()
-    if !products.isEmpty { seller.send(.revoked(products)) }
+    if !products.isEmpty { seller.send(.revoked(Revocation(products, account: account))) }
   }
 
   /// Moves the account to another storefront; `countryCode` is ISO 3166-1 alpha-3.

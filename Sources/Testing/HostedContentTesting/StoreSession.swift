@@ -90,7 +90,7 @@ public final class StoreSession: Sendable {
       library: library, store: try StoreLocation(place.server.url))
     configuration.trustedRoot = try place.store.initialRoot()
     configuration.network.proxy = .direct
-    configuration.network.firstRetryDelay = 0.01
+    configuration.network.firstRetryDelay = .milliseconds(10)
     configuration.clock = clock.engineClock
     configuration.seller = { [desk, clock] store in desk.seat(over: store, clock) }
     return configuration

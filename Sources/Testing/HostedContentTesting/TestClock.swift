@@ -1,6 +1,7 @@
 public import FoundationEssentials
 package import HostedContent
 import Concurrency
+import ContentModel
 
 /// A date that only the test moves; may be used from any thread.
 ///
@@ -18,9 +19,9 @@ public final class TestClock: Sendable {
   /// The date now.
   public var now: Date { date.withLock { $0 } }
 
-  /// Moves the date; back, too, to see what an engine says to that.
-  public func advance(by seconds: Double) {
-    date.withLock { $0 = $0.addingTimeInterval(seconds) }
+  /// Moves the date forward, or back if `duration` is negative.
+  public func advance(by duration: Duration) {
+    date.withLock { $0 = $0.addingTimeInterval(duration.inSeconds) }
   }
 
   package var engineClock: EngineClock {

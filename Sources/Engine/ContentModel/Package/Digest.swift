@@ -4,6 +4,11 @@
 public struct Digest: Hashable, Sendable, CustomStringConvertible {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
+  /// A digest of which all bytes are zero, in place of an unknown one.
+  static let zero = Digest()
+
+  private init() { words = (0, 0, 0, 0) }
+
   /// Takes exactly 32 bytes; nil for any other count.
   public init?(bytes: some Collection<UInt8>) {
     let inPlace = bytes.withContiguousStorageIfAvailable { Self(UnsafeRawBufferPointer($0)) }

@@ -1,9 +1,9 @@
 /// Bytes as hexadecimal digits, two a byte.
-public enum Hexadecimal {
+package enum Hexadecimal {
   private static let digits = Array("0123456789abcdef".utf8)
 
   /// Lower-case digits of `bytes`.
-  public static func text(of bytes: some Collection<UInt8>) -> String {
+  package static func text(of bytes: some Collection<UInt8>) -> String {
     String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
       for (index, byte) in bytes.enumerated() {
         buffer[2 * index] = digits[Int(byte >> 4)]
@@ -15,7 +15,7 @@ public enum Hexadecimal {
 
   /// The bytes that `text` spells in digits of either case; nil for an odd count or other
   /// characters.
-  public static func bytes(of text: some StringProtocol) -> [UInt8]? {
+  package static func bytes(of text: some StringProtocol) -> [UInt8]? {
     let utf8 = Array(text.utf8)
     guard utf8.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []

@@ -4,11 +4,11 @@
 /// paths' bytes. Everything is bounded before room for it is made.
 extension PackageIndex {
   /// The number of this format; readers refuse any other one.
-  public static let currentFormat: UInt8 = 1
+  package static let currentFormat: UInt8 = 1
   private static let magic = Array("HCIX".utf8)
 
   /// The index as it is published.
-  public var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var writer = CompactWriter()
     writer.append(Self.magic + [Self.currentFormat])
     writer.number(packageLength)
@@ -27,7 +27,7 @@ extension PackageIndex {
 
   /// Reads an index; throws `storeDamaged` unless it is whole and its numbers agree, `formUnknown`
   /// when newer software wrote it.
-  public init(encoded bytes: [UInt8]) throws {
+  package init(encoded bytes: [UInt8]) throws {
     do {
       try self.init(reading: bytes)
     } catch let error as CompactReader.Unreadable {

@@ -30,32 +30,32 @@ public struct InstalledContent: Hashable, Codable, Sendable {
 }
 
 /// An installed file and the identity by which a change is noticed without reading it.
-public struct InstalledFile: Hashable, Codable, Sendable {
+package struct InstalledFile: Hashable, Codable, Sendable {
   /// What it is and what its bytes must be.
-  public let entry: IndexedFile
+  package let entry: IndexedFile
   /// Its identity when it was written; nil for folders and links.
-  public let identity: FileIdentity?
+  package let identity: FileIdentity?
 
   /// Creates a record.
-  public init(entry: IndexedFile, identity: FileIdentity?) {
+  package init(entry: IndexedFile, identity: FileIdentity?) {
     self.entry = entry
     self.identity = identity
   }
 }
 
 /// What the file system says of a file that was not touched: the same numbers.
-public struct FileIdentity: Hashable, Codable, Sendable {
+package struct FileIdentity: Hashable, Codable, Sendable {
   /// The inode's number.
-  public let inode: UInt64
+  package let inode: UInt64
   /// Bytes.
-  public let size: Int64
+  package let size: Int64
   /// Last change of the bytes, in nanoseconds since 1970.
-  public let modified: Int64
+  package let modified: Int64
   /// Last change of the inode, in nanoseconds since 1970.
-  public let changed: Int64
+  package let changed: Int64
 
   /// Creates an identity.
-  public init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+  package init(inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
     self.inode = inode
     self.size = size
     self.modified = modified
@@ -82,7 +82,7 @@ public struct ContentKey: Hashable, Codable, Sendable {
 /// An install is announced before its folder appears and confirmed after `current` names it, so
 /// that a start after a crash can tell which of the two happened. All methods may be called from
 /// any thread, are durable when they return, and throw `journalFailed` or `diskFull`.
-public protocol InstallJournal: Sendable {
+package protocol InstallJournal: Sendable {
   /// Records that `content` is about to appear in its folder, with these files.
   ///
   /// `signers` is who vouches for the files' digests; nil when the files were compared with them.
@@ -113,5 +113,5 @@ public protocol InstallJournal: Sendable {
 
 extension InstallJournal {
   /// Every record can be read.
-  public func unreadableContents() throws -> [ContentError] { [] }
+  package func unreadableContents() throws -> [ContentError] { [] }
 }

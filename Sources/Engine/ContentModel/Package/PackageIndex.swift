@@ -3,29 +3,29 @@
 /// It is derived at publishing and signed with the catalog, so that each piece can be
 /// authenticated alone, before anything parses it. A package whose members can be decoded alone has
 /// a `payload`; any other one is fetched by `blocks`, and `obstacle` says why.
-public struct PackageIndex: Hashable, Sendable {
+package struct PackageIndex: Hashable, Sendable {
   /// An index may not be longer, in bytes; a reader refuses it before parsing.
-  public static let maximumLength: Int64 = 64 << 20
+  package static let maximumLength: Int64 = 64 << 20
   /// An index may not have more entries; a package has no more.
-  public static let maximumEntryCount = 100_000
+  package static let maximumEntryCount = 100_000
   /// Bytes of all paths and links' targets together, at most; a package has no more.
-  public static let maximumPathTotal = 16 << 20
+  package static let maximumPathTotal = 16 << 20
 
   /// Bytes of the package.
-  public let packageLength: Int64
+  package let packageLength: Int64
   /// The members; nil for a package that is read from its beginning to its end.
-  public let payload: PayloadIndex?
+  package let payload: PayloadIndex?
   /// Why there are no members, one sentence; nil when there are.
-  public let obstacle: String?
+  package let obstacle: String?
   /// Bytes of each block but the last, which may be shorter; 0 when there are members.
-  public let blockLength: Int
+  package let blockLength: Int
   /// SHA-256 of each block of packed bytes, in order; none when there are members.
-  public let blocks: [Digest]
+  package let blocks: [Digest]
   /// The entries inside, by the bytes of their paths.
-  public let files: [IndexedFile]
+  package let files: [IndexedFile]
 
   /// Creates the index of a package that is read block by block.
-  public init(
+  package init(
     packageLength: Int64, blockLength: Int, blocks: [Digest], files: [IndexedFile],
     obstacle: String? = nil
   ) {
@@ -38,7 +38,7 @@ public struct PackageIndex: Hashable, Sendable {
   }
 
   /// Creates the index of a package whose members can be decoded alone.
-  public init(packageLength: Int64, payload: PayloadIndex, files: [IndexedFile]) {
+  package init(packageLength: Int64, payload: PayloadIndex, files: [IndexedFile]) {
     self.packageLength = packageLength
     self.payload = payload
     self.files = files
@@ -48,16 +48,16 @@ public struct PackageIndex: Hashable, Sendable {
   }
 
   /// Bytes of all files once installed.
-  public var installedSize: Int64 { files.reduce(0) { $0 + $1.size } }
+  package var installedSize: Int64 { files.reduce(0) { $0 + $1.size } }
 
   /// The byte range of block `number`.
-  public func range(ofBlock number: Int) -> Range<Int64> {
+  package func range(ofBlock number: Int) -> Range<Int64> {
     let start = Int64(number) * Int64(blockLength)
     return start..<min(start + Int64(blockLength), packageLength)
   }
 
   /// Whether the numbers agree with each other, so that they can be computed with.
-  public var isConsistent: Bool {
+  package var isConsistent: Bool {
     guard (0...(1 << 40)).contains(packageLength), hasPlausibleFiles else { return false }
     if let payload { return payload.isConsistent(with: files, packageLength: packageLength) }
     return (4096...(64 << 20)).contains(blockLength)
@@ -78,25 +78,25 @@ public struct PackageIndex: Hashable, Sendable {
 }
 
 /// A file, folder or link inside a package.
-public struct IndexedFile: Hashable, Codable, Sendable {
+package struct IndexedFile: Hashable, Codable, Sendable {
   /// The path below the content's root, with `/`, such as `Contents/page-1.txt`.
-  public let path: String
+  package let path: String
   /// What it is.
-  public let kind: Kind
+  package let kind: Kind
   /// Bytes; 0 for folders and links.
-  public let size: Int64
+  package let size: Int64
   /// SHA-256 of a regular file's bytes; nil for others.
-  public let digest: Digest?
+  package let digest: Digest?
   /// A symbolic link's target; nil for others.
-  public let target: String?
+  package let target: String?
 
   /// What an entry of a package can be; everything else is refused.
-  public enum Kind: String, Codable, Sendable {
+  package enum Kind: String, Codable, Sendable {
     case file, directory, link
   }
 
   /// Creates an entry.
-  public init(
+  package init(
     path: String, kind: Kind, size: Int64 = 0, digest: Digest? = nil, target: String? = nil
   ) {
     self.path = path

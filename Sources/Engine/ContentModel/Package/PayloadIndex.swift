@@ -3,32 +3,32 @@
 /// Members follow each other without a gap, in the package and in the plain bytes. What the plain
 /// bytes between two files' data say (headers of the archive) does not matter to an install, which
 /// takes names, kinds and sizes from the index alone.
-public struct PayloadIndex: Hashable, Sendable {
+package struct PayloadIndex: Hashable, Sendable {
   /// No member has more plain bytes.
-  public static let maximumPlainLength = 1 << 20
+  package static let maximumPlainLength = 1 << 20
   /// No member has more packed bytes.
-  public static let maximumPackedLength = maximumPlainLength + (64 << 10)
+  package static let maximumPackedLength = maximumPlainLength + (64 << 10)
 
   /// No payload has more members: twice as many as fill a package with 64 KiB each.
-  public static let maximumCount = 1 << 19
+  package static let maximumCount = 1 << 19
 
   /// Where the first member begins in the package, in bytes.
-  public let offset: Int64
+  package let offset: Int64
   /// The members, in order.
-  public let members: [IndexedMember]
+  package let members: [IndexedMember]
   /// For each entry of the index, where its data begin in the plain bytes; ascending, and 0 for an
   /// entry without data.
-  public let dataOffsets: [Int64]
+  package let dataOffsets: [Int64]
 
   /// Creates the layout of a payload.
-  public init(offset: Int64, members: [IndexedMember], dataOffsets: [Int64]) {
+  package init(offset: Int64, members: [IndexedMember], dataOffsets: [Int64]) {
     self.offset = offset
     self.members = members
     self.dataOffsets = dataOffsets
   }
 
   /// Bytes of all members as they are packed.
-  public var packedLength: Int64 { members.reduce(0) { $0 + Int64($1.packedLength) } }
+  package var packedLength: Int64 { members.reduce(0) { $0 + Int64($1.packedLength) } }
 
   func isConsistent(with files: [IndexedFile], packageLength: Int64) -> Bool {
     guard offset >= 0, offset <= packageLength, dataOffsets.count == files.count else {
@@ -54,20 +54,20 @@ public struct PayloadIndex: Hashable, Sendable {
 }
 
 /// One member of a payload: a part that can be fetched, authenticated and decoded alone.
-public struct IndexedMember: Hashable, Sendable {
+package struct IndexedMember: Hashable, Sendable {
   /// Bytes in the package.
-  public let packedLength: Int
+  package let packedLength: Int
   /// Bytes once it is decoded.
-  public let plainLength: Int
+  package let plainLength: Int
   /// SHA-256 of the packed bytes.
-  public let digest: Digest
+  package let digest: Digest
   /// SHA-256 of the plain bytes of a member that lies inside one file; nil for others.
   ///
   /// By it the same piece is found again in an older version of the file, or in staging.
-  public let plainDigest: Digest?
+  package let plainDigest: Digest?
 
   /// Creates a member.
-  public init(packedLength: Int, plainLength: Int, digest: Digest, plainDigest: Digest? = nil) {
+  package init(packedLength: Int, plainLength: Int, digest: Digest, plainDigest: Digest? = nil) {
     self.packedLength = packedLength
     self.plainLength = plainLength
     self.digest = digest

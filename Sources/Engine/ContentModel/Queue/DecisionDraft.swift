@@ -9,8 +9,8 @@ struct DecisionDraft {
   private(set) var reportedDownloads: [String] = []
   private var isReported: Set<String> = []
   var removed: [TransactionRecord] = []
-  /// Orders that were answered, with the seller's number.
-  var answered: [JournalChange] = []
+  /// Changes other than those of records, such as which order the seller's number answered.
+  var changes: [JournalChange] = []
   var started: [DownloadRecord] = []
   var effects: [QueueEffect] = []
 
@@ -34,7 +34,7 @@ struct DecisionDraft {
     let gone = Set(removed.flatMap { $0.downloads.map(\.id) })
     let reportedDownloads = reportedDownloads.filter { !gone.contains($0) }
     decision.changes = removed.map { .finish($0) }
-    decision.changes += answered
+    decision.changes += changes
     decision.changes += touched.compactMap(state.transaction)
       .sorted { $0.sequence < $1.sequence }
       .map { added.contains($0.id) ? .add($0) : .save($0) }

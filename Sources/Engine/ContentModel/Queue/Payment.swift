@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A request to buy a product; a value, copied when it is added.
 ///
 /// Source: `SKPayment`.
@@ -70,8 +72,8 @@ public enum PurchaseOutcome: Hashable, Codable, Sendable {
 public struct Grant: Hashable, Codable, Sendable {
   /// The seller's number of the purchase, unique for ever.
   public let transactionIdentifier: String
-  /// When it was bought, in seconds since 1970.
-  public let date: Double
+  /// When it was bought, rounded to milliseconds.
+  public let date: Date
   /// What was paid for.
   public let payment: Payment
   /// A signed receipt (JWS), nil when the seller holds no key.
@@ -79,10 +81,12 @@ public struct Grant: Hashable, Codable, Sendable {
 
   /// Creates a grant.
   public init(
-    transactionIdentifier: String, date: Double, payment: Payment, receipt: String? = nil
+    transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil
   ) {
     self.transactionIdentifier = transactionIdentifier
-    self.date = date
+    // Rounded, so that a date that was written to a database and read again is equal.
+    self.date = Date(
+      timeIntervalSinceReferenceDate: (date.timeIntervalSinceReferenceDate * 1000).rounded() / 1000)
     self.payment = payment
     self.receipt = receipt
   }

@@ -23,6 +23,10 @@ package enum QueueEvent: Hashable, Sendable {
   case resumeRequested(downloads: [String])
   case cancelRequested(downloads: [String])
   case finishRequested(transaction: String)
+  /// The seller knows that the transaction was finished.
+  case finishAcknowledged(transaction: String)
+  /// Every event of the seller up to `cursor` is journaled or was reported.
+  case storeEventsHandled(cursor: String)
   /// The catalog has the content of a download that had a problem before.
   case contentResolved(download: String, ContentOffer)
   case workEnded(download: String, WorkResult)
@@ -54,6 +58,8 @@ package enum QueueEffect: Hashable, Sendable {
   case purchase(transaction: String, Payment)
   /// Ask the seller for the account's history; it comes back as `restored` and `restoreEnded`.
   case restore(request: String, account: String?)
+  /// Tell the seller that a purchase was finished; its answer comes back as `finishAcknowledged`.
+  case notifyFinished(FinishNotice)
   /// Fetch and install; the end comes back as `workEnded`.
   case startWork(DownloadRecord)
   /// Make the work on it end soon.

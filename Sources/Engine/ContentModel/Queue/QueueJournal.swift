@@ -32,13 +32,20 @@ package struct JournaledQueue: Sendable {
   package var unreadable: [ContentError]
   /// The highest sequence number, that of unreadable ones included; 0 for none.
   package var lastSequence: Int
+  /// Finished purchases that the seller has not acknowledged.
+  package var notices: [FinishNotice]
+  /// The position in the seller's events; nil at first.
+  package var storeCursor: String?
 
   package init(
-    transactions: [TransactionRecord] = [], unreadable: [ContentError] = [], lastSequence: Int = 0
+    transactions: [TransactionRecord] = [], unreadable: [ContentError] = [], lastSequence: Int = 0,
+    notices: [FinishNotice] = [], storeCursor: String? = nil
   ) {
     self.transactions = transactions
     self.unreadable = unreadable
     self.lastSequence = lastSequence
+    self.notices = notices
+    self.storeCursor = storeCursor
   }
 }
 
@@ -63,13 +70,30 @@ package enum JournalChange: Hashable, Sendable {
   case finish(TransactionRecord)
   /// Remembers which transaction's order the seller's number answered; a number answers one only.
   case answer(number: String, transaction: String)
+  /// Remembers that the seller is to be told of a finished purchase, until `removeNotice`.
+  case addNotice(FinishNotice)
+  case removeNotice(transaction: String)
+  /// Replaces the position in the seller's events.
+  case storeCursor(String)
 
   /// The record that it saves; nil for other changes.
   package var savedRecord: TransactionRecord? {
     switch self {
     case .add(let record), .save(let record): record
-    case .finish, .answer: nil
+    case .finish, .answer, .addNotice, .removeNotice, .storeCursor: nil
     }
+  }
+}
+
+/// A finished purchase that the seller is told of.
+package struct FinishNotice: Hashable, Sendable {
+  package let transaction: String
+  /// The seller's number of the purchase.
+  package let number: String
+
+  package init(transaction: String, number: String) {
+    self.transaction = transaction
+    self.number = number
   }
 }
 

@@ -13,6 +13,10 @@ package struct QueueState: Hashable, Sendable {
   private var nextSequence: Int
   /// The restore that is under way; a second one is refused.
   private var restoring: RestoreEnd?
+  /// Whether the seller is told of finished purchases.
+  private let notifiesSeller: Bool
+  /// Finished purchases of an earlier process, of which the seller is told at the launch.
+  private var notices: [FinishNotice]
   /// Whether somebody observes; before that nothing is asked for or started.
   private(set) var isLaunched = false
 
@@ -23,8 +27,11 @@ package struct QueueState: Hashable, Sendable {
   ///
   /// `lastSequence` is the highest sequence number in the journal, where that is not one of theirs.
   package init(
-    transactions: [TransactionRecord] = [], lastSequence: Int = 0, activeLimit: Int = 3
+    transactions: [TransactionRecord] = [], lastSequence: Int = 0, activeLimit: Int = 3,
+    notices: [FinishNotice] = [], notifiesSeller: Bool = false
   ) {
+    self.notices = notices
+    self.notifiesSeller = notifiesSeller
     self.activeLimit = Self.bounded(activeLimit)
     nextSequence = max(lastSequence, transactions.lazy.map(\.sequence).max() ?? 0) + 1
     transactions.forEach { records.store($0) }
@@ -63,6 +70,8 @@ package struct QueueState: Hashable, Sendable {
     case .resumeRequested(let ids): each(ids, &draft) { $0.resume($1, &$2) }
     case .cancelRequested(let ids): each(ids, &draft) { $0.cancel($1, &$2) }
     case .finishRequested(let id): finish(id, &draft)
+    case .finishAcknowledged(let id): draft.changes.append(.removeNotice(transaction: id))
+    case .storeEventsHandled(let cursor): draft.changes.append(.storeCursor(cursor))
     case .contentResolved(let id, let offer): take(offer, for: id, &draft)
     case .workEnded(let id, let result): endWork(id, result, &draft)
     case .activeLimitChanged(let limit): activeLimit = Self.bounded(limit)
@@ -95,6 +104,8 @@ package struct QueueState: Hashable, Sendable {
       }
     }
     isLaunched = true
+    if notifiesSeller { draft.effects += notices.map { .notifyFinished($0) } }
+    notices = []
     draft.reportsEverything = true
   }
 
@@ -208,7 +219,7 @@ package struct QueueState: Hashable, Sendable {
     case .purchased(let grant, let contents):
       record.status = .purchased(grant)
       record.downloads = downloads(of: id, contents, for: record.payment)
-      draft.answered.append(.answer(number: grant.transactionIdentifier, transaction: id))
+      draft.changes.append(.answer(number: grant.transactionIdentifier, transaction: id))
     case .failed(let error):
       record.status = .failed(error)
     case .deferred:
@@ -241,5 +252,9 @@ package struct QueueState: Hashable, Sendable {
     }
     for position in record.downloads.indices { cancel(id, position, &draft) }
     if let last = records.drop(id) { draft.removed.append(last) }
+    guard notifiesSeller, case .purchased(let grant) = record.status else { return }
+    let notice = FinishNotice(transaction: id, number: grant.transactionIdentifier)
+    draft.changes.append(.addNotice(notice))
+    draft.effects.append(.notifyFinished(notice))
   }
 }

@@ -43,10 +43,4 @@ package struct RateMeter: Sendable {
     // Below one byte a second a time would be a guess.
     return rate >= 1 ? rate : nil
   }
-
-  /// Seconds until `left` more bytes are there; 0 when none are left, −1 while unknown.
-  package func timeRemaining(for left: Int64, at now: Double) -> Double {
-    guard left > 0 else { return 0 }
-    return rate(at: now).map { Double(left) / $0 } ?? -1
-  }
 }

@@ -4,8 +4,8 @@ import ContentTransfer
 struct DownloadProgress: Hashable, Sendable {
   /// 0 to 1.
   var fraction: Double
-  /// Seconds; −1 while unknown.
-  var timeRemaining: Double
+  /// In seconds; nil while it is unknown.
+  var timeRemaining: Double?
   /// What is done.
   var activity = DownloadActivity(phase: .preparing)
   /// What its transfers did in this attempt.
@@ -40,7 +40,7 @@ struct ProgressMeter {
     if total > 0 {
       fraction = max(fraction, min(1, Double(work.fetched + work.written) / Double(total)))
     }
-    return DownloadProgress(fraction: fraction, timeRemaining: timeRemaining(at: instant) ?? -1)
+    return DownloadProgress(fraction: fraction, timeRemaining: timeRemaining(at: instant))
   }
 
   private static func advance(_ meter: inout RateMeter?, to bytes: Int64, at instant: Double) {

@@ -22,7 +22,7 @@ struct ProgressReports {
     var moved: [String: DownloadProgress] = [:]
     for (id, job) in jobs {
       guard let known = meters[id] else { continue }
-      let before = last[id] ?? DownloadProgress(fraction: 0, timeRemaining: -1)
+      let before = last[id] ?? DownloadProgress(fraction: 0, timeRemaining: nil)
       var progress = before
       if let work = job.work {
         var meter = known ?? ProgressMeter(work)

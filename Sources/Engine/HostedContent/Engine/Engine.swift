@@ -199,13 +199,13 @@ final class Engine: @unchecked Sendable {
     diagnostics.count { $0.journalFailures += 1 }
     diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
     // What was held stays held, whatever this attempt failed with: the first one may be in the log.
-    if pending.isRetry { return held.hold(event) }
+    if pending.isRetry { return held.hold(event, pending.onDecided) }
     delivery.report(error: error)
     var happened: [QueueEvent] = []
     switch event.fate(after: error, isCertain: uncertain == nil) {
     case .replaced(let events): happened = events
     case .held(let event, let shown):
-      held.hold(event)
+      held.hold(event, pending.onDecided)
       startRetryTimer()
       happened = shown
     case .dropped: break
@@ -242,7 +242,7 @@ final class Engine: @unchecked Sendable {
   private func retryHeld() {
     guard !isClosed, held.count > 0 else { return }
     let before = held.count
-    handle(held.take(Self.groupLimit).map { PendingEvent(event: $0, isRetry: true) })
+    handle(held.take(Self.groupLimit))
     held.noteRetry(isSuccess: held.count < before)
     startRetryTimer()
   }
@@ -272,6 +272,7 @@ final class Engine: @unchecked Sendable {
     switch effect {
     case .purchase(let id, let payment):
       if !held.isHeld(id) { seller.purchase(payment, transaction: id) }
+    case .notifyFinished(let notice): seller.notifyFinished(notice)
     case .restore(let request, let account): seller.restore(request: request, account: account)
     case .reportRestoreEnded(let end):
       delivery.report(end, found: end.transactions.compactMap { reported[$0] })

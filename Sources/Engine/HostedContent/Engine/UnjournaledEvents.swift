@@ -22,7 +22,7 @@ extension QueueEvent {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
       .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded(_, .failed),
       .workEnded(_, .stopped), .purchaseAnswered(_, .deferred), .restoreRequested, .restoreLost,
-      .restoreEnded:
+      .restoreEnded, .finishAcknowledged, .storeEventsHandled:
       .replaced([self])
     // The next start would ask the seller again and could get another answer.
     case .purchaseAnswered(_, .purchased), .purchaseAnswered(_, .failed), .granted,
@@ -54,7 +54,8 @@ extension QueueEvent {
     switch self {
     case .finishRequested(let id), .restored(let id, _, _, _): id
     case .launched, .paymentAdded, .paymentRetried, .purchaseAnswered, .granted, .restoreRequested,
-      .restoreLost, .restoreEnded, .startRequested, .pauseRequested, .resumeRequested,
+      .restoreLost, .restoreEnded, .finishAcknowledged, .storeEventsHandled, .startRequested,
+      .pauseRequested, .resumeRequested,
       .cancelRequested, .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded:
       nil
     }
@@ -64,7 +65,7 @@ extension QueueEvent {
 /// Events that must be journaled before anything is reported of them, in the order of their
 /// retries.
 struct HeldEvents {
-  private var events: [QueueEvent] = []
+  private var events: [PendingEvent] = []
   /// Transactions of which a payment is held, and those of which an answer is.
   private var payments: Set<String> = []
   private var answers: Set<String> = []
@@ -73,17 +74,17 @@ struct HeldEvents {
 
   var count: Int { events.count }
 
-  mutating func hold(_ event: QueueEvent) {
-    events.append(event)
+  mutating func hold(_ event: QueueEvent, _ onDecided: (@Sendable () -> Void)? = nil) {
+    events.append(PendingEvent(event: event, onDecided: onDecided, isRetry: true))
     if case .paymentRetried(let id) = event { payments.insert(id) }
     if case .purchaseAnswered(let id, _) = event { answers.insert(id) }
   }
 
   /// Takes the first `limit` events out, to be retried.
-  mutating func take(_ limit: Int) -> [QueueEvent] {
+  mutating func take(_ limit: Int) -> [PendingEvent] {
     let taken = Array(events.prefix(limit))
     events.removeFirst(taken.count)
-    for event in taken {
+    for event in taken.map(\.event) {
       if case .paymentRetried(let id) = event { payments.remove(id) }
       if case .purchaseAnswered(let id, _) = event { answers.remove(id) }
     }

@@ -72,9 +72,9 @@ extension PaymentQueue {
   ///
   /// Throws the error of the first that failed; the others go on.
   public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
-    let (signals, sender) = signals(about: transaction.id)
+    let (signals, sender) = signals(about: transaction.report.id)
     // One that an earlier queue gave out does not change any more.
-    let current = delivery.transaction(transaction.id)
+    let current = delivery.transaction(transaction.report.id)
     var awaited = AwaitedDownloads(of: current ?? transaction)
     guard !awaited.left.isEmpty else { return awaited.folders }
     // Nothing more is reported about a transaction that is gone.
@@ -92,11 +92,11 @@ extension PaymentQueue {
   /// Finishes a transaction and waits until it is gone for good; one that is gone already is fine.
   public func finish(_ transaction: PaymentTransaction) async throws {
     let begin = { () -> Void? in
-      guard self.delivery.transaction(transaction.id) != nil else { return () }
+      guard self.delivery.transaction(transaction.report.id) != nil else { return () }
       self.finishTransaction(transaction)
       return nil
     }
-    try await first(about: transaction.id, begin: begin) { report -> Void? in
+    try await first(about: transaction.report.id, begin: begin) { report -> Void? in
       switch report {
       case .removed: ()
       case .failure(let error): throw error
@@ -129,9 +129,10 @@ extension PaymentQueue {
 }
 
 extension Download {
-  /// Every report of this download from now on, beginning with how it stands; ends once it is
-  /// finished or its transaction is gone.
-  public var updates: AsyncStream<DownloadUpdate> {
+  /// Returns a new stream of this download's reports, which begins with its present state.
+  ///
+  /// It ends when the download or its transaction is finished.
+  public func updates() -> AsyncStream<DownloadUpdate> {
     let queue = report.library.queue
     let signals = queue?.signals(about: report.id).stream
     // Nothing more is reported about a transaction that is gone.

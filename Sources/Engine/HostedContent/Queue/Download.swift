@@ -13,7 +13,7 @@ public struct Download: Sendable, Identifiable {
   var record: DownloadRecord { report.record.downloads[position] }
 
   /// Unique in a library.
-  public var id: String { record.id }
+  public var id: DownloadID { DownloadID(rawValue: record.id) }
   /// Where it stands.
   public var state: DownloadState { record.state }
   /// The content's name; the product's unless a product has several.
@@ -27,40 +27,37 @@ public struct Download: Sendable, Identifiable {
   ///
   /// Do not test completion with it: test `state`.
   public var progress: Double {
-    record.state == .finished ? 1 : report.progress(of: id)?.fraction ?? 0
+    record.state == .finished ? 1 : report.progress(of: record.id)?.fraction ?? 0
   }
 
-  /// Seconds until it is done at the present rate; `unknownTimeRemaining` while that is unknown.
-  public var timeRemaining: Double {
+  /// The estimated time until it is finished; nil while it is unknown.
+  public var timeRemaining: Duration? {
     switch record.state {
-    case .active: report.progress(of: id)?.timeRemaining ?? Self.unknownTimeRemaining
-    case .finished: 0
-    case .waiting, .paused, .failed, .cancelled: Self.unknownTimeRemaining
+    case .active: report.progress(of: record.id)?.timeRemaining.map { .seconds($0) }
+    case .finished: .zero
+    case .waiting, .paused, .failed, .cancelled: nil
     }
   }
 
   /// What is done for it now; nil unless it is active.
   public var phase: DownloadPhase? {
     guard record.state == .active else { return nil }
-    return report.progress(of: id)?.activity.phase ?? .preparing
+    return report.progress(of: record.id)?.activity.phase ?? .preparing
   }
 
   /// Why it waits, and until when; nil unless it is active and its phase is `.waiting`.
   public var wait: TransferWait? {
     guard record.state == .active else { return nil }
-    return report.progress(of: id)?.activity.wait
+    return report.progress(of: record.id)?.activity.wait
   }
 
   /// What its transfers did in the last attempt, as reported last.
   public var statistics: TransferStatistics {
-    report.progress(of: id)?.statistics ?? TransferStatistics()
+    report.progress(of: record.id)?.statistics ?? TransferStatistics()
   }
 
   /// Downloads of higher priority get their turn and their bytes first; see `setPriority`.
   public var priority: Int { Int(record.priority) }
-
-  /// What `timeRemaining` is while it is unknown: −1.
-  public static let unknownTimeRemaining: Double = -1
 
   /// The version's folder, with ContentInfo.plist and Contents; only when finished.
   ///

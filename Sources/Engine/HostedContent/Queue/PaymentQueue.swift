@@ -87,15 +87,16 @@ public final class PaymentQueue: Sendable {
     engine = Engine(
       state: QueueState(
         transactions: transactions, lastSequence: queue.lastSequence,
-        activeLimit: configuration.maximumActiveDownloads),
+        activeLimit: configuration.maximumActiveDownloads, notices: queue.notices,
+        notifiesSeller: service.needsFinishes),
       library: library, journal: journal,
       pipeline: Pipeline(
         library: library, contents: contents, pieceSource: pieceSource, clock: configuration.clock,
         workers: configuration.environment.assemblyWorkers),
-      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout,
+      delivery: delivery, service: service, sellerTimeout: configuration.sellerTimeout.inSeconds,
       environment: configuration.environment)
     delivery.attach(to: self)
-    engine.listen(to: service)
+    engine.listen(to: service, after: queue.storeCursor)
   }
 
   deinit { close() }
@@ -144,10 +145,10 @@ public final class PaymentQueue: Sendable {
   ///
   /// Returns the transaction's identifier. The same payment may be added many times.
   @discardableResult
-  public func add(_ payment: Payment) -> String {
+  public func add(_ payment: Payment) -> TransactionID {
     let id = newIdentifier()
     add(payment, as: id)
-    return id
+    return TransactionID(rawValue: id)
   }
 
   func add(_ payment: Payment, as id: String) {
@@ -159,14 +160,14 @@ public final class PaymentQueue: Sendable {
   /// An approved one is bought now. Throws what buying throws; `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // One that an earlier queue gave out does not change any more.
-    let transaction = delivery.transaction(transaction.id) ?? transaction
+    let transaction = delivery.transaction(transaction.report.id) ?? transaction
     var payment = transaction.payment
     let product = payment.productIdentifier
     guard payment.simulatesAskToBuy, transaction.transactionState == .deferred else {
       throw ContentError(
         .usage, "The transaction for \(product) does not wait for a simulated decision",
         remedy: "Add a payment with simulatesAskToBuy, and wait until it is deferred",
-        subject: transaction.id)
+        subject: transaction.id.rawValue)
     }
     payment.simulatesAskToBuy = false
     let declined = ContentError(
@@ -175,7 +176,7 @@ public final class PaymentQueue: Sendable {
     let outcome =
       try isApproved
       ? await service.purchase(payment, transaction: transaction.id) : .failed(declined)
-    engine.submit(.purchaseAnswered(transaction: transaction.id, outcome))
+    engine.submit(.purchaseAnswered(transaction: transaction.report.id, outcome))
   }
 
   /// Takes a transaction out for good; its unfinished downloads are cancelled.
@@ -183,7 +184,7 @@ public final class PaymentQueue: Sendable {
   /// Finish what is purchased, failed or restored, once it was delivered. A `.purchasing` or
   /// `.deferred` one is refused with `cannotFinish` through `paymentQueue(_:didFailWith:)`.
   public func finishTransaction(_ transaction: PaymentTransaction) {
-    engine.submit(.finishRequested(transaction: transaction.id))
+    engine.submit(.finishRequested(transaction: transaction.report.id))
   }
 
   /// Restores the account's finished purchases: each comes as a new `.restored` transaction with
@@ -197,10 +198,10 @@ public final class PaymentQueue: Sendable {
   @discardableResult
   public func restoreCompletedTransactions(
     withApplicationUsername account: String? = nil
-  ) -> String {
+  ) -> RestoreID {
     let id = newIdentifier()
     restore(as: id, account: account)
-    return id
+    return RestoreID(rawValue: id)
   }
 
   func restore(as id: String, account: String?) {
@@ -213,7 +214,7 @@ public final class PaymentQueue: Sendable {
 
   /// Starts downloads: waiting, paused, failed and cancelled ones; others do not change.
   public func start(_ downloads: [Download]) {
-    engine.submit(.startRequested(downloads: downloads.map(\.id)))
+    engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
   }
 
   /// Starts downloads of `transaction`; `body` is called on the delivery queue, between what was
@@ -222,24 +223,24 @@ public final class PaymentQueue: Sendable {
     _ downloads: [Download], of transaction: PaymentTransaction,
     whenBegun body: @escaping @Sendable () -> Void
   ) {
-    engine.submit(.startRequested(downloads: downloads.map(\.id))) { [delivery] in
-      delivery.deliver(about: [transaction.id], body)
+    engine.submit(.startRequested(downloads: downloads.map(\.record.id))) { [delivery] in
+      delivery.deliver(about: [transaction.report.id], body)
     }
   }
 
   /// Pauses waiting and active downloads, which keep their bytes; others do not change.
   public func pause(_ downloads: [Download]) {
-    engine.submit(.pauseRequested(downloads: downloads.map(\.id)))
+    engine.submit(.pauseRequested(downloads: downloads.map(\.record.id)))
   }
 
   /// Goes on with paused and failed downloads; others do not change.
   public func resume(_ downloads: [Download]) {
-    engine.submit(.resumeRequested(downloads: downloads.map(\.id)))
+    engine.submit(.resumeRequested(downloads: downloads.map(\.record.id)))
   }
 
   /// Cancels downloads that are not finished; their bytes are dropped, others do not change.
   public func cancel(_ downloads: [Download]) {
-    engine.submit(.cancelRequested(downloads: downloads.map(\.id)))
+    engine.submit(.cancelRequested(downloads: downloads.map(\.record.id)))
   }
 
   /// Sets how many downloads are worked on at once, 1 to 32; those that are under way go on.
@@ -251,7 +252,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// −1000 to 1000, 0 for a new one, and until the queue is closed; also while they are under way.
   public func setPriority(_ priority: Int, of downloads: [Download]) {
-    engine.submit(.priorityChanged(downloads: downloads.map(\.id), priority))
+    engine.submit(.priorityChanged(downloads: downloads.map(\.record.id), priority))
   }
 
   /// How much is transferred at once, and how fast.
@@ -301,10 +302,10 @@ public final class PaymentQueue: Sendable {
   @discardableResult
   public func add(
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
-  ) async throws -> String {
+  ) async throws -> TransactionID {
     let id = newIdentifier()
     try await add(update, as: id, applicationUsername: applicationUsername, switching: switching)
-    return id
+    return TransactionID(rawValue: id)
   }
 
   func add(

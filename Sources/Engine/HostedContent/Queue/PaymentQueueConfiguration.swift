@@ -39,10 +39,10 @@ extension PaymentQueue {
     public var receiptVerifier: ReceiptVerifier?
     /// How many downloads are worked on at once, 1 to 32.
     public var maximumActiveDownloads = 3
-    /// Seconds after which an unanswered order is reported with `sellerNotResponding`.
+    /// The time after which an unanswered purchase is reported with `sellerNotResponding`.
     ///
-    /// The order stays open, and other orders go on.
-    public var sellerTimeout = 60.0
+    /// The purchase stays open, and other purchases continue.
+    public var sellerTimeout = Duration.seconds(60)
     /// A serial queue on which observers are called; nil for one of the queue's own.
     public var deliveryQueue: DispatchQueue?
     /// Whether the first queue limits the heaps that glibc keeps for the threads of this process.

@@ -12,7 +12,7 @@ public struct PaymentTransaction: Sendable, Identifiable {
   let report: TransactionReport
 
   /// The queue's own name for it, unique in a library.
-  public var id: String { report.id }
+  public var id: TransactionID { TransactionID(rawValue: report.id) }
   /// What was paid for.
   public var payment: Payment { report.record.payment }
   /// Where it stands.
@@ -21,13 +21,13 @@ public struct PaymentTransaction: Sendable, Identifiable {
   public var transactionIdentifier: String? { report.record.grant?.transactionIdentifier }
   /// When it was bought; only when purchased or restored.
   public var transactionDate: Date? {
-    report.record.grant.map { Date(timeIntervalSince1970: $0.date) }
+    report.record.grant?.date
   }
   /// The seller's signed receipt (JWS); nil when the seller holds no key, or it cannot be read.
   ///
   /// Read from the library's journal each time, which may block for as long as a commit takes.
   public var transactionReceipt: String? {
-    report.record.grant.flatMap { $0.receipt ?? report.library.receipt(of: id) }
+    report.record.grant.flatMap { $0.receipt ?? report.library.receipt(of: report.id) }
   }
   /// The purchase that is restored or updated; only when restored.
   ///
@@ -49,10 +49,10 @@ public struct PaymentTransaction: Sendable, Identifiable {
 
 extension PaymentTransaction: Hashable {
   /// Whether both have the same identifier; they may come from different queues of a library.
-  public static func == (left: Self, right: Self) -> Bool { left.id == right.id }
+  public static func == (left: Self, right: Self) -> Bool { left.report.id == right.report.id }
 
   /// Hashes the identifier.
-  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(report.id) }
 }
 
 /// What the handles of one library share.

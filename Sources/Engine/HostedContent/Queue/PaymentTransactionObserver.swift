@@ -45,10 +45,8 @@ public protocol PaymentTransactionObserver: AnyObject, Sendable {
   /// The account's storefront is another one; prices and products may be, too.
   func paymentQueueDidChangeStorefront(_ queue: PaymentQueue)
 
-  /// The account lost these products; what is installed stays until the service removes it.
-  func paymentQueue(
-    _ queue: PaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier])
+  /// An account lost products; their content stays installed until the service removes it.
+  func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation)
 }
 
 extension PaymentTransactionObserver {
@@ -89,16 +87,13 @@ extension PaymentTransactionObserver {
   public func paymentQueueDidChangeStorefront(_ queue: PaymentQueue) {}
 
   /// Does nothing.
-  public func paymentQueue(
-    _ queue: PaymentQueue,
-    didRevokeEntitlementsForProductIdentifiers productIdentifiers: [ProductIdentifier]
-  ) {}
+  public func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {}
 }
 
 /// How a restore ended.
 public struct RestoreResult: Hashable, Sendable {
   /// What `restoreCompletedTransactions` returned.
-  public let identifier: String
+  public let identifier: RestoreID
   /// What it found and is unfinished; also what an earlier restore brought.
   public let transactions: [PaymentTransaction]
   /// Why the rest cannot be had; nil when everything was found.

@@ -163,7 +163,7 @@ final class Delivery: Sendable {
   func report(_ end: RestoreEnd, found records: [TransactionRecord]) {
     deliver {
       let result = RestoreResult(
-        identifier: end.request,
+        identifier: RestoreID(rawValue: end.request),
         transactions: records.map { PaymentTransaction(report: self.updated($0)) },
         error: end.error)
       self.tell { $1.paymentQueue($0, restoreEndedWith: result) }
@@ -187,10 +187,8 @@ final class Delivery: Sendable {
     }
   }
 
-  func report(revoked products: [ProductIdentifier]) {
-    deliver {
-      self.tell { $1.paymentQueue($0, didRevokeEntitlementsForProductIdentifiers: products) }
-    }
+  func report(_ revocation: Revocation) {
+    deliver { self.tell { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
   /// Notes the storefront; `refuse` gets the purchasing transactions that must not go on in it.
@@ -295,11 +293,12 @@ final class Delivery: Sendable {
   private func downloads(of call: WaitingReports.Call) -> [Download] {
     let changed = Set(call.downloads)
     var downloads = call.records.map { PaymentTransaction(report: updated($0)) }
-      .flatMap(\.downloads).filter { changed.contains($0.id) }
+      .flatMap(\.downloads).filter { changed.contains($0.record.id) }
     for download in self.downloads(call.progress.keys) {
-      guard let progress = call.progress[download.id] else { continue }
-      download.report.update(progress, of: download.id)
-      if download.state == .active, !changed.contains(download.id) { downloads.append(download) }
+      let id = download.record.id
+      guard let progress = call.progress[id] else { continue }
+      download.report.update(progress, of: id)
+      if download.state == .active, !changed.contains(id) { downloads.append(download) }
     }
     return downloads
   }

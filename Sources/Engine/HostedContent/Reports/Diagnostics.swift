@@ -61,7 +61,7 @@ extension PaymentQueue {
   /// What happens in the queue from now on; ends when its task is cancelled or the queue is closed.
   ///
   /// Of events that nobody takes the newest 1,000 are kept.
-  public var diagnostics: AsyncStream<DiagnosticEvent> { engine.diagnostics.events }
+  public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events }
 
   /// What the queue has done since it was opened.
   public var statistics: QueueStatistics { engine.diagnostics.statistics }
@@ -152,6 +152,8 @@ final class Diagnostics: Sendable {
     case .resumeRequested(let ids): tell("resume requested", ids)
     case .cancelRequested(let ids): tell("cancel requested", ids)
     case .finishRequested(let id): tell(.info, "finish requested") { ["transaction": id] }
+    case .finishAcknowledged(let id): tell(.info, "finish acknowledged") { ["transaction": id] }
+    case .storeEventsHandled: break
     case .contentResolved(let id, _): tell(.info, "content resolved") { ["download": id] }
     case .workEnded(let id, .installed): tell(.info, "download installed") { ["download": id] }
     case .workEnded(let id, .stopped): tell(.info, "download stopped") { ["download": id] }

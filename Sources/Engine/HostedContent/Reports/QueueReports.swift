@@ -24,8 +24,8 @@ public struct DownloadUpdate: Hashable, Sendable {
   public let state: DownloadState
   /// The part that was done, 0 to 1.
   public let progress: Double
-  /// Seconds until it is done; `Download.unknownTimeRemaining` while that is unknown.
-  public let timeRemaining: Double
+  /// The estimated time until it is finished; nil while it is unknown.
+  public let timeRemaining: Duration?
   /// The version's folder; only when finished.
   public let contentURL: URL?
   /// Why it failed; only when failed.
@@ -42,11 +42,11 @@ public struct DownloadUpdate: Hashable, Sendable {
 }
 
 extension PaymentQueue {
-  /// Everything that is reported from now on, beginning with what is unfinished.
+  /// Returns a new stream of all reports from now on; the first one has the unfinished transactions.
   ///
-  /// A stream is an observer like any other: the first one starts the queue. It ends when its task
-  /// is cancelled or the queue is closed. Reports that nobody takes are kept.
-  public var reports: AsyncStream<QueueReport> {
+  /// A stream counts as an observer: the first one starts the queue. It ends when its task is
+  /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
+  public func reports() -> AsyncStream<QueueReport> {
     AsyncStream { continuation in
       let observer = StreamObserver(continuation)
       continuation.onTermination = { [weak delivery] _ in delivery?.remove(observer) }

@@ -66,16 +66,18 @@ final class ReportRouter: PaymentTransactionObserver {
   // MARK: As an observer
 
   func paymentQueue(_ _: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
-    for transaction in transactions { send(.transactions([transaction]), to: transaction.id) }
+    for transaction in transactions {
+      send(.transactions([transaction]), to: transaction.report.id)
+    }
   }
 
   func paymentQueue(_ _: PaymentQueue, removedTransactions transactions: [PaymentTransaction]) {
-    for transaction in transactions { send(.removed([transaction]), to: transaction.id) }
+    for transaction in transactions { send(.removed([transaction]), to: transaction.report.id) }
   }
 
   func paymentQueue(_ _: PaymentQueue, updatedDownloads downloads: [Download]) {
-    for download in downloads where isAwaited(download.transaction.id) {
-      send(.downloads([DownloadUpdate(download)]), to: download.transaction.id)
+    for download in downloads where isAwaited(download.report.id) {
+      send(.downloads([DownloadUpdate(download)]), to: download.report.id)
     }
   }
 
@@ -84,6 +86,6 @@ final class ReportRouter: PaymentTransactionObserver {
   }
 
   func paymentQueue(_ _: PaymentQueue, restoreEndedWith result: RestoreResult) {
-    send(.restoreEnded(result), to: result.identifier)
+    send(.restoreEnded(result), to: result.identifier.rawValue)
   }
 }

@@ -5,7 +5,7 @@ import FileIO
 import FoundationEssentials
 
 /// The built-in seller: grants every product of a store's signed catalog, and remembers it.
-final class CatalogStoreService: GroupStoreService, GrantLookup, ContentLookup {
+final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
   private let catalog: Catalog
   private let grants: GrantsDatabase
   private let clock: EngineClock
@@ -46,7 +46,7 @@ final class CatalogStoreService: GroupStoreService, GrantLookup, ContentLookup {
     try await calls.run { try self.catalog.refresh().contents(of: identifiers) }
   }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     let order = PurchaseOrder(payment: payment, transaction: transaction)
     switch await purchase([order]).first {
     case .failed(let error): throw error
@@ -55,7 +55,9 @@ final class CatalogStoreService: GroupStoreService, GrantLookup, ContentLookup {
     }
   }
 
-  /// With one look at the catalog, and all grants remembered at once.
+  let maximumBatchSize = 64
+
+  /// Reads the catalog once, and remembers all grants in one commit.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     do {
       return try await calls.run { try self.sell(orders) }
@@ -89,10 +91,10 @@ final class CatalogStoreService: GroupStoreService, GrantLookup, ContentLookup {
     let sold = zip(orders, contents).filter { order, contents in
       !order.payment.simulatesAskToBuy && (try? contents.get()) != nil
     }
-    let date = clock.now().timeIntervalSince1970
+    let date = clock.now()
     var grants = try grants.add(
       sold.map { order, _ in
-        Grant(transactionIdentifier: order.transaction, date: date, payment: order.payment)
+        Grant(transactionIdentifier: order.transaction.rawValue, date: date, payment: order.payment)
       }
     ).makeIterator()
     return zip(orders, contents).map { order, contents in
@@ -166,8 +168,8 @@ final class CatalogStoreService: GroupStoreService, GrantLookup, ContentLookup {
       productIdentifier: grant.payment.productIdentifier,
       contentVersion: contents.first?.version,
       accountToken: grant.payment.applicationUsername, quantity: grant.payment.quantity,
-      purchaseDate: Date(timeIntervalSince1970: grant.date),
-      originalPurchaseDate: original.map { Date(timeIntervalSince1970: $0.date) },
+      purchaseDate: grant.date,
+      originalPurchaseDate: original?.date,
       signedDate: clock.now())
     return Grant(
       transactionIdentifier: grant.transactionIdentifier, date: grant.date,

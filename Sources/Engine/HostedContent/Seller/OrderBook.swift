@@ -15,7 +15,7 @@ struct OrderBook {
   private var calls: [Int: Call] = [:]
   private var lastCall = 0
   /// Transactions that a call is in progress for.
-  private var transactions: Set<String> = []
+  private var transactions: Set<TransactionID> = []
   /// Workers whose calls are not late.
   private var workers = 0
 
@@ -28,10 +28,10 @@ struct OrderBook {
     var isLate = false
   }
 
-  /// A service that is asked for groups has one worker: orders that come meanwhile go together.
-  init(isOfGroups: Bool, timeout: DispatchTimeInterval) {
-    groupLimit = isOfGroups ? 64 : 1
-    workerLimit = isOfGroups ? 1 : 64
+  /// A service that takes batches has one worker, so that orders which come meanwhile form a batch.
+  init(batchSize: Int, timeout: DispatchTimeInterval) {
+    groupLimit = min(max(1, batchSize), 64)
+    workerLimit = groupLimit > 1 ? 1 : 64
     self.timeout = timeout
   }
 
@@ -61,7 +61,9 @@ struct OrderBook {
       workers -= 1
       return nil
     }
-    return (begin(orders, subjects: orders.map(\.transaction), isOfWorker: true, at: now), orders)
+    return (
+      begin(orders, subjects: orders.map(\.transaction.rawValue), isOfWorker: true, at: now), orders
+    )
   }
 
   /// Notes a call that no worker makes, such as a restore; returns its number.

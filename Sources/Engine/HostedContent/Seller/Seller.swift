@@ -5,8 +5,7 @@ import Concurrency
 /// Asks the store service for purchases and restores, and listens to its events.
 ///
 /// Orders do not wait for each other: one that is not answered is reported after a while, and the
-/// others go on. Purchases that wait together are asked for together if the service is a
-/// `GroupStoreService`.
+/// others go on. Purchases that wait together are asked for together if the service takes batches.
 final class Seller: Sendable {
   private let service: any StoreService
   private let environment: Environment
@@ -26,6 +25,8 @@ final class Seller: Sendable {
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
     var onProblem: (@Sendable (ContentError) -> Void)?
     var task: Task<Void, Never>?
+    /// Finished purchases that the service does not know of yet; one task sends them.
+    var notices: ArraySlice<FinishNotice> = []
     var hasTimer = false
     var isClosed = false
   }
@@ -39,7 +40,7 @@ final class Seller: Sendable {
     state = Mutex(
       State(
         book: OrderBook(
-          isOfGroups: service is any GroupStoreService,
+          batchSize: service.maximumBatchSize,
           timeout: .milliseconds(Int(self.timeout * 1000)))))
     let (stream, continuation) = AsyncStream.makeStream(of: Job.self)
     jobs = continuation
@@ -69,7 +70,8 @@ final class Seller: Sendable {
   }
 
   func purchase(_ payment: Payment, transaction: String) {
-    let order = PurchaseOrder(payment: payment, transaction: transaction)
+    let order = PurchaseOrder(
+      payment: payment, transaction: TransactionID(rawValue: transaction))
     if state.withLock({ $0.book.add(order) }) { startWorker() }
   }
 
@@ -77,9 +79,20 @@ final class Seller: Sendable {
     run { [weak self] in await self?.restore(request, account) }
   }
 
-  /// Hands the service's events to `body` until the seller is closed.
-  func listen(_ body: @escaping @Sendable (StoreEvent) -> Void) {
-    let events = service.events()
+  /// Tells the service of a finished purchase, after those before it; retried until it succeeds.
+  func notifyFinished(_ notice: FinishNotice) {
+    let isFirst = state.withLock { state in
+      state.notices.append(notice)
+      return state.notices.count == 1
+    }
+    if isFirst { run { [weak self] in await self?.sendNotices(failures: 0) } }
+  }
+
+  /// Hands the service's events after `cursor` to `body` until the seller is closed.
+  func listen(
+    after cursor: String?, _ body: @escaping @Sendable (StoreEventRecord) -> Void
+  ) {
+    let events = service.events(after: cursor)
     run { for await event in events { body(event) } }
   }
 
@@ -115,11 +128,50 @@ final class Seller: Sendable {
     repeat {
       let call = begin { $0.nextCall(at: $1) }
       guard let (number, orders) = call ?? nil else { return }
-      for (order, outcome) in zip(orders, await service.outcomes(of: orders)) {
-        onAnswer?(.purchaseAnswered(transaction: order.transaction, outcome))
+      for (order, outcome) in zip(orders, await outcomes(of: orders)) {
+        onAnswer?(.purchaseAnswered(transaction: order.transaction.rawValue, outcome))
       }
       guard state.withLock({ $0.book.end(number) }) else { return }
     } while true
+  }
+
+  private func outcomes(of orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    if service.maximumBatchSize <= 1, let order = orders.first {
+      do {
+        return [try await service.purchase(order.payment, transaction: order.transaction)]
+      } catch {
+        return [PurchaseOutcome(failing: order, error)]
+      }
+    }
+    let outcomes = await service.purchase(orders)
+    for order in orders.dropFirst(outcomes.count) { onProblem?(.notAnswered(order)) }
+    return outcomes
+  }
+
+  /// Sends the notices that wait, one after the other; after a failure, again later.
+  private func sendNotices(failures: Int) async {
+    var failures = failures
+    while let notice = state.withLock({ $0.notices.first }) {
+      guard let call = begin({ $0.beginCall(notice.transaction, at: $1) }) else { return }
+      defer { _ = state.withLock { $0.book.end(call) } }
+      do {
+        try await service.finished(
+          TransactionID(rawValue: notice.transaction), number: notice.number)
+      } catch {
+        return retryNotices(after: failures)
+      }
+      failures = 0
+      state.withLock { _ = $0.notices.removeFirst() }
+      onAnswer?(.finishAcknowledged(transaction: notice.transaction))
+    }
+  }
+
+  /// After a second, and twice as long after each further failure, at most about four minutes.
+  private func retryNotices(after failures: Int) {
+    let delay = DispatchTimeInterval.seconds(1 << min(failures, 8))
+    timer.enqueue(at: environment.execution.now + delay) { [weak self] in
+      self?.run { [weak self] in await self?.sendNotices(failures: failures + 1) }
+    }
   }
 
   private func restore(_ request: String, _ account: String?) async {
@@ -178,6 +230,13 @@ final class Seller: Sendable {
 }
 
 extension ContentError {
+  fileprivate static func notAnswered(_ order: PurchaseOrder) -> ContentError {
+    ContentError(
+      .sellerNotResponding, "The seller returned no outcome for an order of its batch",
+      remedy: "Return one outcome for each order; this one is asked again at the next start",
+      subject: order.transaction.rawValue)
+  }
+
   fileprivate static func notResponding(to order: String, after seconds: Double) -> ContentError {
     ContentError(
       .sellerNotResponding, "The seller has not answered for \(Int(seconds)) seconds",

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 
 extension PaymentQueue {
@@ -8,28 +9,50 @@ extension PaymentQueue {
   }
 }
 
-/// What the seller says without being asked, as events of the queue or as reports.
+/// Handles the seller's events.
 extension Engine {
-  /// Takes what happens on the seller's side as events, for as long as the engine runs.
-  func listen(to service: any StoreService) {
-    seller.listen { [weak self, weak delivery] event in
-      guard let self, let delivery else { return }
-      switch event {
-      case .answered(let transaction, let outcome):
-        self.submit(.purchaseAnswered(transaction: transaction, outcome))
-      case .granted(let grant, let contents):
-        self.submit(
-          .granted(transaction: self.environment.newIdentifier(), grant, contents: contents))
-      case .revoked(let products): delivery.report(revoked: products)
-      case .storefrontChanged(let storefront): self.report(storefront, isNew: true)
-      case .promoted(let payment):
-        // The look-up may take long; later events do not wait for it.
-        self.seller.run { [weak self] in await self?.ask(payment, service) }
-      case .contentPublished: delivery.reportContentPublished()
+  /// Handles the seller's events after `cursor` until the engine is closed.
+  func listen(to service: any StoreService, after cursor: String?) {
+    let cursors = Mutex(EventCursors())
+    seller.listen(after: cursor) { [weak self] record in
+      let number = record.cursor.map { cursor in cursors.withLock { $0.begin(cursor) } }
+      self?.handle(record.event, service) { [weak self] in
+        guard let newest = number.flatMap({ number in cursors.withLock { $0.end(number) } })
+        else { return }
+        self?.submit(.storeEventsHandled(cursor: newest))
       }
     }
     seller.run { [weak self] in
       if let storefront = await service.storefront() { self?.report(storefront, isNew: false) }
+    }
+  }
+
+  /// Calls `onEnd` once the event is journaled or was reported.
+  private func handle(
+    _ event: StoreEvent, _ service: any StoreService, onEnd: @escaping @Sendable () -> Void
+  ) {
+    switch event {
+    case .answered(let transaction, let outcome):
+      submit(.purchaseAnswered(transaction: transaction.rawValue, outcome), onDecided: onEnd)
+    case .granted(let grant, let contents):
+      submit(
+        .granted(transaction: environment.newIdentifier(), grant, contents: contents),
+        onDecided: onEnd)
+    case .revoked(let revocation):
+      delivery.report(revocation)
+      delivery.deliver(onEnd)
+    case .storefrontChanged(let storefront):
+      report(storefront, isNew: true)
+      delivery.deliver(onEnd)
+    case .promoted(let payment):
+      // The lookup may take long; later events do not wait for it.
+      seller.run { [weak self] in
+        await self?.ask(payment, service)
+        self?.delivery.deliver(onEnd)
+      }
+    case .contentPublished:
+      delivery.reportContentPublished()
+      delivery.deliver(onEnd)
     }
   }
 
@@ -39,7 +62,7 @@ extension Engine {
       let error = ContentError(
         .storefrontRefused, "\(product) is not bought in the storefront \(storefront.countryCode)",
         remedy: "Buy it again there", subject: product.rawValue)
-      self?.submit(.purchaseAnswered(transaction: transaction.id, .failed(error)))
+      self?.submit(.purchaseAnswered(transaction: transaction.id.rawValue, .failed(error)))
     }
   }
 

@@ -27,8 +27,22 @@ struct SellerGate: GrantLookup, ContentLookup {
 
   func storefront() async -> Storefront? { await service.storefront() }
 
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome {
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
     await checked(try await service.purchase(payment, transaction: transaction))
+  }
+
+  var maximumBatchSize: Int { service.maximumBatchSize }
+
+  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
+    var outcomes: [PurchaseOutcome] = []
+    for outcome in await service.purchase(orders) { outcomes.append(await checked(outcome)) }
+    return outcomes
+  }
+
+  var needsFinishes: Bool { service.needsFinishes }
+
+  func finished(_ transaction: TransactionID, number: String) async throws {
+    try await service.finished(transaction, number: number)
   }
 
   func grants(account: String?) async throws -> [Grant] {
@@ -70,27 +84,33 @@ struct SellerGate: GrantLookup, ContentLookup {
     }
   }
 
-  func events() -> AsyncStream<StoreEvent> {
-    let events = service.events()
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
+    let events = service.events(after: cursor)
     return AsyncStream { continuation in
       let task = Task {
-        for await event in events {
-          switch event {
-          case .answered(let transaction, let outcome):
-            continuation.yield(.answered(transaction: transaction, await checked(outcome)))
-          case .granted(let grant, let contents):
-            if let error = refusal(of: grant) {
-              report(error)
-            } else {
-              continuation.yield(.granted(grant, contents: await signed(contents, for: grant)))
-            }
-          case .revoked, .storefrontChanged, .promoted, .contentPublished:
-            continuation.yield(event)
+        for await record in events {
+          if let event = await checked(record.event) {
+            continuation.yield(StoreEventRecord(event, cursor: record.cursor))
           }
         }
         continuation.finish()
       }
       continuation.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  /// Nil for a grant that is refused, after that was reported.
+  private func checked(_ event: StoreEvent) async -> StoreEvent? {
+    switch event {
+    case .answered(let transaction, let outcome):
+      return .answered(transaction: transaction, await checked(outcome))
+    case .granted(let grant, let contents):
+      if let error = refusal(of: grant) {
+        report(error)
+        return nil
+      }
+      return .granted(grant, contents: await signed(contents, for: grant))
+    case .revoked, .storefrontChanged, .promoted, .contentPublished: return event
     }
   }
 

@@ -1,21 +1,55 @@
 public import ContentModel
 
-/// Something that happened on the seller's side without being asked for.
+/// An event on the seller's side.
 public enum StoreEvent: Hashable, Sendable {
-  /// A purchase that was deferred, or still unanswered, was decided; checked as any answer is.
-  case answered(transaction: String, PurchaseOutcome)
-  /// A purchase that no payment waits for: an interrupted one that was mended, one made elsewhere.
+  /// A deferred or unanswered purchase was decided; the outcome is checked like any other.
+  case answered(transaction: TransactionID, PurchaseOutcome)
+  /// A purchase without a payment in this queue, such as one that was made on another machine.
   ///
   /// Its number may be one that was delivered before.
   case granted(Grant, contents: [ContentOffer])
-  /// The account lost these products. Nothing is removed by itself; observers are told.
-  case revoked([ProductIdentifier])
-  /// The account's storefront is another one now.
+  /// An account lost products, such as by a refund. Observers are notified; nothing is removed.
+  case revoked(Revocation)
+  /// The account's storefront changed.
   case storefrontChanged(Storefront)
   /// The user chose to buy a product outside the service; observers decide whether it is added.
   case promoted(Payment)
   /// Content may have changed: the place for a push.
   case contentPublished
+}
+
+/// An event of the seller with its position.
+public struct StoreEventRecord: Hashable, Sendable {
+  /// The event.
+  public let event: StoreEvent
+  /// The position of the event, as the service writes it; nil if the service does not keep events.
+  public let cursor: String?
+
+  /// Creates a record.
+  public init(_ event: StoreEvent, cursor: String? = nil) {
+    self.event = event
+    self.cursor = cursor
+  }
+}
+
+/// The loss of products by an account.
+public struct Revocation: Hashable, Sendable {
+  /// The products that the account lost.
+  public let productIdentifiers: [ProductIdentifier]
+  /// The account; nil for the library's own.
+  public let account: String?
+  /// The seller's number of the purchase that was revoked; nil if the seller names only products.
+  public let transactionIdentifier: String?
+
+  /// Creates a revocation.
+  public init(
+    _ productIdentifiers: [ProductIdentifier], account: String? = nil,
+    transactionIdentifier: String? = nil
+  ) {
+    self.productIdentifiers = productIdentifiers
+    self.account = account
+    self.transactionIdentifier = transactionIdentifier
+  }
 }
 
 /// Where an account buys.
@@ -38,7 +72,8 @@ public struct Storefront: Hashable, Codable, Sendable {
 public struct RestoredPurchase: Hashable, Sendable {
   /// The purchase as it was granted.
   public let original: Grant
-  /// The newest content packages; of each, identifier and version count if there is a catalog.
+  /// The newest content packages. With a catalog, only identifier and version are read; see
+  /// `ContentOffer.init(_:version:of:)`.
   public let contents: [ContentOffer]
 
   /// Creates a restored purchase.

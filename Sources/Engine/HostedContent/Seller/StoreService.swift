@@ -1,37 +1,61 @@
 public import ContentModel
 
-/// Who sells: what there is, who may have it, what an account has.
+/// The seller: products, purchases and entitlements.
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product of
-/// a store. Calls may come from any task, several at the same time. A purchase is asked again after
-/// a crash, with the same transaction, and must then give the same answer.
+/// a store to every caller. The queue may call several methods at the same time, from any task.
 /// <doc:WritingAStoreService> says how answers are checked.
 public protocol StoreService: Sendable {
-  /// Looks up products; unknown ones are named in the response. Throws when nothing can be known.
+  /// Looks up products. The response names unknown ones; throws if the lookup itself fails.
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse
 
-  /// Every product that is offered.
+  /// All products that are offered.
   func allProducts() async throws -> ProductsResponse
 
-  /// Sells what `payment` asks for; `transaction` is the same when it is asked again.
+  /// Sells what `payment` asks for.
   ///
-  /// The grant must be for the same product, quantity and account. Its transaction identifier may
-  /// not have answered another order: use `transaction`, or a number of your own for each.
-  func purchase(_ payment: Payment, transaction: String) async throws -> PurchaseOutcome
+  /// After a crash the purchase is asked again with the same `transaction`, and must get the same
+  /// answer. The grant must be for the same product, quantity and account. Its transaction
+  /// identifier must be `transaction`, or a number of your own that answers no other purchase.
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome
 
-  /// What an account was granted, oldest first; nil is the library's own account.
+  /// The number of purchases that one call of `purchase(_:)` takes, 1 to 64.
+  ///
+  /// If it is 1, which is the default, the queue makes up to 64 calls of
+  /// `purchase(_:transaction:)` at the same time. Otherwise it makes one call at a time, for all
+  /// orders that wait.
+  var maximumBatchSize: Int { get }
+
+  /// Sells what each order asks for; returns one outcome for each, in the same order.
+  func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome]
+
+  /// Whether the queue calls `finished(_:number:)`; false by default.
+  var needsFinishes: Bool { get }
+
+  /// Is told that a purchase was finished in the queue; `number` is the grant's.
+  ///
+  /// Called at least once for each finished purchase, also after a crash. If it throws, it is called
+  /// again later, and the notices of other purchases wait.
+  func finished(_ transaction: TransactionID, number: String) async throws
+
+  /// The grants of an account, oldest first; nil is the library's own account.
   func grants(account: String?) async throws -> [Grant]
 
-  /// The account's finished non-consumable purchases, as they are found; what is yielded before an
-  /// error is delivered all the same.
+  /// The account's finished non-consumable purchases, as they are found.
+  ///
+  /// If the stream ends with an error, the purchases before it are restored.
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error>
 
-  /// What happens on the seller's side from now on; each queue asks once, while it is being opened.
+  /// The events after the position `cursor`, and then new ones; called once, while a queue opens.
+  ///
+  /// The queue stores the cursor of an event once the event and all before it are journaled or were
+  /// reported. After a crash it gets later events again, so deliver each at least once. `cursor` is
+  /// nil for a new library. If you do not know the cursor any more, begin with new events.
   ///
   /// Do not wait here for another thread that uses the queue: it waits until the queue is open.
-  func events() -> AsyncStream<StoreEvent>
+  func events(after cursor: String?) -> AsyncStream<StoreEventRecord>
 
-  /// Where the library's account buys; nil when the seller does not say.
+  /// The storefront of the library's account; nil if the seller has none.
   ///
   /// Requests of the module StoreKit wait for the first answer, since prices have its region.
   func storefront() async -> Storefront?
@@ -67,10 +91,18 @@ extension StoreService {
     if let failure = response.failures.first { throw failure }
   }
 
-  /// Nothing happens on the seller's side.
-  public func events() -> AsyncStream<StoreEvent> { AsyncStream { $0.finish() } }
+  /// False: the seller is not told.
+  public var needsFinishes: Bool { false }
 
-  /// The seller does not say.
+  /// Does nothing.
+  public func finished(_ transaction: TransactionID, number: String) async throws {}
+
+  /// No events.
+  public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
+    AsyncStream { $0.finish() }
+  }
+
+  /// No storefront.
   public func storefront() async -> Storefront? { nil }
 }
 

@@ -179,7 +179,7 @@ extension Product {
   package init(_ record: ProductRecord, contents: [ContentOffer]) {
     self.init(
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
-      price: record.price, currency: record.currency, contents: contents)
+      price: record.price, contents: contents)
   }
 }
 

@@ -2,47 +2,47 @@ import ContentModel
 public import ContentTransfer
 public import FoundationEssentials
 
-/// How a store on the web is reached; a store in a folder needs none of it.
+/// How to reach a web store; a store in a folder ignores it.
 ///
-/// Certificates are always checked. Source: libcurl's options of the same names.
+/// Certificates are always verified. Source: libcurl's options of the same names.
 public struct NetworkSettings: Sendable {
-  /// Which proxy is used.
+  /// The proxy to use.
   public enum Proxy: Hashable, Sendable {
-    /// What `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say.
+    /// The proxy that `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` name.
     case environment
-    /// None.
+    /// No proxy.
     case direct
-    /// This one, such as `http://proxy.example:3128`.
+    /// A proxy by its URL, such as `http://proxy.example:3128`.
     case url(String)
   }
 
-  /// A bearer token (RFC 6750) for the store and its mirrors; other hosts never see it.
+  /// A bearer token (RFC 6750) for the store and its mirrors; never sent to other hosts.
   ///
-  /// Over plain HTTP it is sent to this machine only, and to `plainHTTPOrigins`. A queue with
-  /// another such store or mirror is not created: `insecureConnectionRefused`.
+  /// Over plain HTTP it is sent only to this machine and to `plainHTTPOrigins`. Creating a queue
+  /// for another plain HTTP store or mirror throws `insecureConnectionRefused`.
   public var bearerToken: String?
-  /// Headers, by name, for the store and its mirrors only; the rule is that of `bearerToken`.
+  /// Header fields by name for the store and its mirrors; sent under the rule of `bearerToken`.
   public var headers: [String: String] = [:]
-  /// The origins besides this machine, such as `http://store.example:8080`, that the token, the
-  /// headers and a proxy's password may go to over plain HTTP, where others can read them.
+  /// Origins, such as `http://store.example:8080`, that may receive the token, the headers and a
+  /// proxy's password over plain HTTP, where others can read them.
   public var plainHTTPOrigins: [URL] = []
-  /// Which proxy is used.
+  /// The proxy to use.
   public var proxy = Proxy.environment
-  /// A file of certificate authorities in PEM instead of the system's.
+  /// A PEM file of certificate authorities that replaces the system's.
   public var certificateAuthorities: URL?
-  /// Seconds that a connection, with its TLS handshake, may take.
-  public var connectTimeout = 15.0
-  /// Seconds without progress after which a transfer is tried anew.
-  public var stallTimeout = 15.0
-  /// How often a piece is asked for in all; answers of 429 and 503 are no attempts.
+  /// The time limit for a connection and its TLS handshake.
+  public var connectTimeout = Duration.seconds(15)
+  /// The longest time without progress before a transfer is retried.
+  public var stallTimeout = Duration.seconds(15)
+  /// Requests per piece, the first included, at least 1; answers of 429 and 503 do not count.
   public var attempts = 5
-  /// Seconds for which a server may answer nothing but 429 and 503.
-  public var busyTimeout = 90.0
-  /// How much is transferred at once, and how fast; see `PaymentQueue.transferLimits`.
+  /// The longest time for which a server may answer only 429 and 503.
+  public var busyTimeout = Duration.seconds(90)
+  /// Limits for connections and rate; see `PaymentQueue.transferLimits`.
   public var limits = TransferLimits()
 
-  /// The first of the growing delays between attempts, in seconds.
-  package var firstRetryDelay = 0.5
+  /// The first of the growing delays between attempts.
+  package var firstRetryDelay = Duration.milliseconds(500)
 
   /// The process's environment; read once for each queue or call.
   package var environment: @Sendable () -> [String: String] = {
@@ -71,11 +71,11 @@ public struct NetworkSettings: Sendable {
       case .url(let url): .url(url, exceptions: variables.exceptions)
       }
     configuration.certificateAuthorities = certificateAuthorities?.path(percentEncoded: false)
-    configuration.connectTimeout = connectTimeout
-    configuration.stallTimeout = stallTimeout
+    configuration.connectTimeout = connectTimeout.inSeconds
+    configuration.stallTimeout = stallTimeout.inSeconds
     configuration.retry.attempts = max(1, attempts)
-    configuration.retry.busyTimeout = busyTimeout
-    configuration.retry.firstDelay = firstRetryDelay
+    configuration.retry.busyTimeout = busyTimeout.inSeconds
+    configuration.retry.firstDelay = firstRetryDelay.inSeconds
     configuration.limits = limits
     return try HTTPSession(configuration, pauses: .shared)
   }

@@ -75,13 +75,13 @@ extension Arguments {
     network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
     if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }
     if let seconds = try number("--connect-timeout", least: 1) {
-      network.connectTimeout = Double(seconds)
+      network.connectTimeout = .seconds(seconds)
     }
     if let seconds = try number("--stall-timeout", least: 1) {
-      network.stallTimeout = Double(seconds)
+      network.stallTimeout = .seconds(seconds)
     }
     if let seconds = try number("--busy-timeout", least: 1) {
-      network.busyTimeout = Double(seconds)
+      network.busyTimeout = .seconds(seconds)
     }
     if let attempts = try number("--attempts", least: 1) { network.attempts = attempts }
     if let connections = try number("--connections", least: 1) {

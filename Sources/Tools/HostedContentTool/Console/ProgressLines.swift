@@ -11,12 +11,12 @@ final class ProgressLines: Sendable {
 
   private struct State {
     /// Downloads that are drawn as bars, in the order they became active.
-    var bars: [(id: String, bar: ProgressBar)] = []
+    var bars: [(id: DownloadID, bar: ProgressBar)] = []
     var drawnLines = 0
     /// Set when the command ends: what is reported while it closes is not drawn any more.
     var isEnded = false
     /// What was printed last of each download.
-    var lastLines: [String: (state: DownloadState, tenths: Int)] = [:]
+    var lastLines: [DownloadID: (state: DownloadState, tenths: Int)] = [:]
   }
 
   init(_ console: Console) { self.console = console }
@@ -97,9 +97,9 @@ final class ProgressLines: Sendable {
       progress: download.progress, details: details(download))
   }
 
-  private static func time(_ seconds: Double) -> String {
-    guard seconds >= 0, seconds < 360_000 else { return "time unknown" }
-    let whole = Int(seconds.rounded(.up))
+  private static func time(_ remaining: Duration?) -> String {
+    guard let remaining, remaining < .seconds(360_000) else { return "estimating time" }
+    let whole = Int(remaining.inSeconds.rounded(.up))
     return whole < 60 ? "\(whole) s left" : "\(whole / 60) min \(whole % 60) s left"
   }
 

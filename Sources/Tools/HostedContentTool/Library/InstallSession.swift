@@ -232,7 +232,7 @@ final class InstallSession: Sendable {
     case .goOn(let open): return await driver.end(of: open.id, known: open)
     case .buy: return await driver.end(of: buy(product))
     case .update(let update):
-      let transaction: String
+      let transaction: TransactionID
       do {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
@@ -244,7 +244,7 @@ final class InstallSession: Sendable {
     }
   }
 
-  private func buy(_ product: ProductIdentifier) -> String {
+  private func buy(_ product: ProductIdentifier) -> TransactionID {
     queue.add(Payment(productIdentifier: product, applicationUsername: account))
   }
 

@@ -40,7 +40,7 @@ enum ProductsCommand {
             product.productIdentifier.rawValue, product.downloadContentVersion?.rawValue ?? "-",
             product.isDownloadable
               ? Console.bytes(product.downloadContentLengths.reduce(0, +)) : "no content",
-            product.price.map { "\($0) \(product.currency ?? "")" } ?? "free",
+            product.price?.description ?? "free",
             product.localizedTitle(),
           ]
         }, heading: ["product", "version", "size", "price", "title"])

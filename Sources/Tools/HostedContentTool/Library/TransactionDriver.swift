@@ -17,9 +17,9 @@ final class TransactionDriver: PaymentTransactionObserver {
 
   private struct State {
     /// What is waited for, by transaction.
-    var works: [String: Work] = [:]
+    var works: [TransactionID: Work] = [:]
     /// Failures that name something that nobody waited for when they came.
-    var refusals: [String: ContentError] = [:]
+    var refusals: [TransactionID: ContentError] = [:]
     /// Set once nothing may go on: interrupted, or out of time.
     var abort: ContentError?
   }
@@ -46,7 +46,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   var abortion: ContentError? { state.withLock { $0.abort } }
 
   /// Waits until `transaction` is finished; the error that ended it otherwise.
-  func end(of transaction: String, known: PaymentTransaction? = nil) async -> ContentError? {
+  func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in
         if state.abort == nil {
@@ -60,7 +60,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     }
   }
 
-  private func lookAgain(at transaction: String) {
+  private func lookAgain(at transaction: TransactionID) {
     if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
     let (isGone, failure) = state.withLock { state in
       let isKnown = state.works[transaction]?.transaction != nil
@@ -70,7 +70,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     if isGone || failure != nil { end(transaction, failure) }
   }
 
-  private func end(_ transaction: String, _ error: ContentError?) {
+  private func end(_ transaction: TransactionID, _ error: ContentError?) {
     let work = state.withLock { $0.works.removeValue(forKey: transaction) }
     work?.waiter.resume(returning: error)
   }
@@ -119,8 +119,8 @@ final class TransactionDriver: PaymentTransactionObserver {
   /// A failure that is all that is told of a transaction has it as its subject; an update that
   /// could not be written down may fail before it is waited for.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
-    let ours = state.withLock { state -> String? in
-      guard let subject = error.subject else { return nil }
+    let ours = state.withLock { state -> TransactionID? in
+      guard let subject = error.subject.map(TransactionID.init(rawValue:)) else { return nil }
       if state.works[subject] != nil { return subject }
       state.refusals[subject] = error
       return nil

@@ -69,7 +69,10 @@ extension Arguments {
     details.description = value("--description")
     details.releaseNotes = value("--release-notes")
     details.language = try text("--language") ?? details.language
-    details.price = try text("--price")
+    details.price = try text("--price").map { text in
+      guard let amount = Price.amount(text) else { throw ContentError.notAPrice(text) }
+      return amount
+    }
     details.currency = try text("--currency")
     details.type = try value("--type").map { text in
       guard let type = ProductType(rawValue: text) else {

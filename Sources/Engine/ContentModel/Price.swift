@@ -1,0 +1,70 @@
+public import FoundationEssentials
+
+/// An amount of money in a currency, for display: the queue charges nothing.
+public struct Price: Hashable, Sendable, CustomStringConvertible {
+  /// The amount in units of `currency`, such as 2.99, rounded to four decimals.
+  public let amount: Decimal
+  /// The currency's ISO 4217 code, such as `EUR`.
+  public let currency: String
+
+  /// Creates a price.
+  public init(_ amount: Decimal, currency: String) {
+    self.amount = Self.rounded(amount)
+    self.currency = currency
+  }
+
+  /// Creates a price from its parts in a record; nil if `text` is not an amount.
+  init?(text: String, currency: String) {
+    guard let amount = Self.amount(text) else { return nil }
+    self.init(amount, currency: currency)
+  }
+
+  /// The amount that `text` says in digits, with a period before decimals; nil for other text.
+  package static func amount(_ text: String) -> Decimal? {
+    let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    guard text.utf8.count <= 20, (1...2).contains(parts.count),
+      parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) })
+    else { return nil }
+    return Decimal(string: text)
+  }
+
+  /// Four decimals are the most that ISO 4217 knows, and a literal such as 4.99 is not exact.
+  private static func rounded(_ amount: Decimal) -> Decimal {
+    guard let value = Double("\(amount)"), abs(value) < 1e11 else { return amount }
+    return Decimal(Int64((value * 10_000).rounded())) / 10_000
+  }
+
+  /// The amount in digits; a fraction has at least two of them, as in 1.50.
+  var text: String {
+    let text = "\(amount)"
+    guard let point = text.firstIndex(of: ".") else { return text }
+    return text.distance(from: point, to: text.endIndex) == 2 ? text + "0" : text
+  }
+
+  /// The amount and the currency, such as `2.99 EUR`.
+  public var description: String { "\(text) \(currency)" }
+}
+
+/// The price of a product in JSON: `price` as text and `currency`, both missing if it is free.
+struct PriceCoding {
+  enum CodingKeys: CodingKey { case price, currency }
+
+  static func decode(from decoder: any Decoder) throws -> Price? {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    guard let text = try container.decodeIfPresent(String.self, forKey: .price) else { return nil }
+    let currency = try container.decode(String.self, forKey: .currency)
+    guard let price = Price(text: text, currency: currency) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .price, in: container, debugDescription: "Not a price")
+    }
+    return price
+  }
+
+  static func encode(_ price: Price?, to encoder: any Encoder) throws {
+    guard let price else { return }
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(price.text, forKey: .price)
+    try container.encode(price.currency, forKey: .currency)
+  }
+}

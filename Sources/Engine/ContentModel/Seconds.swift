@@ -1,0 +1,4 @@
+extension Duration {
+  /// The duration in seconds.
+  package var inSeconds: Double { self / .seconds(1) }
+}
