@@ -65,6 +65,35 @@ struct LinkTests {
     #expect(count > 100, "the links were found")
   }
 
+  @Test("Scripts and tests that a page names exist")
+  func names() throws {
+    let tests = Self.root.appending(path: "Tests")
+    let files = Set(
+      try FileManager.default.subpathsOfDirectory(atPath: tests.path)
+        .compactMap { $0.split(separator: "/").last.map(String.init) })
+    var count = 0
+    for page in try Self.pages {
+      let text = try String(contentsOf: page, encoding: .utf8)
+      for script in text.matches(of: /(?:^|[\s`(])((?:Scripts|Benchmarks)\/[a-z-]+)\b(?!\/)/) {
+        let path = Self.root.appending(path: String(script.output.1)).path(percentEncoded: false)
+        #expect(
+          FileManager.default.fileExists(atPath: path)
+            || FileManager.default.fileExists(atPath: "\(path).txt"),
+          "\(page.lastPathComponent): \(script.output.1)")
+        count += 1
+      }
+      for test in text.matches(of: /`([A-Z]\w+Tests)(?:\.\w+)?`/) where page.path.contains("/Doc") {
+        let name = String(test.output.1)
+        let isFolder = FileManager.default.fileExists(
+          atPath: tests.appending(path: name).path(percentEncoded: false))
+        #expect(
+          isFolder || files.contains("\(name).swift"), "\(page.lastPathComponent): \(name)")
+        count += 1
+      }
+    }
+    #expect(count > 50, "the names were found")
+  }
+
   @Test("Lines of a page have at most 120 columns, and guides at most 150 lines")
   func size() throws {
     for page in try Self.pages {
