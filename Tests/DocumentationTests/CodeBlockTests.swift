@@ -88,4 +88,21 @@ struct CodeBlockTests {
       }
     }
   }
+
+  @Test("Every option of a command that a page shows is one of the tool's")
+  func options() throws {
+    let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
+    let sources = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
+      .filter { $0.hasSuffix(".swift") }
+      .map { try String(contentsOf: tool.appending(path: $0), encoding: .utf8) }.joined()
+    for page in try Self.pages {
+      let text = try String(contentsOf: page, encoding: .utf8)
+      for command in text.matches(of: /(?m)^hostedcontent (?:[^\n\\]|\\\n)*/) {
+        for option in command.output.matches(of: /(?: |^)(--[a-z-]+)/) {
+          let name = String(option.output.1)
+          #expect(sources.contains("\"\(name)\""), "\(page.lastPathComponent): \(name)")
+        }
+      }
+    }
+  }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Documentation/Deletes.md lists every call that removes a folder with all in it.
-@Suite("The table of recursive deletes")
+@Suite("The list of recursive deletes")
 struct DeletesTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
@@ -12,14 +12,14 @@ struct DeletesTests {
     let tests: [String]
   }
 
-  /// The rows whose first cell is a place: a file below Sources, and a function in it.
+  /// The list's items: each begins with a file below Sources and a function in it.
   private static func rows() throws -> [Row] {
     let page = try String(
       contentsOf: root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
-    return page.split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
-      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-      let tests = cells.last?.matches(of: /“([^”]+)”/).map { String($0.output.1) } ?? []
-      return Row(place: String(cells[0].filter { $0 != "`" }), tests: tests)
+    return page.components(separatedBy: "\n* `").dropFirst().map { item in
+      let text = item.components(separatedBy: "\n\n")[0].replacing(/\n */, with: " ")
+      let tests = text.matches(of: /“([^”]+)”/).map { String($0.output.1) }
+      return Row(place: String(text.prefix { $0 != "`" }), tests: tests)
     }
   }
 

@@ -5,7 +5,7 @@ import HostedContentTesting
 import StoreKit
 import Testing
 
-/// The observers of README and the guides, with products that have no content, one and two.
+/// The observers of the guides, with products that have no content, one and two.
 @Suite("The observers that the documentation shows", .timeLimit(.minutes(10)))
 struct ShelfTests {
   private static let products = ["com.example.club", "com.example.book", "com.example.course"]
@@ -25,7 +25,7 @@ struct ShelfTests {
     }
   }
 
-  @Test("README's installs every content of a product and then finishes its transaction")
+  @Test("The guide's installs every content of a product and then finishes its transaction")
   func readme() async throws {
     let session = try Self.session()
     let queue = try session.launch()
@@ -41,7 +41,7 @@ struct ShelfTests {
     #expect(queue.transactions.isEmpty)
   }
 
-  @Test("README's finishes what cannot be bought, and continues what failed at the next launch")
+  @Test("The guide's finishes what cannot be bought, and continues what failed at the next launch")
   func failures() async throws {
     let session = try Self.session()
     try session.fail(

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// README's part of a Package.swift, in a package that depends on this one.
-@Suite("A package depends on this one as README says", .timeLimit(.minutes(60)))
+/// The guide's part of a Package.swift, in a package that depends on this one.
+@Suite("A package depends on this one as the guide says", .timeLimit(.minutes(60)))
 struct DependencyTests {
   private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
   private let tool: Tool
@@ -12,7 +12,8 @@ struct DependencyTests {
   /// Makes the client's package in a folder beside a link to this one.
   init() throws {
     tool = try Tool()
-    let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+    let text = try String(
+      contentsOf: Self.root.appending(path: "Documentation/AddToYourPackage.md"), encoding: .utf8)
     blocks = text.components(separatedBy: "```").enumerated()
       .filter { $0.offset % 2 == 1 && $0.element.contains(".package(") }.map(\.element)
     for target in ["Sources/Service/main.swift", "Tests/ServiceTests/ServiceTests.swift"] {
@@ -28,7 +29,7 @@ struct DependencyTests {
     }
   }
 
-  /// Writes the manifest that README shows, with another dependency if one is given.
+  /// Writes the manifest that the guide shows, with another dependency if one is given.
   private func writeManifest(_ dependency: String? = nil) throws {
     var block = try #require(blocks.first)
     if let dependency {
@@ -56,7 +57,7 @@ struct DependencyTests {
       tool.folder.path("cache"), "show-dependencies", "--format", "flatlist")
   }
 
-  /// The forms that README lists.
+  /// The forms that the guide lists.
   static let forms = ["a folder of this name", "a folder of another name", "or revision:"]
 
   @Test("Each form of the dependency is resolved", arguments: SlowTests.cases(forms, quick: 2))
@@ -81,7 +82,7 @@ struct DependencyTests {
     #expect(result.status == 0, "\(result.output)\(result.errors)")
   }
 
-  @Test("A folder of another name needs the name, as README says")
+  @Test("A folder of another name needs the name, as the guide says")
   func otherName() throws {
     try writeManifest(#".package(path: "../checkout")"#)
     let result = try resolve()
@@ -89,7 +90,7 @@ struct DependencyTests {
   }
 
   // Builds the library once more, which takes minutes.
-  @Test("A client that has README's manifest is built", .enabled(if: SlowTests.areComplete))
+  @Test("A client that has the guide's manifest is built", .enabled(if: SlowTests.areComplete))
   func built() throws {
     try writeManifest()
     let result = try swift(

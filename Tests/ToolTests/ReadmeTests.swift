@@ -28,10 +28,19 @@ struct ReadmeTests {
       ["-e", "-c", script], program: "/bin/bash", environment: ["PATH": "\(bin):\(path)"])
   }
 
-  @Test("README's commands publish, install, update, restore and remove what they name")
+  @Test("README's commands publish and install a product")
   func readme() throws {
     let tool = try Tool()
     let script = try #require(try Self.blocks("README.md").first)
+    let result = try run(script, in: tool)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    #expect(result.output.hasSuffix("com.example.chapter1 1.0: installed\nOnce upon a time\n"))
+  }
+
+  @Test("The guide to the tool publishes, installs, updates, restores and removes what it names")
+  func commandLine() throws {
+    let tool = try Tool()
+    let script = try #require(try Self.blocks("Documentation/CommandLine.md").first)
     let result = try run(script, in: tool)
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(result.output.contains("com.example.chapter1 1.0: installed\nOnce upon a time\n"))
@@ -56,5 +65,15 @@ struct ReadmeTests {
     for product in ["com.example.forms.zip", "com.example.forms.tar-gz"] {
       #expect(result.output.contains("\(product) 1.0: published"), "\(result.output)")
     }
+  }
+
+  @Test("The guide to packages builds, examines and converts them")
+  func packages() throws {
+    let tool = try Tool()
+    let script = try Self.blocks("Documentation/Package.md").joined(separator: "\n")
+    let result = try run(script, in: tool)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    for name in ["chapter1.pkg", "audio.pkg", "converted.pkg"] { #expect(tool.exists(name)) }
+    #expect(try tool.succeed("inspect", "converted.pkg").output.contains("version   1.1"))
   }
 }
