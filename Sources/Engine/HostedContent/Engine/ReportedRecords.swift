@@ -24,7 +24,8 @@ extension QueueEffect {
     case .reportTransactions(let ids): ids
     case .reportDownloads(let ids): ids.compactMap { DownloadRecord.transaction(ofDownload: $0) }
     case .reportRestoreEnded(let end): end.transactions
-    case .purchase, .restore, .notifyFinished, .startWork, .stopWork, .setPriority, .discardStaging, .reportRemoved,
+    case .purchase, .restore, .notifyFinished, .startWork, .stopWork, .setPriority, .discardStaging,
+      .reportRemoved,
       .reportEverything, .refuse:
       []
     }

@@ -72,8 +72,9 @@ public struct Storefront: Hashable, Codable, Sendable {
 public struct RestoredPurchase: Hashable, Sendable {
   /// The purchase as it was granted.
   public let original: Grant
-  /// The newest content packages. With a catalog, only identifier and version are read; see
-  /// `ContentOffer.init(_:version:of:)`.
+  /// The newest content packages.
+  ///
+  /// With a catalog, only identifier and version count: see `ContentOffer.init(_:version:of:)`.
   public let contents: [ContentOffer]
 
   /// Creates a restored purchase.
