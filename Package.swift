@@ -123,6 +123,9 @@ let package = Package(
     .executableTarget(
       name: "AsyncBookshelf", dependencies: ["HostedContent"],
       path: "Examples/AsyncBookshelf", swiftSettings: settings),
+    .executableTarget(
+      name: "Members", dependencies: ["HostedContent"],
+      path: "Examples/Members", swiftSettings: settings),
     storeKitExample("Keeper"),
     storeKitExample("Chooser"),
     storeKitExample("Course"),

@@ -99,7 +99,7 @@ struct Cell {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for name in names {
         group.addTask {
-          let product = try ProductIdentifier(name)
+          let product = try ProductIdentifier(validating: name)
           let open = queue.transactions.first {
             $0.payment.productIdentifier == product && $0.transactionState == .purchased
           }
@@ -129,7 +129,7 @@ struct Cell {
     try server.setFaults(FaultScript("/targets/*.pkg rate 6MB/s"))
     let queue = try fixture.queue(server, library: library)
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier(Fixture.names[0])))
+      Payment(productIdentifier: try ProductIdentifier(validating: Fixture.names[0])))
     let reports = queue.reports()
     queue.start(transaction.downloads)
     for await report in reports {

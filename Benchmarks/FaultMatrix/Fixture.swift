@@ -24,7 +24,7 @@ struct Fixture {
       try Data(Self.contents(number)).write(to: URL(filePath: "\(source)/Contents/noise.bin"))
       _ = try buildPackage(
         folder: FileSystem.real.directory(at: source), output: folder.opened(),
-        outputName: "\(name).pkg", productIdentifier: ProductIdentifier(name),
+        outputName: "\(name).pkg", productIdentifier: ProductIdentifier(validating: name),
         version: ContentVersion("1.0"))
       try store.publish([folder.path("\(name).pkg")])
     }

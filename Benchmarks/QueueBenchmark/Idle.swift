@@ -34,9 +34,9 @@ enum Idle {
     guard let digest else {
       throw ContentError(.inconsistent, "No digest", remedy: "Read the code")
     }
-    let product = try ProductIdentifier("com.example.content.number\(number)")
+    let product = try ProductIdentifier(validating: "com.example.content.number\(number)")
     return ContentOffer(
-      productIdentifier: product, contentIdentifier: product, version: try ContentVersion("1.0"),
+      productIdentifier: product, contentIdentifier: product, version: ContentVersion("1.0"),
       installedSize: 1_000_000,
       package: SignedFile(
         path: "products/\(product)/\(digest).pkg", length: 500_000, digest: digest),

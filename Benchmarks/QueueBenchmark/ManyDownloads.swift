@@ -25,7 +25,7 @@ enum ManyDownloads {
   }
 
   static func product(_ number: Int) throws -> ProductIdentifier {
-    try ProductIdentifier("com.example.tiny.p\(number)")
+    try ProductIdentifier(validating: "com.example.tiny.p\(number)")
   }
 
   /// What the store in `path` offers, by product.

@@ -25,7 +25,7 @@ enum Updates {
     for round in 1...rounds {
       let queue = try installed(path, count)
       for number in 0..<count {
-        try queue.remove(ManyDownloads.product(number), ContentVersion("1.0"))
+        try await queue.remove(ManyDownloads.product(number), ContentVersion("1.0"))
       }
       queue.close()
       guard round == 1 || round % max(1, rounds / 5) == 0 else { continue }
@@ -55,7 +55,7 @@ enum Updates {
       _ = try buildPackage(
         folder: FileSystem.real.directory(at: "\(path)/source/\(number)"), output: folder,
         outputName: name, productIdentifier: ManyDownloads.product(number),
-        version: ContentVersion(version))
+        version: ContentVersion(validating: version))
       return "\(path)/\(name)"
     }
     try StoreFolder.open(at: "\(path)/store").publish(packages)

@@ -123,10 +123,11 @@ struct SampleCatalog {
   {
     var files: [String: TargetFile] = [:]
     for number in numbers {
-      let product = try ProductIdentifier("com.example.product-\(number)")
+      let product = try ProductIdentifier(validating: "com.example.product-\(number)")
       let content = ContentCustom(
         productIdentifier: product,
-        version: try ContentVersion("1.\(number == 0 ? version : 1)"), installedSize: 1_000_000)
+        version: try ContentVersion(validating: "1.\(number == 0 ? version : 1)"),
+        installedSize: 1_000_000)
       let digest = try Digest(of: Array("\(number) \(content.version)".utf8))
       let owner = JSONValue.object(["productIdentifier": .string(product.rawValue)])
       let name = StoreTargetName.package(product, product, content.version)

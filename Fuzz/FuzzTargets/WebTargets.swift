@@ -99,9 +99,8 @@ extension FuzzTarget {
 
   /// What is read can be written, and read again.
   static func records(_ bytes: [UInt8]) -> String? {
-    guard let product = try? ProductIdentifier("a"),
-      let record = try? ProductRecord(json: bytes, of: product)
-    else { return nil }
+    let product: ProductIdentifier = "a"
+    guard let record = try? ProductRecord(json: bytes, of: product) else { return nil }
     return (try? ProductRecord(json: record.json, of: product)) == record
       ? nil : "What was written is not what was read"
   }

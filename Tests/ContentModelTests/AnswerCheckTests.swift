@@ -13,14 +13,14 @@ struct AnswerCheckTests {
 
   private func order() throws -> Payment {
     Payment(
-      productIdentifier: try ProductIdentifier("a"), quantity: 2, applicationUsername: "ann",
+      productIdentifier: ProductIdentifier("a"), quantity: 2, applicationUsername: "ann",
       simulatesAskToBuy: true)
   }
 
   @Test func `a grant for another product, quantity or account fails the order`() throws {
     let order = try order()
     var others = [order, order, order]
-    others[0].productIdentifier = try ProductIdentifier("b")
+    others[0].productIdentifier = ProductIdentifier("b")
     others[1].quantity = 3
     others[2].applicationUsername = nil
     for other in others {
@@ -68,7 +68,7 @@ struct AnswerCheckTests {
   }
 
   @Test func `another product's content fails, and is worked on under its name only`() throws {
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     var queue = ordered(payment)
     _ = queue.apply(.launched)
     let grant = Grant(

@@ -86,7 +86,7 @@ struct QueueIndexTests {
   @Test("A receipt is saved once and not kept in memory")
   func receipt() throws {
     var queue = QueueState()
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     _ = queue.apply(.paymentAdded(transaction: "t", payment))
     let grant = Grant(
       transactionIdentifier: "g", date: Date(timeIntervalSince1970: 1), payment: payment,

@@ -9,7 +9,7 @@ struct QueueStateTests {
   func payment() throws {
     var queue = QueueState()
     _ = queue.apply(.launched)
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let decision = queue.apply(.paymentAdded(transaction: "t", payment))
     let record = try #require(queue.transaction("t"))
     #expect(record.state == .purchasing)
@@ -24,7 +24,7 @@ struct QueueStateTests {
   func knownIdentifier() throws {
     var queue = QueueState(transactions: [try Sample.transaction(.purchased)])
     _ = queue.apply(.launched)
-    let other = Payment(productIdentifier: try ProductIdentifier("b"))
+    let other = Payment(productIdentifier: ProductIdentifier("b"))
     let grant = Grant(
       transactionIdentifier: "n", date: Date(timeIntervalSince1970: 0), payment: other)
     let events: [QueueEvent] = [
@@ -51,7 +51,7 @@ struct QueueStateTests {
   @Test("A payment that is out of range fails without asking", arguments: [0, 11, -1])
   func badQuantity(quantity: Int) throws {
     var queue = QueueState()
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"), quantity: quantity)
+    let payment = Payment(productIdentifier: ProductIdentifier("a"), quantity: quantity)
     let decision = queue.apply(.paymentAdded(transaction: "t", payment))
     #expect(queue.transaction("t")?.state == .failed)
     #expect(queue.transaction("t")?.error?.code == .paymentInvalid)
@@ -207,7 +207,7 @@ struct QueueStateTests {
     var waiting = try Sample.transaction(.purchased, id: "w", download: .waiting)
     waiting.downloads[0].status = .waiting(isRequested: true)
     var queue = QueueState(transactions: [waiting])
-    let payment = Payment(productIdentifier: try ProductIdentifier("b"))
+    let payment = Payment(productIdentifier: ProductIdentifier("b"))
     let early = queue.apply(.paymentAdded(transaction: "t", payment))
     #expect(early.changes.count == 1)
     #expect(early.effects == [.reportTransactions(["t"])])

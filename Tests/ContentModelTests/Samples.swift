@@ -14,15 +14,16 @@ enum Sample {
   static func offer(_ product: String = "a", version: String = "1.0") throws -> ContentOffer {
     let file = SignedFile(path: "targets/\(product)", length: 10, digest: try digest())
     return ContentOffer(
-      productIdentifier: try ProductIdentifier(product),
-      contentIdentifier: try ProductIdentifier(product), version: try ContentVersion(version),
+      productIdentifier: try ProductIdentifier(validating: product),
+      contentIdentifier: try ProductIdentifier(validating: product),
+      version: try ContentVersion(validating: version),
       installedSize: 20, package: file, index: file)
   }
 
   static func grant() throws -> Grant {
     Grant(
       transactionIdentifier: "g", date: Date(timeIntervalSince1970: 0),
-      payment: Payment(productIdentifier: try ProductIdentifier("a")))
+      payment: Payment(productIdentifier: ProductIdentifier("a")))
   }
 
   static func transaction(
@@ -36,7 +37,7 @@ enum Sample {
       ]
     }
     return TransactionRecord(
-      id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      id: id, sequence: sequence, payment: Payment(productIdentifier: ProductIdentifier("a")),
       status: try status(state), downloads: downloads ?? [])
   }
 
@@ -80,7 +81,7 @@ enum Sample {
     switch Int.random(in: 0..<12, using: &random) {
     case 0, 1:
       return .paymentAdded(
-        transaction: "t\(step)", Payment(productIdentifier: try ProductIdentifier("a")))
+        transaction: "t\(step)", Payment(productIdentifier: ProductIdentifier("a")))
     case 2:
       return .purchaseAnswered(
         transaction: id, .purchased(try grant(), contents: [try offer(), try offer()]))

@@ -8,7 +8,7 @@ struct ValueTests {
     "Identifiers of letters, digits, periods, underscores and hyphens are taken",
     arguments: ["a", "com.example.book_1-x", "9", String(repeating: "a", count: 200)])
   func goodIdentifiers(text: String) throws {
-    #expect(try ProductIdentifier(text).rawValue == text)
+    #expect(try ProductIdentifier(validating: text).rawValue == text)
   }
 
   @Test(
@@ -18,7 +18,7 @@ struct ValueTests {
       String(repeating: "a", count: 201), String(repeating: "a", count: 300), "CACHEDIR.TAG",
     ])
   func badIdentifiers(text: String) {
-    let error = #expect(throws: ContentError.self) { try ProductIdentifier(text) }
+    let error = #expect(throws: ContentError.self) { try ProductIdentifier(validating: text) }
     #expect(error?.code == .identifierInvalid)
     #expect(error?.message.utf8.contains(0) == false)
   }
@@ -30,16 +30,17 @@ struct ValueTests {
       ("2.4", "2.31"), ("0", "0.0.1"), ("1.5", "2.0"),
     ])
   func order(older: String, newer: String) throws {
-    #expect(try ContentVersion(older) < ContentVersion(newer))
-    #expect(try !(ContentVersion(newer) < ContentVersion(older)))
-    #expect(try ContentVersion(older) != ContentVersion(newer))
+    #expect(try ContentVersion(validating: older) < ContentVersion(validating: newer))
+    #expect(try !(ContentVersion(validating: newer) < ContentVersion(validating: older)))
+    #expect(try ContentVersion(validating: older) != ContentVersion(validating: newer))
   }
 
   @Test("Missing numbers are zero", arguments: [("1.0", "1.0.0"), ("1", "1.0"), ("01.2", "1.2")])
   func equality(left: String, right: String) throws {
-    #expect(try ContentVersion(left) == ContentVersion(right))
-    #expect(try ContentVersion(left).hashValue == ContentVersion(right).hashValue)
-    #expect(try ContentVersion(left).rawValue == left)
+    #expect(try ContentVersion(validating: left) == ContentVersion(validating: right))
+    #expect(
+      try ContentVersion(validating: left).hashValue == ContentVersion(validating: right).hashValue)
+    #expect(try ContentVersion(validating: left).rawValue == left)
   }
 
   @Test(
@@ -51,7 +52,7 @@ struct ValueTests {
       String(repeating: "1.", count: 16) + "1",
     ])
   func badVersions(text: String) {
-    let error = #expect(throws: ContentError.self) { try ContentVersion(text) }
+    let error = #expect(throws: ContentError.self) { try ContentVersion(validating: text) }
     #expect(error?.code == .versionInvalid)
   }
 

@@ -221,9 +221,9 @@ struct BuildTests {
   ) throws -> PackageExamination {
     try buildPackage(
       folder: folder.directory, output: (output ?? self.output).directory, outputName: "out.pkg",
-      productIdentifier: product.map { try ProductIdentifier($0) },
-      contentIdentifier: content.map { try ProductIdentifier($0) },
-      version: version.map { try ContentVersion($0) })
+      productIdentifier: product.map { try ProductIdentifier(validating: $0) },
+      contentIdentifier: content.map { try ProductIdentifier(validating: $0) },
+      version: version.map { try ContentVersion(validating: $0) })
   }
 
   @Test("A file that appears under the name of the temporary one is refused and stays")

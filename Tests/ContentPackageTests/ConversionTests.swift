@@ -47,9 +47,9 @@ struct ConversionTests {
     try convertPackage(
       MemorySource(bytes), name: "test.zip", output: folder ?? output.directory,
       outputName: "out.pkg",
-      productIdentifier: product.map { try ProductIdentifier($0) },
-      contentIdentifier: content.map { try ProductIdentifier($0) },
-      version: version.map { try ContentVersion($0) })
+      productIdentifier: product.map { try ProductIdentifier(validating: $0) },
+      contentIdentifier: content.map { try ProductIdentifier(validating: $0) },
+      version: version.map { try ContentVersion(validating: $0) })
   }
 
   private func converted() throws -> [UInt8] {

@@ -121,8 +121,8 @@ func promise(
   entries: [IndexedFile]?
 ) throws -> UnpackPromise {
   UnpackPromise(
-    productIdentifier: try ProductIdentifier(product),
-    contentIdentifier: try content.map { try ProductIdentifier($0) },
-    version: try ContentVersion(version),
+    productIdentifier: try ProductIdentifier(validating: product),
+    contentIdentifier: try content.map { try ProductIdentifier(validating: $0) },
+    version: try ContentVersion(validating: version),
     entries: entries)
 }

@@ -60,7 +60,7 @@ import Testing
   func `publishing and adding write the same record again`(_ accident: Accident) throws {
     let store = try fixture.create()
     let path = try fixture.package("book", "1")
-    let book = try ProductIdentifier("book")
+    let book = ProductIdentifier("book")
     let details = ProductDetails(title: "Book", price: 1)
     try store.publish([path], details: details, now: fixture.now)
     let before = try fixture.files()
@@ -79,7 +79,7 @@ import Testing
   ) throws {
     let store = try fixture.create()
     let paths = [try fixture.package("book", "1"), try fixture.package("other", "1")]
-    let book = try ProductIdentifier("book")
+    let book = ProductIdentifier("book")
     try store.publish(paths, details: ProductDetails(title: "T", price: 2), now: fixture.now)
     try store.publish([fixture.package("book", "2")], now: fixture.now)
     try store.retire(book, ContentVersion("2"), now: fixture.now)

@@ -46,7 +46,7 @@ import Testing
   {
     let store = try fixture.create()
     let root = try store.initialRoot()
-    let book = try ProductIdentifier("book")
+    let book = ProductIdentifier("book")
     try store.publish([fixture.package("book", "1")], now: fixture.now)
     let old = try fixture.bytes("timestamp.json")
     try store.retire(book, ContentVersion("1"), now: fixture.now)
@@ -275,12 +275,12 @@ import Testing
       let time = fixture.now.addingTimeInterval(Double(step))
       let failure = code {
         try fixture.open(fileSystem: fault.fileSystem)
-          .add(ProductIdentifier("p\(step)"), now: time)
+          .add(ProductIdentifier(validating: "p\(step)"), now: time)
       }
       fired = fault.hasFired
       try look()
       if failure != nil {
-        try recover(before).add(ProductIdentifier("q\(step)"), now: time)
+        try recover(before).add(ProductIdentifier(validating: "q\(step)"), now: time)
         try look()
         try fixture.add("r\(step)", to: fixture.open())
         try look()

@@ -29,7 +29,7 @@ struct PublisherFixture {
 
   /// Publishes a product without content, and what the publisher was told if that failed.
   func add(_ product: String, to store: StoreFolder) throws {
-    try store.add(ProductIdentifier(product), now: now)
+    try store.add(ProductIdentifier(validating: product), now: now)
   }
 
   /// Builds a package and returns its path.
@@ -40,7 +40,8 @@ struct PublisherFixture {
     let output = "\(product)-\(version).pkg"
     _ = try buildPackage(
       folder: source, output: directory, outputName: output,
-      productIdentifier: ProductIdentifier(product), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(validating: product),
+      version: ContentVersion(validating: version))
     return folder.path(output)
   }
 

@@ -17,7 +17,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    book = try ProductIdentifier("com.example.book")
+    book = ProductIdentifier("com.example.book")
   }
 
   private var storePath: String { folder.path("shop/store") }
@@ -48,9 +48,9 @@ import Testing
     let output = name ?? "package-\(number).pkg"
     _ = try buildPackage(
       folder: source, output: directory, outputName: output,
-      productIdentifier: ProductIdentifier(product),
-      contentIdentifier: content.map { try ProductIdentifier($0) },
-      version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(validating: product),
+      contentIdentifier: content.map { try ProductIdentifier(validating: $0) },
+      version: ContentVersion(validating: version))
     return folder.path(output)
   }
 
@@ -336,7 +336,7 @@ import Testing
     #expect(error?.code == .contentClaimed)
     #expect(error?.message.contains(path) == true)
     #expect(try files() == before)
-    let name = try ProductIdentifier("a.audio")
+    let name = ProductIdentifier("a.audio")
     #expect(code { try store.add(name, now: now) } == .contentClaimed)
   }
 

@@ -15,7 +15,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    book = try ProductIdentifier("com.example.book")
+    book = ProductIdentifier("com.example.book")
   }
 
   private var storePath: String { folder.path("store") }

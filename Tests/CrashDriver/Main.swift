@@ -46,7 +46,9 @@ enum CrashDriver {
     let queue = try world.queue()
     let observer = Observer()
     queue.add(observer)
-    for _ in 0..<3 { queue.add(Payment(productIdentifier: try ProductIdentifier(World.own))) }
+    for _ in 0..<3 {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: World.own)))
+    }
     let request = queue.productsRequest([World.own])
     request.start()
     usleep(microseconds)

@@ -73,7 +73,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .finish:
       let queue = try world.queue()
       defer { queue.close() }
-      let payment = Payment(productIdentifier: try ProductIdentifier(World.own))
+      let payment = Payment(productIdentifier: try ProductIdentifier(validating: World.own))
       _ = try await queue.install(queue.purchase(payment))
     case .collect:
       try await bring(in: world)
@@ -94,7 +94,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   private func pin(in world: World) throws {
     let queue = try world.queue()
     defer { queue.close() }
-    try queue.setPin(true, on: ProductIdentifier(World.own), ContentVersion("1.0"))
+    try queue.setPin(true, on: ProductIdentifier(validating: World.own), ContentVersion("1.0"))
   }
 
   private func damage(in world: World) throws {

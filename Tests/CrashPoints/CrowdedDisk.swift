@@ -32,7 +32,8 @@ package enum CrowdedDisk {
     // 14 MB, of which a library takes little more than one, and 4 MiB are kept free.
     if installed != 3 { problems.append("\(installed) were installed") }
     for product in products {
-      let isInstalled = try queue.installedVersion(of: ProductIdentifier(product)) != nil
+      let isInstalled =
+        try queue.installedVersion(of: ProductIdentifier(validating: product)) != nil
       if isInstalled == (failures[product] != nil) { problems.append("\(product): \(isInstalled)") }
     }
     return try await problems + tryAgain(queue, failures.keys.sorted())
@@ -42,7 +43,7 @@ package enum CrowdedDisk {
   private static func tryAgain(_ queue: PaymentQueue, _ failed: [String]) async throws -> [String] {
     guard let first = failed.first, let gone = products.first(where: { !failed.contains($0) })
     else { return ["nothing failed, or all"] }
-    try queue.remove(ProductIdentifier(gone), ContentVersion("1.0"))
+    try await queue.remove(ProductIdentifier(validating: gone), ContentVersion("1.0"))
     return await attempt(queue, [first]).values.map { "with room: \($0)" }
   }
 
@@ -58,7 +59,8 @@ package enum CrowdedDisk {
             }) {
               try await queue.complete(open)
             } else {
-              _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier(product)))
+              _ = try await queue.deliver(
+                Payment(productIdentifier: ProductIdentifier(validating: product)))
             }
             return (product, nil)
           } catch {

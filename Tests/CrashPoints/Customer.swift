@@ -5,7 +5,7 @@ package import HostedContent
 extension PaymentQueue {
   /// Brings `product` to the version that the store offers.
   package func bring(_ product: String) async throws {
-    let identifier = try ProductIdentifier(product)
+    let identifier = try ProductIdentifier(validating: product)
     try await goOn(with: product)
     guard let installed = try installedVersion(of: identifier) else {
       _ = try await deliver(Payment(productIdentifier: identifier))

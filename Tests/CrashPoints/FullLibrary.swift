@@ -31,14 +31,14 @@ package enum FullLibrary {
 
   private static func remove(in world: World) throws -> [String] {
     let filler = Filler(world)
-    let content = try ProductIdentifier(World.own)
+    let content = try ProductIdentifier(validating: World.own)
     let queue = try world.queue()
     defer { queue.close() }
     var problems: [String] = []
     var left = ["1.0", "1.1", "1.2", "1.3"]
     for version in ["1.1", "1.3", "1.2", "1.0"] {
       filler.fill()
-      try queue.remove(content, ContentVersion(version))
+      try queue.remove(content, ContentVersion(validating: version))
       left.removeAll { $0 == version }
       problems += try expect(left, in: world).map { "without \(version): \($0)" }
       problems += try expectSpace(in: world).map { "without \(version): \($0)" }

@@ -128,7 +128,7 @@ package struct Inspection {
     expect(
       damages.isEmpty || (mayBeDamaged && damages == [CrashOperation.damagedFile]),
       "\(product) \(version) is damaged: \(damages)")
-    try checkFiles(product, version, entry.path)
+    try checkFiles(product, version, entry.url.path(percentEncoded: false))
   }
 
   /// Each purchase that was granted is unfinished or was finished, once; in the end the latter.

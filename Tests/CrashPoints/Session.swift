@@ -59,7 +59,7 @@ package final class Session: Sendable {
   /// Removes the current version, unless an earlier attempt did.
   private func remove(_ product: String) throws {
     do {
-      try queue?.remove(ProductIdentifier(product), ContentVersion("1.1"))
+      try queue?.remove(ProductIdentifier(validating: product), ContentVersion("1.1"))
     } catch let error as ContentError where error.code == .notInstalled {}
   }
 
@@ -74,7 +74,9 @@ package final class Session: Sendable {
   private func restore(_ product: String) async throws {
     guard let queue else { return }
     try await queue.goOn(with: product)
-    guard try queue.installedVersion(of: ProductIdentifier(product)) == nil else { return }
+    guard try queue.installedVersion(of: ProductIdentifier(validating: product)) == nil else {
+      return
+    }
     for transaction in try await queue.restore() {
       try await queue.complete(transaction)
     }

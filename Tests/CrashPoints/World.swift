@@ -128,8 +128,8 @@ package struct World: Sendable {
     let name = "\(product)-\(version).pkg"
     _ = try buildPackage(
       folder: fileSystem.directory(at: source), output: fileSystem.directory(at: folder),
-      outputName: name, productIdentifier: ProductIdentifier(product),
-      version: ContentVersion(version))
+      outputName: name, productIdentifier: ProductIdentifier(validating: product),
+      version: ContentVersion(validating: version))
     return "\(folder)/\(name)"
   }
 

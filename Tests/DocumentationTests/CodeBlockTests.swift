@@ -39,9 +39,12 @@ struct CodeBlockTests {
   @Test("Every block of Swift stands in a file that is compiled with the tests, word for word")
   func compiled() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    let sources = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-      .filter { $0.hasSuffix("Snippets.swift") }
-      .map { Self.lines(try String(contentsOf: folder.appending(path: $0), encoding: .utf8)) }
+    let snippets = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      .filter { $0.hasSuffix("Snippets.swift") }.map { folder.appending(path: $0) }
+    let examples = ["Members/Members.swift"].map { Self.root.appending(path: "Examples/\($0)") }
+    let sources = try (snippets + examples).map {
+      Self.lines(try String(contentsOf: $0, encoding: .utf8))
+    }
     var count = 0
     for page in try Self.pages {
       for block in Self.blocks(try String(contentsOf: page, encoding: .utf8)) {

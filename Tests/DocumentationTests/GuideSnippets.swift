@@ -43,7 +43,7 @@ let queue = try PaymentQueue(
   PaymentQueue.Configuration(library: libraryURL, store: try StoreLocation("/srv/store")))
 let shelf = Shelf()                                        // the queue does not retain it
 queue.add(shelf)                                           // first: it reports what is unfinished
-queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.book.chapter1")))
+queue.add(Payment(productIdentifier: "com.example.book.chapter1"))
 }
 
 private func readmeAsync(_ queue: PaymentQueue, chapter: ProductIdentifier) async throws {
@@ -60,11 +60,11 @@ struct OpenShop: StoreService {
   let root: [UInt8]
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try store.products(Set(identifiers.map(\.rawValue)), trustedRoot: root)
+    try await store.products(Set(identifiers.map(\.rawValue)), trustedRoot: root)
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try store.products(nil, trustedRoot: root)
+    try await store.products(nil, trustedRoot: root)
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
@@ -85,10 +85,10 @@ let queue = try PaymentQueue(
     library: URL(filePath: "library"), store: try StoreLocation("store")))
 let shelf = Shelf()
 queue.add(shelf)
-queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.chapter1")))
+queue.add(Payment(productIdentifier: "com.example.chapter1"))
 
 let folders = try await queue.deliver(
-  Payment(productIdentifier: try ProductIdentifier("com.example.chapter1")))
+  Payment(productIdentifier: "com.example.chapter1"))
 let text = folders[0].appending(path: "Contents/index.html")
 
 var configuration = PaymentQueue.Configuration(
@@ -123,7 +123,11 @@ let monitor = UpdateMonitor(queue, policy: .automatic)
 let check = try await monitor.check()
 for (update, error) in check.failures { print("\(update.contentIdentifier): \(error)") }
 
-let lease = try queue.lease(chapter)
+for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
+  if case .failure(let error) = result { print(error) }
+}
+
+let lease = try await queue.lease(chapter)
 let page = lease.url.appending(path: "Contents/index.html")
   _ = page
 }
@@ -135,7 +139,7 @@ let store = try StoreFolder.create(at: "store")
 try store.publish(
   ["chapter1.pkg"], details: ProductDetails(title: "Chapter 1", price: 2.99, currency: "EUR"))
 try store.add(
-  try ProductIdentifier("com.example.tip"), details: ProductDetails(type: .consumable))
+  ProductIdentifier("com.example.tip"), details: ProductDetails(type: .consumable))
 }
 
 private func refreshing() throws {
@@ -189,7 +193,7 @@ let session = try StoreSession()
 try session.publish("com.example.book", "1.0", files: ["index.html": Array("Hello".utf8)])
 let queue = try session.launch()
 let folders = try await queue.deliver(
-  Payment(productIdentifier: try ProductIdentifier("com.example.book")))
+  Payment(productIdentifier: "com.example.book"))
 
 try session.setFaults("*.pkg cut 4kB once")
 let next = try session.relaunch()

@@ -21,7 +21,7 @@ struct ShelfTests {
 
   private static func contents(of queue: PaymentQueue) throws -> [String] {
     try ["com.example.book", "com.example.course", "com.example.course.audio"].filter {
-      try queue.installedVersion(of: ProductIdentifier($0)) != nil
+      try queue.installedVersion(of: ProductIdentifier(validating: $0)) != nil
     }
   }
 
@@ -34,7 +34,7 @@ struct ShelfTests {
     queue.add(shelf)
     queue.add(events)
     for product in Self.products {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     }
     await events.removals.wait(for: 3)
     #expect(try Self.contents(of: queue).count == 3)
@@ -53,7 +53,7 @@ struct ShelfTests {
     queue.add(shelf)
     queue.add(events)
     for product in Self.products.prefix(2) {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     }
     await events.removals.wait(for: 1)
     await events.failures.wait(for: 1)

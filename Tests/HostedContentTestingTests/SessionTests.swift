@@ -5,7 +5,7 @@ import Testing
 @Suite("A store session for tests", .timeLimit(.minutes(10)))
 struct SessionTests {
   private func payment(_ product: String) throws -> Payment {
-    Payment(productIdentifier: try ProductIdentifier(product))
+    Payment(productIdentifier: try ProductIdentifier(validating: product))
   }
 
   @Test("What is published is bought over HTTP and installed; a new version is an update")

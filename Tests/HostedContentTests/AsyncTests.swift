@@ -13,7 +13,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    let folders = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    let folders = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     let file = try #require(folders.first).appending(path: "Contents/text.txt")
     #expect(try String(contentsOf: file, encoding: .utf8) == "The text of a 1.0\n")
     #expect(queue.transactions.isEmpty)
@@ -28,7 +28,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     let queue = try fixture.queue()
     let error = await #expect(throws: ContentError.self) {
-      try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("nothing")))
+      try await queue.deliver(Payment(productIdentifier: ProductIdentifier("nothing")))
     }
     #expect(error?.code == .productUnknown)
   }
@@ -42,7 +42,7 @@ struct AsyncTests {
     try FileManager.default.moveItem(atPath: archives, toPath: away)
     let queue = try fixture.queue()
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     for _ in 0..<2 {
       let error = await #expect(throws: ContentError.self) {
         try await queue.install(transaction)
@@ -62,7 +62,7 @@ struct AsyncTests {
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let download = try #require(transaction.downloads.first)
     let updates = download.updates()
     queue.start([download])
@@ -81,7 +81,7 @@ struct AsyncTests {
     let gate = Gate()
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let reports = queue.reports()
     let task = Task { try await queue.install(transaction) }
     await gate.waitUntilReached()
@@ -110,7 +110,7 @@ struct AsyncTests {
         }
       }
     }
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     fails.store(true, ordering: .relaxed)
@@ -128,7 +128,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     async let restored = queue.restore()
@@ -145,7 +145,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     let restored = try await queue.restore()
     #expect(restored.map(\.payment.productIdentifier.rawValue) == ["a"])
     #expect(try await queue.install(try #require(restored.first)).count == 1)
@@ -162,7 +162,7 @@ struct AsyncTests {
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     try await queue.finish(transaction)
     try await queue.finish(transaction)
     let error = await #expect(throws: ContentError.self) {
@@ -186,7 +186,7 @@ struct AsyncTests {
     let delivery = DispatchQueue(label: "delivery")
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     var events = queue.diagnosticEvents().makeAsyncIterator()
     delivery.suspend()
     queue.start(transaction.downloads)
@@ -203,7 +203,7 @@ struct AsyncTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     try fixture.publish("a", "1.1")
     let update = try #require(try await queue.updates().first)
     try fixture.publish("a", "1.2")

@@ -19,8 +19,8 @@ struct BadInputTests {
     let queue = try fixture.queue(change)
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let badID = queue.add(Payment(productIdentifier: try ProductIdentifier(bad)))
-    queue.add(Payment(productIdentifier: try ProductIdentifier(good)))
+    let badID = queue.add(Payment(productIdentifier: try ProductIdentifier(validating: bad)))
+    queue.add(Payment(productIdentifier: try ProductIdentifier(validating: good)))
     await observer.wait { log in
       log.download(of: bad)?.state == .failed && log.removed.contains { $0 != badID }
     }
@@ -104,7 +104,7 @@ struct BadInputTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let payment = Payment(productIdentifier: try ProductIdentifier("good"))
+    let payment = Payment(productIdentifier: ProductIdentifier("good"))
     let first = queue.add(payment)
     await observer.wait { $0.removed == [first] }
     #expect(observer.log.transactions[first]?.error?.code == .storeMissing)
@@ -122,7 +122,7 @@ struct BadInputTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
     await observer.wait { $0.removed.count == 1 }
     queue.close()
 
@@ -153,7 +153,7 @@ struct BadInputTests {
     }
     let second = RecordingObserver.delivering()
     later.add(second)
-    let id = later.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+    let id = later.add(Payment(productIdentifier: ProductIdentifier("bad")))
     await second.wait { $0.removed == [id] }
     let error = try #require(second.log.transactions[id]?.error)
     #expect(error.code == code, "\(error)")
@@ -193,7 +193,7 @@ struct BadInputTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
     await observer.wait { $0.removed.count == 1 }
     queue.close()
     for suffix in ["", "-wal", "-shm"] {
@@ -208,7 +208,7 @@ struct BadInputTests {
     let again = try fixture.queue()
     let second = RecordingObserver.delivering()
     again.add(second)
-    again.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    again.add(Payment(productIdentifier: ProductIdentifier("good")))
     await second.wait { $0.removed.count == 1 }
     try fixture.expectInstalled("good", "1.0")
   }
@@ -251,10 +251,10 @@ struct BadInputTests {
     let queue = try fixture.queue { $0.fileSystem = isFull.fileSystem }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("good")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("good")))
     await observer.wait { $0.removed.count == 1 }
     isFull.set(true)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("bad")))
     await observer.wait { log in
       log.transactionStates.values.contains { $0.last == .failed }
         || log.download(of: "bad")?.state == .failed
@@ -265,7 +265,7 @@ struct BadInputTests {
       #expect(download.error?.code == .diskFull)
       queue.start([download])
     } else {
-      queue.add(Payment(productIdentifier: try ProductIdentifier("bad")))
+      queue.add(Payment(productIdentifier: ProductIdentifier("bad")))
     }
     await observer.wait { $0.download(of: "bad")?.state == .finished }
     try fixture.expectInstalled("bad", "1.0")

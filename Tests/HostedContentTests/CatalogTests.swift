@@ -36,7 +36,8 @@ import Testing
     try source.createDirectory("Contents").replaceFile("page.txt", with: Array(name.utf8))
     _ = try buildPackage(
       folder: source, output: folder.opened(), outputName: "\(name).pkg",
-      productIdentifier: ProductIdentifier(product), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(validating: product),
+      version: ContentVersion(validating: version))
     try store.publish([folder.path("\(name).pkg")], details: details, now: now)
   }
 
@@ -67,7 +68,7 @@ import Testing
 
   @Test func `what the store does not offer is invalid`() throws {
     try publish("book", "1")
-    let wanted = try Set(["none", "book"].map { try ProductIdentifier($0) })
+    let wanted = try Set(["none", "book"].map { try ProductIdentifier(validating: $0) })
     let answer = try catalog().refresh().products(wanted)
     #expect(answer.invalidProductIdentifiers == ["none"])
     #expect(answer.products.map(\.productIdentifier.rawValue) == ["book"])
@@ -96,7 +97,7 @@ import Testing
     #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "c"])
     #expect(answer.failures.map(\.code) == [.digestMismatch])
     #expect(answer.failures.map(\.subject) == ["b/product.json"])
-    #expect(try snapshot.offers(of: ProductIdentifier("b")).count == 1)
+    #expect(snapshot.offers(of: ProductIdentifier("b")).count == 1)
   }
 
   @Test func `records are fetched once, and again only when they changed`() throws {
@@ -118,7 +119,7 @@ import Testing
     try publish("a", "1")
     try publish("a", "2")
     try publish("b", "1")
-    let club = try ProductIdentifier("club")
+    let club = ProductIdentifier("club")
     try store.add(
       club, details: ProductDetails(title: "Club", type: .consumable), now: now)
     let snapshot = try catalog().refresh()
@@ -127,7 +128,7 @@ import Testing
     #expect(answer.products.map(\.type) == [nil, nil, .consumable])
     #expect(answer.products.map { $0.contents.map(\.version.rawValue) } == [["2"], ["1"], []])
     #expect(fetcher.takeCount(of: ".product.json") == 1)
-    let some = try snapshot.contents(of: [ProductIdentifier("a"), ProductIdentifier("none")])
+    let some = snapshot.contents(of: [ProductIdentifier("a"), ProductIdentifier("none")])
     #expect(some.products == answer.products.filter { $0.productIdentifier.rawValue == "a" })
     #expect(some.invalidProductIdentifiers == ["none"])
     #expect(fetcher.takeCount(of: ".product.json") == 0)
@@ -152,11 +153,11 @@ import Testing
   {
     var files: [String: TargetFile] = [:]
     for (text, contents) in products {
-      let product = try ProductIdentifier(text)
+      let product = try ProductIdentifier(validating: text)
       let empty = try Digest(of: [UInt8]())
       files[StoreTargetName.record(product)] = TargetFile(length: 0, digest: empty)
-      for content in try contents.map({ try ProductIdentifier($0) }) {
-        let version = try ContentVersion("1")
+      for content in try contents.map({ try ProductIdentifier(validating: $0) }) {
+        let version = ContentVersion("1")
         let custom = ContentCustom(
           productIdentifier: product, contentIdentifier: content, version: version,
           installedSize: 1)

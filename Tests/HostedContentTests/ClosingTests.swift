@@ -28,7 +28,7 @@ struct ClosingTests {
   }
 
   private func payment() throws -> Payment {
-    Payment(productIdentifier: try ProductIdentifier("a"))
+    Payment(productIdentifier: ProductIdentifier("a"))
   }
 
   /// Returns once everything that waits on the delivery queue was done.

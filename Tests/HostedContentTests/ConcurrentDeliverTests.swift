@@ -13,7 +13,7 @@ struct ConcurrentDeliverTests {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let folders = try await queue.deliver(payment)
     let count = SlowTests.count(quick: 1_000, slow: 3_000, all: 10_000)
     try await withThrowingTaskGroup(of: [URL].self) { group in

@@ -16,7 +16,7 @@ struct ConcurrentUpdateTests {
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "held.txt") }
     for name in names {
       try fixture.publish(name, "1.0")
-      _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier(name)))
+      _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier(validating: name)))
     }
     var files = StoreFixture.files("a", "2.0")
     files["Contents/held.txt"] = Array("Held".utf8)

@@ -17,8 +17,8 @@ struct DamagedRecordTests {
 
   init() throws {
     fixture = try StoreFixture()
-    a = try ProductIdentifier("a")
-    b = try ProductIdentifier("b")
+    a = ProductIdentifier("a")
+    b = ProductIdentifier("b")
   }
 
   /// Publishes two products, and installs `a`.
@@ -37,7 +37,7 @@ struct DamagedRecordTests {
   private func announce(damagedBy change: String) throws {
     let journal = try journal()
     let content = InstalledContent(
-      contentIdentifier: b, productIdentifier: b, version: try ContentVersion("1.0"), size: 1,
+      contentIdentifier: b, productIdentifier: b, version: ContentVersion("1.0"), size: 1,
       entryCount: 1, date: Date(timeIntervalSince1970: 1))
     try journal.announce(content, files: [], signers: nil)
     try journal.write { try $0.execute(change) }
@@ -74,7 +74,7 @@ struct DamagedRecordTests {
     for content in try fixture.reader().contents().map(\.content) {
       _ = try await queue.repair(content)
     }
-    _ = try queue.repairJournal()
+    _ = try await queue.repairJournal()
     queue.close()
     queue = try fixture.queue()
     observer = RecordingObserver()
@@ -103,7 +103,7 @@ struct DamagedRecordTests {
     var queue = try fixture.queue()
     var observer = RecordingObserver()
     queue.add(observer)
-    let ids = try [
+    let ids = [
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
       queue.add(Payment(productIdentifier: a, simulatesAskToBuy: true)),
       queue.add(Payment(productIdentifier: ProductIdentifier("b"))),
@@ -144,7 +144,7 @@ struct DamagedRecordTests {
     #expect(observer.log.errors.map(\.code) == [.journalFailed])
     #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")
     try fixture.expectInstalled("a", "1.0")
-    #expect(try queue.repairJournal().count == 1)
+    #expect(try await queue.repairJournal().count == 1)
     // Got again, it has a record again.
     _ = try await queue.deliver(Payment(productIdentifier: b))
     queue.close()
@@ -155,9 +155,9 @@ struct DamagedRecordTests {
     try await prepare()
     try journal().write { try $0.execute("INSERT INTO pin VALUES ('../x', '1.0')") }
     let queue = try fixture.queue()
-    try queue.remove(a, ContentVersion("1.0"))
-    #expect(throws: ContentError.self, "a pin that cannot be read may be of anything") {
-      try queue.collect()
+    try await queue.remove(a, ContentVersion("1.0"))
+    await #expect(throws: ContentError.self, "a pin that cannot be read may be of anything") {
+      try await queue.collect()
     }
     queue.close()
   }

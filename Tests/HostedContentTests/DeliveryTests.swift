@@ -72,7 +72,7 @@ final class DeliveryTests {
 
   private func reportState(of id: String) throws {
     let record = TransactionRecord(
-      id: id, sequence: 1, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      id: id, sequence: 1, payment: Payment(productIdentifier: ProductIdentifier("a")),
       status: .purchasing)
     delivery.report(downloads: ["\(id)-1"], of: [record])
   }

@@ -14,9 +14,9 @@ struct DiagnosticsTests {
     let events = queue.diagnosticEvents()
     let account = "hash-of-ann"
     _ = try await queue.deliver(
-      Payment(productIdentifier: try ProductIdentifier("a"), applicationUsername: account))
+      Payment(productIdentifier: ProductIdentifier("a"), applicationUsername: account))
     await #expect(throws: ContentError.self) {
-      try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("nothing")))
+      try await queue.deliver(Payment(productIdentifier: ProductIdentifier("nothing")))
     }
     queue.close()
     var names: [String] = []
@@ -40,7 +40,7 @@ struct DiagnosticsTests {
     // Unpacking fails once, after everything was fetched.
     let queue = try fixture.queue { $0.fileSystem = gate.fileSystem(closedAt: "/data.bin") }
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let length = try #require(transaction.downloads.first).expectedContentLength
     queue.start(transaction.downloads)
     await gate.waitUntilReached()

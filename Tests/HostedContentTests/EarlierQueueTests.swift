@@ -18,7 +18,7 @@ struct EarlierQueueTests {
   {
     let earlier = try fixture.queue()
     let transaction = try await earlier.purchase(
-      Payment(productIdentifier: try ProductIdentifier(product)))
+      Payment(productIdentifier: try ProductIdentifier(validating: product)))
     earlier.close()
     return (transaction, try fixture.queue())
   }

@@ -65,7 +65,7 @@ struct ForeignPackageTests {
   }
 
   private func deliver(_ queue: PaymentQueue) async throws {
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
   }
 
   /// Body bytes of the package that the server has sent.
@@ -148,7 +148,7 @@ struct ForeignPackageTests {
     let queue = try queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     while writtenBytes == 0 { await Task.yield() }
     #expect(try sentBytes < packageLength / 2)
     queue.close()
@@ -198,7 +198,7 @@ struct ForeignPackageTests {
   ) async throws {
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    if isNew { queue.add(Payment(productIdentifier: try ProductIdentifier("a"))) }
+    if isNew { queue.add(Payment(productIdentifier: ProductIdentifier("a"))) }
     await observer.wait(until)
     queue.close()
   }
@@ -211,7 +211,7 @@ struct ForeignPackageTests {
     try publish("1.1", ["Contents/a": [1, 2, 3], "Contents/b": [4]])
     let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
     let store = try StoreLocation(server.url)
-    let products = try store.products(nil, trustedRoot: Array(root)).products
+    let products = try await store.products(nil, trustedRoot: Array(root)).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
     #expect(update.wholePackageReason == "It is no flat product archive")
     server.clearRequests()

@@ -26,7 +26,7 @@ struct GrantsDatabaseTests {
     Grant(
       transactionIdentifier: id, date: Date(timeIntervalSince1970: 1.5),
       payment: Payment(
-        productIdentifier: try ProductIdentifier(product), quantity: 2,
+        productIdentifier: try ProductIdentifier(validating: product), quantity: 2,
         applicationUsername: account))
   }
 
@@ -80,7 +80,7 @@ struct GrantsDatabaseTests {
       transactionIdentifier: "t", date: Date(timeIntervalSince1970: 7), payment: again.payment)
     #expect(try database.add([again])[0].get() == Self.grant("t"))
     var payments = try [Self.grant("t", "b").payment, Self.grant("t", account: "").payment]
-    payments.append(Payment(productIdentifier: try ProductIdentifier("a"), quantity: 1))
+    payments.append(Payment(productIdentifier: ProductIdentifier("a"), quantity: 1))
     for payment in payments {
       let other = Grant(
         transactionIdentifier: "t", date: Date(timeIntervalSince1970: 1.5), payment: payment)
@@ -103,7 +103,7 @@ struct GrantsDatabaseTests {
       let name = account ?? "own"
       let originals = try database.originalGrants(account: account)
       #expect(originals.map(\.transactionIdentifier) == ["\(name)-0", "\(name)-1"])
-      let b = try ProductIdentifier("b")
+      let b = ProductIdentifier("b")
       #expect(
         try database.originalGrant(of: b, account: account)?.transactionIdentifier == "\(name)-0")
       #expect(

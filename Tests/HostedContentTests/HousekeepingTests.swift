@@ -15,12 +15,12 @@ struct HousekeepingTests {
   init() throws {
     fixture = try StoreFixture()
     queue = try fixture.queue()
-    a = try ProductIdentifier("a")
+    a = ProductIdentifier("a")
   }
 
   /// Installs these versions of product `name`, one after the other.
   private func install(_ name: String, _ versions: [String]) async throws {
-    let identifier = try ProductIdentifier(name)
+    let identifier = try ProductIdentifier(validating: name)
     for version in versions {
       try fixture.publish(name, version)
       if let update = try await queue.updates().first(where: { $0.productIdentifier == identifier })
@@ -41,14 +41,14 @@ struct HousekeepingTests {
   @Test("Removing the current version makes the newest other one current")
   func remove() async throws {
     try await install("a", ["1.0", "1.1", "1.2"])
-    try queue.remove(a, ContentVersion("1.2"))
+    try await queue.remove(a, ContentVersion("1.2"))
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
-    try queue.remove(a, ContentVersion("1.0"))
-    try queue.remove(a, ContentVersion("1.1"))
+    try await queue.remove(a, ContentVersion("1.0"))
+    try await queue.remove(a, ContentVersion("1.1"))
     #expect(try installed() == [])
     #expect(try queue.installedVersion(of: a) == nil)
-    let error = #expect(throws: ContentError.self) {
-      try queue.remove(a, try ContentVersion("1.1"))
+    let error = await #expect(throws: ContentError.self) {
+      try await queue.remove(a, ContentVersion("1.1"))
     }
     #expect(error?.code == .notInstalled)
     #expect(try fixture.staged().isEmpty)
@@ -62,13 +62,13 @@ struct HousekeepingTests {
     try await install("a", ["1.0", "1.1", "1.2"])
     let folder = URL(filePath: fixture.libraryPath).appending(path: "products/a/1.0")
     try FileManager.default.removeItem(at: folder)
-    let report = try queue.collect()
+    let report = try await queue.collect()
     #expect(report.removed.map(\.version.rawValue) == ["1.1"])
     #expect(try queue.installedVersion(of: a)?.rawValue == "1.2")
     try await install("b", ["1.0", "1.1"])
     let home = URL(filePath: fixture.libraryPath).appending(path: "products/a")
     try FileManager.default.removeItem(at: home)
-    #expect(try queue.collect().removed.map(\.contentIdentifier.rawValue) == ["b"])
+    #expect(try await queue.collect().removed.map(\.contentIdentifier.rawValue) == ["b"])
   }
 
   @Test("A content whose folder cannot be looked into stops nothing else, and stays as it is")
@@ -83,7 +83,7 @@ struct HousekeepingTests {
     #expect(observer.log.errors.map(\.code) == [.fileFailed])
     #expect(throws: ContentError.self) { try queue.installedVersion(of: a) }
     #expect(try await queue.updates().isEmpty)
-    let report = try queue.collect()
+    let report = try await queue.collect()
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["b"])
     #expect(report.failures.map(\.code) == [.fileFailed])
     _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("c")))
@@ -112,12 +112,12 @@ struct HousekeepingTests {
       let (hasBegun, begun) = AsyncStream.makeStream(of: Void.self)
       let using = Task.detached {
         for _ in 0..<50 {
-          try? queue.use(try ContentVersion(version), of: a)
+          try? queue.use(try ContentVersion(validating: version), of: a)
           begun.finish()
         }
       }
       for await _ in hasBegun {}
-      try queue.remove(a, ContentVersion(version))
+      try await queue.remove(a, ContentVersion(validating: version))
       await using.value
       #expect(try installed().last == "a 1.7 current")
     }
@@ -127,17 +127,17 @@ struct HousekeepingTests {
   func lease() async throws {
     try await install("a", ["1.0", "1.1"])
     do {
-      let lease = try fixture.reader().lease(a, try ContentVersion("1.0"))
-      let error = #expect(throws: ContentError.self) {
-        try queue.remove(a, try ContentVersion("1.0"))
+      let lease = try fixture.reader().lease(a, ContentVersion("1.0"))
+      let error = await #expect(throws: ContentError.self) {
+        try await queue.remove(a, ContentVersion("1.0"))
       }
       #expect(error?.code == .contentInUse)
-      let report = try queue.collect()
+      let report = try await queue.collect()
       #expect(report.removed.isEmpty)
       #expect(report.leased.map(\.version.rawValue) == ["1.0"])
       #expect(FileManager.default.fileExists(atPath: lease.url.appending(path: "Contents").path()))
     }
-    #expect(try queue.collect().removed.map(\.version.rawValue) == ["1.0"])
+    #expect(try await queue.collect().removed.map(\.version.rawValue) == ["1.0"])
     #expect(try installed() == ["a 1.1 current"])
     #expect(try fixture.reader().lease(a).version.rawValue == "1.1")
   }
@@ -145,21 +145,21 @@ struct HousekeepingTests {
   @Test("Collecting keeps the newest versions, pins, and what an unfinished transaction needs")
   func collect() async throws {
     try await install("a", ["1.0", "1.1", "1.2", "1.3"])
-    try queue.setPin(true, on: a, ContentVersion("1.0"))
-    #expect(try fixture.reader().pins() == [ContentKey(a, try ContentVersion("1.0"))])
-    let report = try queue.collect(CollectionPolicy(keptVersions: 2))
+    try await queue.setPin(true, on: a, ContentVersion("1.0"))
+    #expect(try fixture.reader().pins() == [ContentKey(a, ContentVersion("1.0"))])
+    let report = try await queue.collect(CollectionPolicy(keptVersions: 2))
     #expect(report.removed.map(\.version.rawValue) == ["1.1"])
     #expect(report.bytesFreed > 0)
     #expect(try installed() == ["a 1.0", "a 1.2", "a 1.3 current"])
-    try queue.setPin(false, on: a, ContentVersion("1.0"))
-    #expect(try queue.collect().removed.map(\.version.rawValue).sorted() == ["1.0", "1.2"])
+    try await queue.setPin(false, on: a, ContentVersion("1.0"))
+    #expect(try await queue.collect().removed.map(\.version.rawValue).sorted() == ["1.0", "1.2"])
     // Bought again and not finished: its contentURL was given out.
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
     _ = try await queue.install(transaction)
-    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
-    #expect(throws: ContentError.self) { try queue.remove(a, try ContentVersion("1.3")) }
+    #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
+    #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.3")) }
     try await queue.finish(transaction)
-    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).bytesLeft == 0)
+    #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).bytesLeft == 0)
   }
 
   @Test("A quota removes the least recently used first")
@@ -174,7 +174,7 @@ struct HousekeepingTests {
       ]
       #expect(utimes(path, &times) == 0)
     }
-    let report = try queue.collect(CollectionPolicy(maximumBytes: size + size / 2))
+    let report = try await queue.collect(CollectionPolicy(maximumBytes: size + size / 2))
     #expect(report.removed.map(\.contentIdentifier.rawValue) == ["a", "c"])
     #expect(try installed() == ["b 1.0 current"])
   }
@@ -182,12 +182,12 @@ struct HousekeepingTests {
   @Test("An older version can be used again, and is not taken for outdated")
   func rollBack() async throws {
     try await install("a", ["1.0", "1.1"])
-    try queue.use(ContentVersion("1.0"), of: a)
+    try await queue.use(ContentVersion("1.0"), of: a)
     #expect(try installed() == ["a 1.0 current", "a 1.1"])
     #expect(try await queue.updates().isEmpty)
-    try queue.use(ContentVersion("1.1"), of: a)
+    try await queue.use(ContentVersion("1.1"), of: a)
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
-    #expect(throws: ContentError.self) { try queue.use(try ContentVersion("7"), of: a) }
+    #expect(throws: ContentError.self) { try queue.use(ContentVersion("7"), of: a) }
   }
 
   @Test("A closed queue changes nothing: the library may be another one's")
@@ -195,9 +195,9 @@ struct HousekeepingTests {
     try await install("a", ["1.0", "1.1"])
     queue.close()
     let changes: [() throws -> Void] = [
-      { try queue.remove(a, try ContentVersion("1.0")) }, { _ = try queue.collect() },
-      { try queue.use(try ContentVersion("1.0"), of: a) },
-      { try queue.setPin(true, on: a, try ContentVersion("1.0")) },
+      { try queue.remove(a, ContentVersion("1.0")) }, { _ = try queue.collect() },
+      { try queue.use(ContentVersion("1.0"), of: a) },
+      { try queue.setPin(true, on: a, ContentVersion("1.0")) },
     ]
     for change in changes {
       let error = #expect(throws: ContentError.self) { try change() }
@@ -211,8 +211,8 @@ struct HousekeepingTests {
     try await install("a", ["1.0"])
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
     queue.start(transaction.downloads)
-    #expect(throws: ContentError.self) { try queue.remove(a, try ContentVersion("1.0")) }
-    #expect(try queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
+    #expect(throws: ContentError.self) { try queue.remove(a, ContentVersion("1.0")) }
+    #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
   }
 
   @Test("Contents that the catalog dropped are named and stay")

@@ -33,7 +33,7 @@ struct IdentifierTests {
   {
     let fixture = try StoreFixture()
     let service = AnsweringService { id in
-      let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+      let payment = Payment(productIdentifier: ProductIdentifier("a"))
       return .purchased(
         Grant(
           transactionIdentifier: id.rawValue, date: Date(timeIntervalSince1970: 1), payment: payment
@@ -46,7 +46,7 @@ struct IdentifierTests {
     }
     let observer = first == "open" ? RecordingObserver() : .delivering()
     queue.add(observer)
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     queue.add(payment)
     await observer.wait { log in
       first == "open" ? log.transactionStates["same"]?.last == .purchased : !log.removed.isEmpty

@@ -46,7 +46,7 @@ struct InterruptedInstallTests {
       })
     let queue = try fixture.queue { $0.fileSystem = Self.failingOnce(.sync, "products/a") }
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.removed.count == 1 }
     let before = try #require(fetched.withLock { $0 }, "the first attempt failed")
     #expect(before > 0)
@@ -59,10 +59,10 @@ struct InterruptedInstallTests {
   func repair() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let product = try ProductIdentifier("a")
+    let product = ProductIdentifier("a")
     var queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
-    try queue.setPin(true, on: product, ContentVersion("1.0"))
+    try await queue.setPin(true, on: product, ContentVersion("1.0"))
     queue.close()
     let content = try #require(try fixture.reader().contents().first?.content)
     try FileManager.default.removeItem(
@@ -84,7 +84,7 @@ struct InterruptedInstallTests {
   func leftovers() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let product = try ProductIdentifier("a")
+    let product = ProductIdentifier("a")
     let stubborn = FileSystem { operation, path in
       if operation == .remove, path.hasSuffix("/stranger") {
         throw ContentError(.notPermitted, "Not to be removed", remedy: "Wait", subject: path)
@@ -137,7 +137,7 @@ struct InterruptedInstallTests {
   func unsyncedSwitch() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let product = try ProductIdentifier("a")
+    let product = ProductIdentifier("a")
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
     queue.close()
@@ -166,7 +166,7 @@ struct InterruptedInstallTests {
   func removed() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let (product, version) = (try ProductIdentifier("a"), try ContentVersion("1.0"))
+    let (product, version) = (ProductIdentifier("a"), ContentVersion("1.0"))
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
     queue.close()

@@ -14,8 +14,8 @@ struct LeaseTests {
 
   init() async throws {
     fixture = try StoreFixture()
-    a = try ProductIdentifier("a")
-    version = try ContentVersion("1.0")
+    a = ProductIdentifier("a")
+    version = ContentVersion("1.0")
     try fixture.publish("a", "1.0")
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: a))
@@ -53,7 +53,7 @@ struct LeaseTests {
       #expect(text == StoreFixture.files("a", "1.0")["Contents/text.txt"])
       try expectInUse(queue)
     }
-    try queue.remove(a, version)
+    try await queue.remove(a, version)
     #expect(try fixture.staged().isEmpty)
   }
 
@@ -84,7 +84,7 @@ struct LeaseTests {
     }
     try Data([1]).write(to: URL(filePath: "\(path)/Contents/stray"))
     let queue = try fixture.queue()
-    let lease = try queue.lease(a, version)
+    let lease = try await queue.lease(a, version)
     _ = try await queue.deliver(Payment(productIdentifier: a))
     try expectInUse(queue)
     withExtendedLifetime(lease) {}

@@ -126,7 +126,7 @@ struct LibraryOwnershipTests {
   @Test("A library is recognized without its journal, and without its folders")
   func recognized() async throws {
     try fixture.publish("a", "1.0")
-    let product = try ProductIdentifier("a")
+    let product = ProductIdentifier("a")
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
     queue.close()

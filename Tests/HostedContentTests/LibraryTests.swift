@@ -17,7 +17,7 @@ struct LibraryTests {
     var queue = try fixture.queue()
     var observer = RecordingObserver.delivering()
     queue.add(observer)
-    let product = try ProductIdentifier("a")
+    let product = ProductIdentifier("a")
     queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.removed.count == 1 }
     let found = try await queue.products(["a"]).products.first?.contents.first
@@ -26,7 +26,7 @@ struct LibraryTests {
     let service = OfferingService(
       ContentOffer(
         productIdentifier: product, contentIdentifier: product,
-        version: try ContentVersion("1.0.0"), installedSize: offer.installedSize,
+        version: ContentVersion("1.0.0"), installedSize: offer.installedSize,
         package: offer.package, index: offer.index))
     queue = try fixture.queue { $0.service = service }
     observer = RecordingObserver.delivering()
@@ -94,7 +94,7 @@ struct LibraryTests {
       let queue = try fixture.queue()
       let observer = RecordingObserver.delivering()
       queue.add(observer)
-      queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+      queue.add(Payment(productIdentifier: ProductIdentifier("a")))
       await observer.wait { $0.removed.count == 1 }
       #expect(try asStranger { try fixture.reader().contents().count } == 1)
     }

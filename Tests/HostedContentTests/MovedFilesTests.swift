@@ -15,7 +15,7 @@ struct MovedFilesTests {
   init() throws {
     fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
   }
 
   private var version: String { "\(fixture.libraryPath)/products/a/1.0" }
@@ -63,10 +63,10 @@ struct MovedFilesTests {
       "Contents/large.bin": random.bytes(3_000_000), "Contents/small.bin": random.bytes(50_000),
     ]
     try fixture.publish("b", "1.0", files: files)
-    let payment = Payment(productIdentifier: try ProductIdentifier("b"))
+    let payment = Payment(productIdentifier: ProductIdentifier("b"))
     let queue = try fixture.queue()
     _ = try await queue.deliver(payment)
-    let lease = try queue.lease(payment.productIdentifier)
+    let lease = try await queue.lease(payment.productIdentifier)
     let path = lease.url.appending(path: "Contents/small.bin")
     try FileManager.default.removeItem(at: path)
     if state == "shorter" { try Data([1]).write(to: path) }
@@ -79,8 +79,8 @@ struct MovedFilesTests {
     #expect((1..<400_000).contains(fetched), "\(fetched) bytes")
     #expect(folders.map(\.path) == [lease.url.path])
     // The lease is on the folder that was kept.
-    #expect(throws: ContentError.self) {
-      try queue.remove(payment.productIdentifier, ContentVersion("1.0"))
+    await #expect(throws: ContentError.self) {
+      try await queue.remove(payment.productIdentifier, ContentVersion("1.0"))
     }
     withExtendedLifetime(lease) {}
     queue.close()

@@ -73,7 +73,7 @@ struct ObserverReleaseTests {
     let queue = try fixture.queue { $0.deliveryQueue = delivery }
     let first = RecordingObserver()
     queue.add(first)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("book")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("book")))
     await first.wait { $0.downloads.count == 1 }
     let once = LeavesAtOnce()
     queue.add(once)

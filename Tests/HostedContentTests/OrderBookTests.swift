@@ -22,7 +22,7 @@ struct OrderBookTests {
     func add(_ transaction: String) throws -> Bool {
       book.add(
         PurchaseOrder(
-          payment: Payment(productIdentifier: try ProductIdentifier("a")),
+          payment: Payment(productIdentifier: ProductIdentifier("a")),
           transaction: TransactionID(rawValue: transaction)))
     }
 

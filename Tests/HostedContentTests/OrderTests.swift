@@ -21,8 +21,8 @@ struct OrderTests {
     fixture = try StoreFixture()
     signing = try SigningKey.generate()
     verifier = ReceiptVerifier(keys: [try ReceiptVerificationKey(pem: signing.publicKey.pem)])
-    a = try ProductIdentifier("a")
-    b = try ProductIdentifier("b")
+    a = ProductIdentifier("a")
+    b = ProductIdentifier("b")
   }
 
   private func queue(verifying: Bool = false) throws -> PaymentQueue {

@@ -19,7 +19,7 @@ struct OtherUserTests {
 
   init() throws {
     fixture = try StoreFixture()
-    a = try ProductIdentifier("a")
+    a = ProductIdentifier("a")
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
   }
@@ -37,8 +37,8 @@ struct OtherUserTests {
     }
     try fixture.publish("b.audio", "3", of: "b")
     _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("b")))
-    try queue.use(ContentVersion("1.0"), of: a)
-    try queue.setPin(true, on: a, ContentVersion("1.0"))
+    try await queue.use(ContentVersion("1.0"), of: a)
+    try await queue.setPin(true, on: a, ContentVersion("1.0"))
     queue.close()
   }
 
@@ -148,6 +148,6 @@ struct OtherUserTests {
       let error = #expect(throws: ContentError.self) { try use(queue) }
       #expect(error?.code == .contentInUse, "\(error.map { "\($0)" } ?? "")")
     }
-    #expect(try queue.collect().removed.map(\.version.rawValue) == ["1.1"])
+    #expect(try await queue.collect().removed.map(\.version.rawValue) == ["1.1"])
   }
 }

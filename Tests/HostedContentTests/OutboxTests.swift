@@ -12,7 +12,7 @@ struct OutboxTests {
 
   private func record(_ id: String) throws -> TransactionRecord {
     TransactionRecord(
-      id: id, sequence: 1, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      id: id, sequence: 1, payment: Payment(productIdentifier: ProductIdentifier("a")),
       status: .purchasing)
   }
 

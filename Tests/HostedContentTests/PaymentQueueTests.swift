@@ -15,7 +15,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("com.example.book")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("com.example.book")))
     await observer.wait { $0.removed == [id] }
 
     let log = observer.log
@@ -26,7 +26,7 @@ struct PaymentQueueTests {
     #expect(download.progress == 1)
     #expect(download.timeRemaining == .zero)
     #expect(download.error == nil)
-    #expect(download.contentVersion == (try ContentVersion("1.0")))
+    #expect(download.contentVersion == (ContentVersion("1.0")))
     #expect(download.transaction.id == id)
     let text = try #require(download.contentURL).appending(path: "Contents/text.txt")
     #expect(try String(contentsOf: text, encoding: .utf8) == "The text of com.example.book 1.0\n")
@@ -47,7 +47,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.download(of: "a") != nil }
     let download = try #require(observer.log.download(of: "a"))
     #expect(download.state == .waiting)
@@ -66,8 +66,8 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let bad = queue.add(Payment(productIdentifier: try ProductIdentifier("nothing")))
-    let good = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let bad = queue.add(Payment(productIdentifier: ProductIdentifier("nothing")))
+    let good = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.removed.count == 2 }
     #expect(observer.log.transactionStates[bad] == [.purchasing, .failed])
     #expect(observer.log.transactions[bad]?.error?.code == .productUnknown)
@@ -82,7 +82,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("club")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("club")))
     await observer.wait { $0.removed == [id] }
     #expect(observer.log.transactions[id]?.downloads.isEmpty == true)
     #expect(observer.log.transactions[id]?.transactionState == .purchased)
@@ -101,7 +101,9 @@ struct PaymentQueueTests {
           transactions.flatMap(\.downloads).filter { $0.contentIdentifier.rawValue == "a" })
       })
       queue.add(observer)
-      ids = try ["a", "b"].map { queue.add(Payment(productIdentifier: try ProductIdentifier($0))) }
+      ids = try ["a", "b"].map {
+        queue.add(Payment(productIdentifier: try ProductIdentifier(validating: $0)))
+      }
       await observer.wait {
         $0.download(of: "a")?.state == .finished && $0.download(of: "b") != nil
       }
@@ -135,7 +137,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let first = RecordingObserver()
     queue.add(first)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await first.wait { $0.transactionStates[id]?.last == .purchased }
     let late = RecordingObserver.delivering()
     queue.add(late)
@@ -159,7 +161,7 @@ struct PaymentQueueTests {
     #expect(gone == nil)
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.removed == [id] }
   }
 
@@ -174,7 +176,7 @@ struct PaymentQueueTests {
       }
     })
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.removed == [id] }
     let download = try #require(observer.log.download(of: "a"))
     #expect(download.state == .cancelled)
@@ -193,7 +195,7 @@ struct PaymentQueueTests {
       transactions.forEach(queue.finishTransaction)
     })
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.cannotFinish])
     #expect(queue.transactions.map(\.id) == [id])
@@ -208,7 +210,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let bought = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let bought = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.removed == [bought] }
     #expect(try await queue.updates().isEmpty)
     try fixture.publish("a", "1.10")
@@ -232,7 +234,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let first = queue.add(payment)
     await observer.wait { $0.removed == [first] }
     // Were it fetched again, it would fail: the archives are gone.
@@ -257,9 +259,7 @@ struct PaymentQueueTests {
         defer { added = true }
         return !added
       }
-      if isFirst, let c = try? ProductIdentifier("c") {
-        queue.add(Payment(productIdentifier: c))
-      }
+      if isFirst { queue.add(Payment(productIdentifier: "c")) }
       queue.pause(transactions.flatMap(\.downloads))
       queue.resume(transactions.flatMap(\.downloads))
     })
@@ -267,7 +267,9 @@ struct PaymentQueueTests {
     queue.add(delivering)
     queue.add(meddler)
     queue.add(leaver)
-    for name in ["a", "b"] { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    for name in ["a", "b"] {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
+    }
     await gate.waitUntilReached()
     gate.open()
     await delivering.wait { $0.removed.count == 3 }
@@ -288,7 +290,7 @@ struct PaymentQueueTests {
     }
     observers.withLock { $0 = pair }
     pair.forEach(queue.add)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     while queue.transactions.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
     let last = RecordingObserver()
     queue.add(last)
@@ -305,7 +307,7 @@ struct PaymentQueueTests {
     let queue = try fixture.queue()
     let observer = ReturningObserver()
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.second.wait { $0.transactionStates.values.contains { $0.contains(.purchased) } }
     #expect(queue.transactionObservers.count == 2)
     queue.close()
@@ -330,7 +332,7 @@ struct PaymentQueueTests {
       })
     queue.add(watcher)
     queue.add(delivering)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await delivering.wait { $0.removed.count == 1 }
     #expect(places.withLock { $0 } == ["chosen"])
     queue.close()
@@ -347,7 +349,9 @@ struct PaymentQueueTests {
     }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    for name in ["a", "b"] { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    for name in ["a", "b"] {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
+    }
     await observer.wait { log in
       log.downloads.count == 2 && log.downloads.values.contains { $0.state == .active }
     }

@@ -39,7 +39,7 @@ struct ProgressTests {
         }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.download(of: "a")?.state == .finished }
     let all = reports.withLock { $0 }
     let failure = try #require(all.firstIndex { $0.0 == .failed })
@@ -76,7 +76,7 @@ struct ProgressTests {
         }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await observer.wait { $0.download(of: "a")?.state == .finished }
     #expect((1...3).contains(progress.withLock { $0.count }))
     #expect(progress.withLock { $0 } == progress.withLock { $0.sorted() })
@@ -112,9 +112,11 @@ struct ProgressTests {
         if hasMoved { moves.withLock { $0 += 1 } }
       })
     queue.add(observer)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("big")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("big")))
     await gate.waitUntilReached()
-    for name in small { queue.add(Payment(productIdentifier: try ProductIdentifier(name))) }
+    for name in small {
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: name)))
+    }
     await observer.wait { log in
       small.allSatisfy { log.download(of: $0)?.state == .finished }
     }

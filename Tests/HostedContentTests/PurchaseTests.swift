@@ -15,10 +15,10 @@ struct PurchaseTests {
     let fixture = try StoreFixture()
     let service = GatedService()
     let queue = try fixture.queue { $0.service = service }
-    let early = queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+    let early = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     let observer = RecordingObserver()
     queue.add(observer)
-    let late = queue.add(Payment(productIdentifier: try ProductIdentifier("b")))
+    let late = queue.add(Payment(productIdentifier: ProductIdentifier("b")))
     service.open()
     await observer.wait { log in
       [early, late].allSatisfy { log.transactionStates[$0]?.last == .purchased }
@@ -57,7 +57,7 @@ struct PurchaseTests {
     let observer = RecordingObserver()
     queue.add(observer)
     let ids = try ["a", "b", "c"].map {
-      queue.add(Payment(productIdentifier: try ProductIdentifier($0)))
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: $0)))
     }
     await observer.wait { $0.transactions.count == 3 }
     while service.asked.isEmpty { await Task.yield() }
@@ -66,7 +66,7 @@ struct PurchaseTests {
     service.open()
     // Each once at most, and nothing after that.
     #expect(Set(asked).count == asked.count)
-    queue.add(Payment(productIdentifier: try ProductIdentifier("d")))
+    queue.add(Payment(productIdentifier: ProductIdentifier("d")))
     let next = GatedService()
     next.open()
     let later = try fixture.queue { $0.service = next }
@@ -111,7 +111,7 @@ extension StoreFixture {
     let queue = try queue()
     let observer = RecordingObserver()
     queue.add(observer)
-    let id = queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+    let id = queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     queue.close()
     try editJournal { $0.downloads[0].status = .active }
@@ -119,7 +119,7 @@ extension StoreFixture {
 
   /// Leaves a transaction for `product` in the journal that the seller has not answered.
   func leavePurchasing(_ product: String) throws -> TransactionID {
-    let payment = Payment(productIdentifier: try ProductIdentifier(product))
+    let payment = Payment(productIdentifier: try ProductIdentifier(validating: product))
     let record = TransactionRecord(
       id: "left-\(product)", sequence: 100, payment: payment, status: .purchasing)
     try journal().commit([.save(record)])

@@ -16,16 +16,16 @@ struct QueueJournalTests {
     let digest = try #require(Digest(bytes: [UInt8](repeating: 7, count: 32)))
     let file = SignedFile(path: "targets/\(product)", length: 10, digest: digest)
     return ContentOffer(
-      productIdentifier: try ProductIdentifier(product),
-      contentIdentifier: try ProductIdentifier(product), version: try ContentVersion("1.0"),
+      productIdentifier: try ProductIdentifier(validating: product),
+      contentIdentifier: try ProductIdentifier(validating: product), version: ContentVersion("1.0"),
       installedSize: 20, package: file, index: file)
   }
 
   /// Records in which every field says something in at least one.
   private static func records() throws -> [TransactionRecord] {
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let other = Payment(
-      productIdentifier: try ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
+      productIdentifier: ProductIdentifier("b"), quantity: 3, applicationUsername: "me\0you")
     var failed = DownloadRecord(
       of: "r", number: 2, sharing: Shared(try offer("b")), status: .failed(error))
     failed.keepsCurrent = true
@@ -181,8 +181,8 @@ struct QueueJournalTests {
   @Test("The files of a content are kept, and removed with it")
   func keptFiles() throws {
     let folder = try TemporaryFolder()
-    let identifier = try ProductIdentifier("a")
-    let version = try ContentVersion("1.0")
+    let identifier = ProductIdentifier("a")
+    let version = ContentVersion("1.0")
     let content = InstalledContent(
       contentIdentifier: identifier, productIdentifier: identifier, version: version, size: 6,
       entryCount: 4, date: Date(timeIntervalSince1970: 1))
@@ -206,8 +206,8 @@ struct QueueJournalTests {
     #expect(InstalledFile.decoded(bytes + [0]) == nil)
     #expect(InstalledFile.decoded([2] + bytes.dropFirst()) == nil)
     let folder = try TemporaryFolder()
-    let identifier = try ProductIdentifier("a")
-    let version = try ContentVersion("1.0")
+    let identifier = ProductIdentifier("a")
+    let version = ContentVersion("1.0")
     let journal = try Self.journal(folder)
     try journal.announce(
       InstalledContent(
@@ -229,8 +229,8 @@ struct QueueJournalTests {
   func pins() throws {
     let folder = try TemporaryFolder()
     let journal = try Self.journal(folder)
-    let content = try ProductIdentifier("a")
-    let (short, long) = (try ContentVersion("1.0"), try ContentVersion("1.0.0"))
+    let content = ProductIdentifier("a")
+    let (short, long) = (ContentVersion("1.0"), ContentVersion("1.0.0"))
     try journal.setPin(true, on: ContentKey(content, short))
     try journal.setPin(true, on: ContentKey(content, long))
     #expect(try journal.pins().map(\.version.rawValue) == ["1.0.0"])
@@ -255,7 +255,7 @@ struct QueueJournalTests {
         }
       })
       queue.add(observer)
-      queue.add(Payment(productIdentifier: try ProductIdentifier("a")))
+      queue.add(Payment(productIdentifier: ProductIdentifier("a")))
       await observer.wait { $0.transaction(of: "a")?.transactionState == .purchased }
       withExtendedLifetime(queue) {}
     }
@@ -287,7 +287,7 @@ struct QueueJournalTests {
     queue.add(observer)
     gate.close()
     let ids = try (0..<100).map {
-      queue.add(Payment(productIdentifier: try ProductIdentifier("p\($0)")))
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\($0)")))
     }
     gate.waitForCommit()
     gate.open()
@@ -308,7 +308,7 @@ struct QueueJournalTests {
       $0.service = ReceiptService()
     }
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("p")))
+      Payment(productIdentifier: ProductIdentifier("p")))
     gate.open(failing: [gate.commits + 1])
     let error = await #expect(throws: ContentError.self) { try await queue.finish(transaction) }
     #expect(error?.code == .diskFull)
@@ -327,10 +327,11 @@ struct QueueJournalTests {
     let observer = RecordingObserver()
     queue.add(observer)
     gate.close()
-    var ids = [queue.add(Payment(productIdentifier: try ProductIdentifier("p0")))]
+    var ids = [queue.add(Payment(productIdentifier: ProductIdentifier("p0")))]
     gate.waitForCommit()
     for number in 1..<10 {
-      ids.append(queue.add(Payment(productIdentifier: try ProductIdentifier("p\(number)"))))
+      ids.append(
+        queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\(number)"))))
     }
     // The first alone, then the other nine together, then one after the other.
     gate.open(failing: [2, 4])

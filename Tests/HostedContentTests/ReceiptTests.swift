@@ -19,8 +19,8 @@ struct ReceiptTests {
 
   private func receipt(_ account: String? = "ann") throws -> Receipt {
     Receipt(
-      transactionIdentifier: "T1", productIdentifier: try ProductIdentifier("book"),
-      contentVersion: try ContentVersion("1.2"), accountToken: account, purchaseDate: now,
+      transactionIdentifier: "T1", productIdentifier: ProductIdentifier("book"),
+      contentVersion: ContentVersion("1.2"), accountToken: account, purchaseDate: now,
       signedDate: now)
   }
 
@@ -198,7 +198,7 @@ struct QueueReceiptTests {
   private let verifier: ReceiptVerifier
 
   init() throws {
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
     key = try ReceiptSigningKey.generate()
     verifier = ReceiptVerifier(keys: [key.verificationKey])
   }

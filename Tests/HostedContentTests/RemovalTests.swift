@@ -14,7 +14,7 @@ struct RemovalTests {
 
   init() throws {
     fixture = try StoreFixture()
-    a = try ProductIdentifier("a")
+    a = ProductIdentifier("a")
   }
 
   /// Installs versions 1.0, 1.1, … of product `a`.
@@ -85,7 +85,7 @@ struct RemovalTests {
     arguments: SlowTests.cases([EIO, ENOSPC, EMFILE], quick: 1), [1, 2])
   func failingSteps(number: Int32, count: Int) async throws {
     try await install(count)
-    let newest = try ContentVersion("1.\(count - 1)")
+    let newest = try ContentVersion(validating: "1.\(count - 1)")
     let before = try Folders(fixture)
     let after = Folders(
       Array(before.versions.dropLast()), current: before.versions.dropLast().last)
@@ -104,7 +104,7 @@ struct RemovalTests {
         #expect(found == before || found == after, "step \(n)")
         if found == after { failed.removed += 1 } else { failed.kept += 1 }
         // What failed for a moment can be asked for again.
-        if found == before { try queue.remove(a, newest) }
+        if found == before { try await queue.remove(a, newest) }
       }
       queue.close()
       try copy.queue().close()

@@ -24,7 +24,7 @@ struct RepairTests {
   private func install(_ fixture: StoreFixture) async throws -> InstalledContent {
     try fixture.publish("a", "1.0", files: Self.files())
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     queue.close()
     return try #require(try fixture.reader().contents().first?.content)
   }
@@ -118,7 +118,7 @@ struct RepairTests {
     try loseRecord(fixture)
     try fixture.publish("a", "1.1", files: Self.files(2))
     let store = try StoreLocation(fixture.storePath)
-    let products = try store.products(nil, trustedRoot: nil).products
+    let products = try await store.products(nil, trustedRoot: nil).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
     #expect(update.measuringError == nil)
     let queue = try fixture.queue()
@@ -137,12 +137,13 @@ struct RepairTests {
     for name in ["a", "b"] { try fixture.publish(name, "1.0", files: Self.files()) }
     let queue = try fixture.queue()
     for name in ["a", "b"] {
-      _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+      _ = try await queue.deliver(
+        Payment(productIdentifier: try ProductIdentifier(validating: name)))
     }
     queue.close()
     for name in ["a", "b"] { try fixture.publish(name, "1.1", files: Self.files(2)) }
     let store = try StoreLocation(fixture.storePath)
-    let products = try store.products(nil, trustedRoot: nil).products
+    let products = try await store.products(nil, trustedRoot: nil).products
     let index = try #require(products.first?.contents.first?.index.path)
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/\(index)")
     let updates = try fixture.reader().updates(of: products, from: store)
@@ -160,7 +161,7 @@ struct RepairTests {
     changed["Contents/film.bin"]?.insert(contentsOf: [1, 2, 3], at: 450_000)
     try fixture.publish("a", "1.1", files: changed)
     let store = try StoreLocation(fixture.storePath)
-    let products = try store.products(nil, trustedRoot: nil).products
+    let products = try await store.products(nil, trustedRoot: nil).products
     let update = try #require(
       try fixture.reader().updates(of: products, from: store).first)
     #expect(update.bytesToMove < update.bytesInFull / 2)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Restoring purchases", .timeLimit(.minutes(10)))
 struct RestoreTests {
   private func identifier(_ text: String) throws -> ProductIdentifier {
-    try ProductIdentifier(text)
+    try ProductIdentifier(validating: text)
   }
 
   /// Buys `products` in the fixture's library with a grants file that may be shared.

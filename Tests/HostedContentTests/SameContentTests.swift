@@ -37,7 +37,7 @@ struct SameContentTests {
     let queue = try fixture.queue { $0.fileSystem = meeting.fileSystem }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let ids = [queue.add(payment), queue.add(payment)]
     await observer.wait { log in
       log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
@@ -63,7 +63,7 @@ struct SameContentTests {
       }
     })
     queue.add(observer)
-    let payment = Payment(productIdentifier: try ProductIdentifier("a"))
+    let payment = Payment(productIdentifier: ProductIdentifier("a"))
     queue.add(payment)
     await observer.wait { $0.downloads.count == 1 }
     try fixture.publish("a", "1.1")

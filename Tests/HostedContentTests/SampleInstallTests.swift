@@ -26,7 +26,7 @@ struct SampleInstallTests {
     let expected = try Self.files(in: source)
     #expect(expected.count > 3)
     for entry in try fixture.reader().contents() {
-      let contents = URL(filePath: entry.path).appending(path: "Contents")
+      let contents = entry.url.appending(path: "Contents")
       #expect(try Self.files(in: contents) == expected, "\(entry.content.contentIdentifier)")
       #expect(try fixture.reader().verify(entry.content) == [])
     }
@@ -38,7 +38,7 @@ struct SampleInstallTests {
     try fixture.store.publish([Self.samples.appending(path: "many-files.pkg").path()])
     try await Self.get(["com.example.many-files"], fixture)
     let entry = try #require(try fixture.reader().contents().first)
-    let files = try Self.files(in: URL(filePath: entry.path).appending(path: "Contents"))
+    let files = try Self.files(in: entry.url.appending(path: "Contents"))
     #expect(files.count == 400)
     #expect(try fixture.reader().verify(entry.content) == [])
   }
@@ -93,7 +93,7 @@ struct SampleInstallTests {
     let observer = RecordingObserver.delivering()
     queue.add(observer)
     for product in products {
-      queue.add(Payment(productIdentifier: try ProductIdentifier(product)))
+      queue.add(Payment(productIdentifier: try ProductIdentifier(validating: product)))
     }
     await observer.wait { $0.removed.count == products.count }
     queue.close()
@@ -125,11 +125,11 @@ struct SampleInstallTests {
     let targets = try store.createDirectory("targets")
     try targets.replaceFile("package", with: bytes)
     try targets.replaceFile("index", with: encoded)
-    let chapter = try ProductIdentifier("com.example.book.chapter1")
+    let chapter = ProductIdentifier("com.example.book.chapter1")
     let isWrongProduct = package.lastPathComponent == "wrong-product.pkg"
     let product = isWrongProduct ? chapter : examination?.info?.productIdentifier ?? chapter
     return ContentOffer(
-      productIdentifier: product, contentIdentifier: product, version: try ContentVersion("1.0"),
+      productIdentifier: product, contentIdentifier: product, version: ContentVersion("1.0"),
       installedSize: index.installedSize,
       package: SignedFile(
         path: "targets/package", length: Int64(bytes.count), digest: try Digest(of: bytes)),

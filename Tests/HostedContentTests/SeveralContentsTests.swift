@@ -19,7 +19,7 @@ struct SeveralContentsTests {
   }
 
   private func payment() throws -> Payment {
-    Payment(productIdentifier: try ProductIdentifier(Self.course))
+    Payment(productIdentifier: try ProductIdentifier(validating: Self.course))
   }
 
   /// Buys and installs all of it.
@@ -79,7 +79,7 @@ struct SeveralContentsTests {
     #expect(failed.error?.code == .storeMissing)
     #expect(queue.transactions.map(\.id) == [id])
     try fixture.expectInstalled(Self.course, "1.0")
-    #expect(try queue.installedVersion(of: ProductIdentifier(Self.audio)) == nil)
+    #expect(try queue.installedVersion(of: ProductIdentifier(validating: Self.audio)) == nil)
 
     try putBack()
     queue.start([failed])
@@ -199,7 +199,7 @@ struct SeveralContentsTests {
     }
     let observer = starting()
     intruded.add(observer)
-    intruded.add(Payment(productIdentifier: try ProductIdentifier("com.example.intruder")))
+    intruded.add(Payment(productIdentifier: ProductIdentifier("com.example.intruder")))
     await observer.wait {
       $0.download(of: Self.audio)?.state == .failed
         && $0.download(of: "com.example.intruder")?.state == .finished
@@ -218,11 +218,11 @@ private struct LocationService: StoreService {
   let location: StoreLocation
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-    try location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
+    try await location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
   }
 
   func allProducts() async throws -> ProductsResponse {
-    try location.products(nil, trustedRoot: nil)
+    try await location.products(nil, trustedRoot: nil)
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {

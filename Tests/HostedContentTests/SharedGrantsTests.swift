@@ -29,7 +29,7 @@ struct SharedGrantsTests {
     -> Payment
   {
     Payment(
-      productIdentifier: try ProductIdentifier(product), quantity: quantity,
+      productIdentifier: try ProductIdentifier(validating: product), quantity: quantity,
       applicationUsername: account)
   }
 

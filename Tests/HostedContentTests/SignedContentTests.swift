@@ -15,7 +15,7 @@ struct SignedContentTests {
   init() throws {
     fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    a = try ProductIdentifier("a")
+    a = ProductIdentifier("a")
   }
 
   /// How a content comes into the queue.
@@ -28,8 +28,9 @@ struct SignedContentTests {
     let digest = try #require(Digest(bytes: [UInt8](repeating: 9, count: 32)))
     let file = SignedFile(path: "targets/\(content)/forged", length: 7, digest: digest)
     return ContentOffer(
-      productIdentifier: try ProductIdentifier(product ?? content),
-      contentIdentifier: try ProductIdentifier(content), version: try ContentVersion(version),
+      productIdentifier: try ProductIdentifier(validating: product ?? content),
+      contentIdentifier: try ProductIdentifier(validating: content),
+      version: try ContentVersion(validating: version),
       installedSize: 1, package: file, index: file)
   }
 
@@ -203,7 +204,7 @@ struct SignedContentTests {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     let content = try #require(try fixture.reader().contents().first)
-    let path = "\(content.path)/Contents/text.txt"
+    let path = content.url.appending(path: "Contents/text.txt").path
     try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     try Data("damaged".utf8).write(to: URL(filePath: path))
     _ = try await queue.repair(content.content)

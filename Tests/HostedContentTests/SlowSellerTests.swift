@@ -15,8 +15,8 @@ struct SlowSellerTests {
 
   init() throws {
     fixture = try StoreFixture()
-    slow = try ProductIdentifier("slow")
-    quick = try ProductIdentifier("quick")
+    slow = ProductIdentifier("slow")
+    quick = ProductIdentifier("quick")
   }
 
   @Test func `an order that is never answered blocks no other order`() async throws {

@@ -16,7 +16,7 @@ struct SpaceTests {
     folder = try TemporaryFolder()
     let files = try LibraryFolder(creating: folder.path("library"))
     library = ContentLibrary(files, journal: try SQLiteJournal(in: files.root))
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
   }
 
   @Test("What one download has reserved is missing to others until it is written or given back")

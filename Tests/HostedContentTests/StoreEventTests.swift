@@ -12,7 +12,7 @@ struct StoreEventTests {
 
   init() throws {
     fixture = try StoreFixture()
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
     let offered = Product(
       productIdentifier: product, type: .nonConsumable, texts: [:], price: nil,
       contents: [])

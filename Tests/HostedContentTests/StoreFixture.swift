@@ -63,8 +63,9 @@ final class StoreFixture: Sendable {
     let output = "\(name)-\(version).pkg"
     _ = try buildPackage(
       folder: FileSystem.real.directory(at: source), output: folder.opened(), outputName: output,
-      productIdentifier: ProductIdentifier(product ?? name),
-      contentIdentifier: ProductIdentifier(name), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(validating: product ?? name),
+      contentIdentifier: ProductIdentifier(validating: name),
+      version: ContentVersion(validating: version))
     return folder.path(output)
   }
 

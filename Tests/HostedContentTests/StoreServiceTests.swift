@@ -13,7 +13,7 @@ struct StoreServiceTests {
 
   init() throws {
     fixture = try StoreFixture()
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
     service = BackEnd(product)
   }
 

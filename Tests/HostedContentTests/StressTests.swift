@@ -35,7 +35,7 @@ struct StressTests {
     queue.add(finisher)
 
     let crowd = Crowd(
-      queue, products: try Self.products.map { try ProductIdentifier($0) },
+      queue, products: try Self.products.map { try ProductIdentifier(validating: $0) },
       payments: SlowTests.areOn ? 300 : 40)
     await crowd.act(threads: 16, wishes: SlowTests.areOn ? 200 : 40, seed: seed)
     // A call to one that has just left may still be under way.

@@ -23,7 +23,7 @@ struct UncertainCommitTests {
 
   private func record(_ id: String, _ sequence: Int) throws -> TransactionRecord {
     TransactionRecord(
-      id: id, sequence: sequence, payment: Payment(productIdentifier: try ProductIdentifier("a")),
+      id: id, sequence: sequence, payment: Payment(productIdentifier: ProductIdentifier("a")),
       status: .purchasing)
   }
 

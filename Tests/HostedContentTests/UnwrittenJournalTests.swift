@@ -13,7 +13,7 @@ struct UnwrittenJournalTests {
 
   init() throws {
     fixture = try StoreFixture()
-    product = try ProductIdentifier("a")
+    product = ProductIdentifier("a")
   }
 
   private var journalPath: String { "\(fixture.libraryPath)/journal.sqlite" }

@@ -14,7 +14,8 @@ struct UpdateMonitorTests {
     queue = try fixture.queue()
     for name in ["a", "b"] {
       try fixture.publish(name, "1.9")
-      _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+      _ = try await queue.deliver(
+        Payment(productIdentifier: try ProductIdentifier(validating: name)))
     }
   }
 
@@ -48,7 +49,7 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.9")
     try fixture.expectInstalled("a", "1.10", isCurrent: false)
     #expect(try await monitor.check().updates.isEmpty)
-    try queue.use(ContentVersion("1.10"), of: ProductIdentifier("a"))
+    try await queue.use(ContentVersion("1.10"), of: ProductIdentifier("a"))
     try fixture.expectInstalled("a", "1.10")
   }
 
@@ -57,10 +58,10 @@ struct UpdateMonitorTests {
     queue.close()
     let file = SignedFile(
       path: "x", length: 1, digest: try #require(Digest(hex: String(repeating: "0", count: 64))))
-    let identifier = try ProductIdentifier("a")
+    let identifier = ProductIdentifier("a")
     let offer = ContentOffer(
       productIdentifier: identifier, contentIdentifier: identifier,
-      version: try ContentVersion("1.8"), installedSize: 1, package: file, index: file)
+      version: ContentVersion("1.8"), installedSize: 1, package: file, index: file)
     let product = Product(
       productIdentifier: identifier, type: .nonConsumable, texts: [:], price: nil,
       contents: [offer])
@@ -89,7 +90,7 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "2.0")
   }
 
-  @Test("It looks at once, on its schedule, and when the seller says that content changed")
+  @Test("The sequence checks at once, after each interval, and when content was published")
   func schedule() async throws {
     let service = ScriptedService()
     queue.close()
@@ -97,22 +98,71 @@ struct UpdateMonitorTests {
     let observer = RecordingObserver()
     other.add(observer)
     let (ticks, tick) = AsyncStream.makeStream(of: Void.self)
-    let (checks, checked) = AsyncStream.makeStream(of: Bool.self)
     let monitor = UpdateMonitor(
-      other, policy: .notifyOnly,
+      other, policy: .notifyOnly, interval: .seconds(3600),
       sleep: { _ in
         for await _ in ticks { return }
         throw CancellationError()
       })
-    monitor.start(every: .seconds(3600)) { result in
-      checked.yield((try? result.get()) != nil)
-    }
-    var results = checks.makeAsyncIterator()
-    #expect(await results.next() == true)
+    var results = monitor.makeAsyncIterator()
+    func succeeds() async -> Bool { (try? await results.next()?.get()) != nil }
+    #expect(await succeeds())
     tick.yield()
-    #expect(await results.next() == true)
+    #expect(await succeeds())
     service.send(.contentPublished)
-    #expect(await results.next() == true)
-    monitor.stop()
+    #expect(await succeeds())
+    // Nothing is due, so it waits, and ends with the queue.
+    other.close()
+    #expect(await results.next() == nil)
   }
+
+  @Test(
+    "A failed check is a result, and the next one follows; cancelling the task ends the sequence")
+  func failures() async throws {
+    let service = ScriptedService()
+    queue.close()
+    let other = try fixture.queue { $0.service = Failing(service) }
+    let (ticks, tick) = AsyncStream.makeStream(of: Void.self)
+    let (results, found) = AsyncStream.makeStream(of: ContentError.Code.self)
+    let task = Task {
+      let monitor = UpdateMonitor(
+        other, policy: .automatic, interval: .seconds(1),
+        sleep: { _ in
+          for await _ in ticks { return }
+          throw CancellationError()
+        })
+      for await result in monitor {
+        do {
+          _ = try result.get()
+          found.yield(.inconsistent)
+        } catch {
+          found.yield((error as? ContentError)?.code ?? .stopped)
+        }
+      }
+      found.finish()
+    }
+    var codes = results.makeAsyncIterator()
+    #expect(await codes.next() == .serverFailed)
+    tick.yield()
+    #expect(await codes.next() == .serverFailed)
+    task.cancel()
+    #expect(await codes.next() == nil)
+    other.close()
+  }
+}
+
+/// A service whose catalog cannot be read.
+private struct Failing: StoreService {
+  let service: ScriptedService
+
+  init(_ service: ScriptedService) { self.service = service }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    throw ContentError(.serverFailed, "Down", remedy: "Wait")
+  }
+  func allProducts() async throws -> ProductsResponse { try await products([]) }
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    .deferred
+  }
+  func grants(account: String?) async throws -> [Grant] { [] }
 }

@@ -35,7 +35,7 @@ struct VerifyTests {
   ) async throws -> InstalledContent {
     try fixture.publish("a", "1.0", files: files)
     let queue = try fixture.queue()
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier("a")))
+    _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
     queue.close()
     return try #require(try fixture.reader().contents().first?.content)
   }
@@ -91,7 +91,7 @@ struct VerifyTests {
     try #require(
       FileSystem.real.directory(at: "\(fixture.libraryPath)/products/a/1.0/Contents")
         .make(OddName.noText))
-    try queue.remove(content.contentIdentifier, content.version)
+    try await queue.remove(content.contentIdentifier, content.version)
     queue.close()
     #expect(try fixture.staged().isEmpty)
   }

@@ -14,7 +14,7 @@ struct VerifyWhileRemovingTests {
 
   init() async throws {
     installed = try StoreFixture()
-    let a = try ProductIdentifier("a")
+    let a = ProductIdentifier("a")
     let queue = try installed.queue()
     try installed.publish("a", "1.0")
     _ = try await queue.deliver(Payment(productIdentifier: a))
@@ -154,7 +154,7 @@ struct VerifyWhileRemovingTests {
       let reader = try LibraryReader(
         URL(filePath: fixture.libraryPath), fileSystem: interference.fileSystem)
       let entries = try reader.contents()
-      #expect(entries.filter(\.isCurrent).count == 1, "step \(step): \(entries.map(\.path))")
+      #expect(entries.filter(\.isCurrent).count == 1, "step \(step): \(entries.map(\.url))")
       queue.close()
       if !interference.hasCalled { break }
     }

@@ -31,7 +31,7 @@ struct WebStoreTests {
   }
 
   private func deliver(_ name: String, _ queue: PaymentQueue) async throws {
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(validating: name)))
   }
 
   /// Noise of 6 MiB, so that its package has several pieces.
@@ -74,7 +74,7 @@ struct WebStoreTests {
     try fixture.publish("a", "1.1", files: files)
     let root = try Data(contentsOf: URL(filePath: "\(fixture.storePath)/metadata/1.root.json"))
     let store = try StoreLocation(server.url)
-    let products = try store.products(nil, trustedRoot: Array(root)).products
+    let products = try await store.products(nil, trustedRoot: Array(root)).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
     server.clearRequests()
     _ = try await queue.deliver(update)
@@ -218,7 +218,7 @@ struct WebStoreTests {
     try server.setFaults(FaultScript("/targets/*.pkg status 503 retry-after 60 once"))
     let queue = try queue()
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let reports = queue.reports()
     queue.start(transaction.downloads)
     let download = try #require(transaction.downloads.first)
@@ -252,7 +252,7 @@ struct WebStoreTests {
     try server.setFaults(FaultScript("/targets/*.pkg status 500 once"))
     let queue = try queue()
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let download = try #require(transaction.downloads.first)
     _ = try await queue.install(transaction)
     let statistics = download.statistics
@@ -269,7 +269,7 @@ struct WebStoreTests {
     try server.setFaults(FaultScript("/targets/*.pkg stall 300kB"))
     let first = try queue()
     let transaction = try await first.purchase(
-      Payment(productIdentifier: try ProductIdentifier("a")))
+      Payment(productIdentifier: ProductIdentifier("a")))
     let reports = first.reports()
     first.start(transaction.downloads)
     for await report in reports {

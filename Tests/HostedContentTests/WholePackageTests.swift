@@ -23,7 +23,7 @@ struct WholePackageTests {
   }
 
   private func deliver(_ name: String, _ queue: PaymentQueue) async throws {
-    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(name)))
+    _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(validating: name)))
   }
 
   @Test("A package is installed with one request, and its update fetches only what changed")

@@ -16,7 +16,7 @@ struct SchemaTests {
 
   /// Makes a journal with a pin.
   init() throws {
-    key = ContentKey(try ProductIdentifier("com.example.a"), try ContentVersion("1.0"))
+    key = ContentKey(ProductIdentifier("com.example.a"), ContentVersion("1.0"))
     folder = try TemporaryFolder()
     path = folder.path(SQLiteJournal.fileName)
     let journal = try SQLiteJournal(in: folder.opened())

@@ -81,8 +81,8 @@ extension World {
 
   /// What is wrong with a version's folder; nil for nothing.
   private func problem(of folder: DiskNode, _ content: String, _ version: String) -> String? {
-    guard let identifier = try? ProductIdentifier(content),
-      let version = try? ContentVersion(version),
+    guard let identifier = try? ProductIdentifier(validating: content),
+      let version = try? ContentVersion(validating: version),
       let tree = store.trees[ContentKey(identifier, version)]
     else { return "the store has no such version" }
     var found = 0
@@ -136,7 +136,8 @@ extension World {
     if let problem = problem(of: folder, name, offer.version.rawValue) {
       return violate("finished, and not durable", "\(name) \(offer.version): \(problem)")
     }
-    guard let current = home.names["current"]?.target, let version = try? ContentVersion(current),
+    guard let current = home.names["current"]?.target,
+      let version = try? ContentVersion(validating: current),
       home.names[current]?.kind == .directory
     else { return violate("finished, and current does not name it", "\(name) has no current") }
     if switching, !chosenByHand.contains(offer.contentIdentifier), version < offer.version {

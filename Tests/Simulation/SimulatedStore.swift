@@ -57,9 +57,9 @@ struct SimulatedStore: Sendable {
       ]
     }
     products.append(
-      Product(identifier: try ProductIdentifier("key"), type: .nonConsumable, editions: [[]]))
+      Product(identifier: ProductIdentifier("key"), type: .nonConsumable, editions: [[]]))
     products.append(
-      Product(identifier: try ProductIdentifier("coin"), type: .consumable, editions: [[]]))
+      Product(identifier: ProductIdentifier("coin"), type: .consumable, editions: [[]]))
   }
 
   private static func noise(_ count: Int, seed: UInt64) -> [UInt8] {
@@ -75,11 +75,14 @@ struct SimulatedStore: Sendable {
     for (number, version) in versions.enumerated() {
       editions.append(
         try (contents ?? [name]).map {
-          try build(name, $0, ContentVersion(version), byBlocks: byBlocks, files(number))
+          try build(
+            name, $0, ContentVersion(validating: version), byBlocks: byBlocks, files(number))
         })
     }
     products.append(
-      Product(identifier: try ProductIdentifier(name), type: .nonConsumable, editions: editions))
+      Product(
+        identifier: try ProductIdentifier(validating: name), type: .nonConsumable,
+        editions: editions))
   }
 
   private mutating func build(
@@ -98,10 +101,10 @@ struct SimulatedStore: Sendable {
       try parent.createFile(parts.last ?? "").write(bytes)
     }
     let output = try FileSystem.real.directory(at: place.path("output"), creating: true)
-    let identifier = try ProductIdentifier(content)
+    let identifier = try ProductIdentifier(validating: content)
     let examination = try buildPackage(
       folder: folder, output: output, outputName: "out.pkg",
-      productIdentifier: ProductIdentifier(product), contentIdentifier: identifier,
+      productIdentifier: ProductIdentifier(validating: product), contentIdentifier: identifier,
       version: version, workers: 1)
     let package = try output.contents(of: "out.pkg", limit: 1 << 30)
     let index =
@@ -113,7 +116,7 @@ struct SimulatedStore: Sendable {
         indexing: FileByteSource(output.file("out.pkg")), entries: examination.entries)
     trees[ContentKey(identifier, version)] = try Self.tree(index, source, output)
     return ContentOffer(
-      productIdentifier: try ProductIdentifier(product), contentIdentifier: identifier,
+      productIdentifier: try ProductIdentifier(validating: product), contentIdentifier: identifier,
       version: version, installedSize: index.installedSize,
       package: try publish("targets/\(content)/\(version).pkg", package),
       index: try publish("targets/\(content)/\(version).index", index.encoded))

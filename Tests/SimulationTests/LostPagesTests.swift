@@ -33,8 +33,8 @@ struct LostPagesTests {
       try library.staging(for: id).createDirectory("content").createFile("a").write([1])
     }
     let content = InstalledContent(
-      contentIdentifier: try ProductIdentifier("a"), productIdentifier: try ProductIdentifier("a"),
-      version: try ContentVersion("1"), size: 1, entryCount: 1, date: Date(timeIntervalSince1970: 0)
+      contentIdentifier: ProductIdentifier("a"), productIdentifier: ProductIdentifier("a"),
+      version: ContentVersion("1"), size: 1, entryCount: 1, date: Date(timeIntervalSince1970: 0)
     )
     #expect(throws: ContentError.self) {
       try library.install("content", ofDownload: one, as: content, files: [])

@@ -79,7 +79,7 @@ final class Service: Sendable {
       case 0: try checkWhole()
       case 1: try await damageAndMend(queue)
       case 2:
-        let freed = try queue.collect(CollectionPolicy(keptVersions: 2)).removed
+        let freed = try await queue.collect(CollectionPolicy(keptVersions: 2)).removed
         freed.forEach { _ in count("collected") }
       case 3: try switchBackAndForth(queue)
       case 4: try await changeOfMind(queue)
@@ -145,7 +145,7 @@ final class Service: Sendable {
   private func changeOfMind(_ queue: PaymentQueue) async throws {
     let product = Goods.products[random(below: Goods.products.count)]
     let transaction = try await queue.purchase(
-      Payment(productIdentifier: try ProductIdentifier(product)))
+      Payment(productIdentifier: try ProductIdentifier(validating: product)))
     queue.start(transaction.downloads)
     if random(below: 2) == 0 { queue.pause(transaction.downloads) }
     if random(below: 2) == 0 { queue.cancel(transaction.downloads) }
@@ -158,9 +158,10 @@ final class Service: Sendable {
 
   private func switchBackAndForth(_ queue: PaymentQueue) throws {
     let product = Goods.products[random(below: Goods.products.count)]
-    guard let oldest = try installedVersions(of: ProductIdentifier(product)).first else { return }
+    guard let oldest = try installedVersions(of: ProductIdentifier(validating: product)).first
+    else { return }
     try Data(product.utf8).write(to: switchingNote, options: .atomic)
-    try queue.use(oldest, of: ProductIdentifier(product))
+    try queue.use(oldest, of: ProductIdentifier(validating: product))
     try switchForth(queue)
     count("switched back and forth")
   }
@@ -168,7 +169,7 @@ final class Service: Sendable {
   /// Goes on after a kill, too: what is in use then stays so, since it was asked for.
   private func switchForth(_ queue: PaymentQueue) throws {
     guard let note = try? Data(contentsOf: switchingNote) else { return }
-    let product = try ProductIdentifier(String(decoding: note, as: UTF8.self))
+    let product = try ProductIdentifier(validating: String(decoding: note, as: UTF8.self))
     if let newest = try installedVersions(of: product).last { try queue.use(newest, of: product) }
     try FileManager.default.removeItem(at: switchingNote)
   }
@@ -191,7 +192,7 @@ final class Service: Sendable {
       let product = entry.content.contentIdentifier.rawValue
       let version = entry.content.version.rawValue
       for (path, bytes) in Goods.files(product, version) where path != Self.damagedFile {
-        let found = try? Data(contentsOf: URL(filePath: "\(entry.path)/\(path)"))
+        let found = try? Data(contentsOf: entry.url.appending(path: path))
         if found != Data(bytes) { report("\(product) \(version) \(path)") }
       }
     }
@@ -203,7 +204,7 @@ final class Service: Sendable {
   private func damageAndMend(_ queue: PaymentQueue) async throws {
     let entries = try LibraryReader(library).contents()
     guard !entries.isEmpty else { return }
-    let path = "\(entries[random(below: entries.count)].path)/\(Self.damagedFile)"
+    let path = entries[random(below: entries.count)].url.appending(path: Self.damagedFile).path
     try FileManager.default.removeItem(atPath: path)
     try Data("damage".utf8).write(to: URL(filePath: path))
     try await mend(queue)

@@ -87,4 +87,22 @@ struct ExampleTests {
       separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count <= 120)
   }
+
+  @Test("A seller in front of the built-in one decides who may buy")
+  func members() throws {
+    let tool = try Tool.withBook()
+    try tool.write("ada\nbob\n", to: "members")
+    func run(_ account: String) throws -> Tool.Result {
+      try tool.run(
+        ["store", "lib", "members", account, Tool.chapter1], program: Tool.program("Members"))
+    }
+    let refused = try run("eve")
+    #expect(refused.status == 1)
+    #expect(refused.output.contains("not a member"), "\(refused.output)")
+    let sold = try run("ada")
+    #expect(sold.status == 0, "\(sold.output)\(sold.errors)")
+    #expect(sold.output.contains("products/\(Tool.chapter1)/1.0/"))
+    #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    #expect(try tool.unfinished().isEmpty)
+  }
 }

@@ -52,7 +52,7 @@ struct InstallSessionTests {
         closingSeconds: closingSeconds)
       defer { session.close() }
       return try await session.install(
-        texts.map { try ProductIdentifier($0) }, mayBuy: mayBuy)
+        texts.map { try ProductIdentifier(validating: $0) }, mayBuy: mayBuy)
     }
 
     func installed(in library: String = "lib") throws -> [String: String] {
@@ -201,11 +201,11 @@ struct InstallSessionTests {
     init(_ location: StoreLocation) { self.location = location }
 
     func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      try location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
+      try await location.products(Set(identifiers.map(\.rawValue)), trustedRoot: nil)
     }
 
     func allProducts() async throws -> ProductsResponse {
-      try location.products(nil, trustedRoot: nil)
+      try await location.products(nil, trustedRoot: nil)
     }
 
     func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {

@@ -58,8 +58,8 @@ struct InteroperationTests {
     let now = Date(timeIntervalSince1970: 1_900_000_000)
     let receipt = Receipt(
       transactionIdentifier: "T2", originalTransactionIdentifier: "T1",
-      productIdentifier: try ProductIdentifier("com.example.book"),
-      contentVersion: try ContentVersion("1.10"), accountToken: "añn", quantity: 2,
+      productIdentifier: ProductIdentifier("com.example.book"),
+      contentVersion: ContentVersion("1.10"), accountToken: "añn", quantity: 2,
       purchaseDate: now, originalPurchaseDate: now.addingTimeInterval(-100), signedDate: now,
       expirationDate: now.addingTimeInterval(1000))
     // Several, since one number in 256 begins with a zero byte.

@@ -133,7 +133,7 @@ package final class GrantsDatabase: Sendable {
     var rows: [Row] = []
     try connection.query(sql, values) { row in
       let id = row.text(1)
-      guard let product = try? ProductIdentifier(row.text(2)) else {
+      guard let product = try? ProductIdentifier(validating: row.text(2)) else {
         throw ContentError.damagedGrants(path, "the product of transaction \(id) is invalid")
       }
       let payment = Payment(

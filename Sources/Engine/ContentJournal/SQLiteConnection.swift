@@ -234,12 +234,12 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
 
     /// The text as an identifier; throws `journalFailed` where it is none.
     func identifier(_ column: Int32) throws -> ProductIdentifier {
-      try readable(column) { try ProductIdentifier($0) }
+      try readable(column) { try ProductIdentifier(validating: $0) }
     }
 
     /// The text as a version; throws `journalFailed` where it is none.
     func version(_ column: Int32) throws -> ContentVersion {
-      try readable(column) { try ContentVersion($0) }
+      try readable(column) { try ContentVersion(validating: $0) }
     }
 
     private func readable<Value>(_ column: Int32, _ body: (String) throws -> Value) throws -> Value

@@ -161,7 +161,7 @@ package final class ContentLibrary: Sendable {
   /// The version that `current` names in a content's folder and that is there; nil for none.
   static func current(in home: Directory) throws -> ContentVersion? {
     var target = try home.link(currentName)
-    while let name = target, let version = try? ContentVersion(name) {
+    while let name = target, let version = try? ContentVersion(validating: name) {
       if try home.status(of: name)?.kind == .directory { return version }
       // A removal contentLocks `current` to another version before it takes this one away.
       target = try home.link(currentName)
@@ -322,7 +322,7 @@ package final class ContentLibrary: Sendable {
     // Also where no version is left, since a removal may have ended half way. What others have put
     // there, such as a disk's lost+found, is theirs.
     for entry in try folder.products.entries()
-    where entry.kind == .directory && (try? ProductIdentifier(entry.name)) != nil {
+    where entry.kind == .directory && (try? ProductIdentifier(validating: entry.name)) != nil {
       try folderErrors.collect {
         let home = try folder.products.directory(entry.name)
         try home.removeFile(Self.newCurrentName)

@@ -14,7 +14,7 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
 
   /// Reads 1 to 16 numbers of at most 18 digits each, 200 bytes in all; else throws
   /// `versionInvalid`.
-  public init(_ text: String) throws {
+  public init(validating text: String) throws {
     let parts = text.utf8.split(
       separator: UInt8(ascii: "."), maxSplits: 16, omittingEmptySubsequences: false)
     let numbers = parts.map(Self.number)
@@ -58,12 +58,26 @@ extension ContentVersion: Hashable, Comparable {
 extension ContentVersion: Codable {
   /// Reads a string and checks it.
   public init(from decoder: any Decoder) throws {
-    try self.init(decoder.singleValueContainer().decode(String.self))
+    try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
   /// Writes the version as it was written.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
+  }
+}
+
+extension ContentVersion: ExpressibleByStringLiteral {
+  /// Creates a version from a literal in code.
+  ///
+  /// A literal that is not valid is a programming error and stops the program: use
+  /// `init(validating:)` for text from outside.
+  public init(stringLiteral text: String) {
+    do {
+      try self.init(validating: text)
+    } catch {
+      preconditionFailure("\(error)")
+    }
   }
 }

@@ -10,7 +10,7 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
   public var description: String { rawValue }
 
   /// Checks `text`; throws `ContentError.Code.identifierInvalid` when it breaks a rule.
-  public init(_ text: String) throws {
+  public init(validating text: String) throws {
     if let reason = Self.refusal(of: text) {
       throw ContentError(
         .identifierInvalid, "\(Self.quoted(text)) is not a product identifier: \(reason)",
@@ -51,7 +51,7 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
 extension ProductIdentifier: Codable, Comparable {
   /// Reads a string and checks it.
   public init(from decoder: any Decoder) throws {
-    try self.init(decoder.singleValueContainer().decode(String.self))
+    try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
   /// Writes the identifier as a string.
@@ -62,4 +62,18 @@ extension ProductIdentifier: Codable, Comparable {
 
   /// Orders by bytes.
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension ProductIdentifier: ExpressibleByStringLiteral {
+  /// Creates an identifier from a literal in code.
+  ///
+  /// A literal that is not valid is a programming error and stops the program: use
+  /// `init(validating:)` for text from outside.
+  public init(stringLiteral text: String) {
+    do {
+      try self.init(validating: text)
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
 }

@@ -41,8 +41,8 @@ public struct LibraryReader: Sendable {
     public let content: InstalledContent
     /// Whether it is the version in use.
     public let isCurrent: Bool
-    /// Its folder, with ContentInfo.plist and Contents.
-    public let path: String
+    /// The version's folder, with ContentInfo.plist and Contents.
+    public let url: URL
   }
 
   /// All installed versions, by content and version.
@@ -50,7 +50,9 @@ public struct LibraryReader: Sendable {
     try library.list().map { content, isCurrent in
       Entry(
         content: content, isCurrent: isCurrent,
-        path: library.path(of: content.contentIdentifier, content.version))
+        url: URL(
+          filePath: library.path(of: content.contentIdentifier, content.version),
+          directoryHint: .isDirectory))
     }
   }
 

@@ -14,7 +14,7 @@ struct RetiredVersions {
     for file in files.values {
       guard case .object(let versions) = file.custom?[Self.key] else { continue }
       for (content, version) in versions {
-        highest[content] = version.string.flatMap { try? ContentVersion($0) }
+        highest[content] = version.string.flatMap { try? ContentVersion(validating: $0) }
       }
     }
     self.highest = highest
@@ -33,7 +33,7 @@ struct RetiredVersions {
     var (members, versions): ([String: JSONValue], [String: JSONValue]) = ([:], [:])
     if case .object(let known) = file.custom { members = known }
     if case .object(let known) = members[key] { versions = known }
-    let earlier = versions[content.rawValue]?.string.flatMap { try? ContentVersion($0) }
+    let earlier = versions[content.rawValue]?.string.flatMap { try? ContentVersion(validating: $0) }
     if let earlier, earlier > version { return }
     versions[content.rawValue] = .string(version.rawValue)
     members[key] = .object(versions)

@@ -308,7 +308,7 @@ final class StoreHost: Sendable {
   // MARK: Installed content
 
   func contentURL(of product: String) -> URL? {
-    guard let content = try? ProductIdentifier(product) else { return nil }
+    guard let content = try? ProductIdentifier(validating: product) else { return nil }
     return useSession { session in
       guard let version = try session.engine.installedVersion(of: content) else { return nil }
       return try session.engine.lease(content, version).url

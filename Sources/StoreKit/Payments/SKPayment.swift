@@ -100,7 +100,7 @@ extension SKPayment {
     }
     do {
       return Payment(
-        productIdentifier: try ProductIdentifier(values.productIdentifier),
+        productIdentifier: try ProductIdentifier(validating: values.productIdentifier),
         quantity: values.quantity, applicationUsername: values.applicationUsername,
         simulatesAskToBuy: values.simulatesAskToBuyInSandbox)
     } catch {

@@ -26,7 +26,7 @@ extension StoreSession {
 
   /// Sells `product` again as the store does.
   public func sell(_ product: String) throws {
-    let product = try ProductIdentifier(product)
+    let product = try ProductIdentifier(validating: product)
     desk.change { $0.rules[product] = nil }
   }
 
@@ -36,7 +36,7 @@ extension StoreSession {
   }
 
   private func setRule(_ rule: SellerScript.Rule, _ product: String, _ count: Int?) throws {
-    let product = try ProductIdentifier(product)
+    let product = try ProductIdentifier(validating: product)
     guard count.map({ $0 > 0 }) ?? true else {
       throw ContentError(
         .usage, "A rule for \(product) holds for no payment", remedy: "Give a count of at least 1")
@@ -86,7 +86,7 @@ extension StoreSession {
   ///
   /// Throws `usage` when none was interrupted, and what buying it throws.
   public func resolveInterruption(of product: String) async throws {
-    let product = try ProductIdentifier(product)
+    let product = try ProductIdentifier(validating: product)
     guard let payment = desk.change({ $0.interrupted.removeValue(forKey: product) }) else {
       throw ContentError(
         .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() before",
@@ -98,7 +98,8 @@ extension StoreSession {
   /// Gives the account a product that nobody here paid for, such as one bought elsewhere.
   public func grant(_ product: String, account: String? = nil) async throws {
     try await grant(
-      Payment(productIdentifier: ProductIdentifier(product), applicationUsername: account))
+      Payment(
+        productIdentifier: ProductIdentifier(validating: product), applicationUsername: account))
   }
 
   private func grant(_ payment: Payment) async throws {
@@ -118,7 +119,7 @@ extension StoreSession {
   ///
   /// Observers are told; nothing is removed from the library by that.
   public func refund(_ product: String, account: String? = nil) async throws {
-    let product = try ProductIdentifier(product)
+    let product = try ProductIdentifier(validating: product)
     let seller = try seller()
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
@@ -128,7 +129,7 @@ extension StoreSession {
 
   /// Sets how long purchases of `product` last; nil means that they do not expire.
   public func setLifetime(_ lifetime: Duration?, of product: String) throws {
-    let product = try ProductIdentifier(product)
+    let product = try ProductIdentifier(validating: product)
     desk.change { $0.lifetimes[product] = lifetime }
   }
 
@@ -155,7 +156,7 @@ extension StoreSession {
 
   /// The user chooses a product outside the service; observers say whether it is added.
   public func promote(_ product: String) throws {
-    try seller().send(.promoted(Payment(productIdentifier: ProductIdentifier(product))))
+    try seller().send(.promoted(Payment(productIdentifier: ProductIdentifier(validating: product))))
   }
 
   /// Says that content may have changed, as a push does.

@@ -25,8 +25,9 @@ extension StoreSession {
     let output = "\(source).pkg"
     _ = try buildPackage(
       folder: folder.directory(source), output: folder, outputName: output,
-      productIdentifier: ProductIdentifier(product),
-      contentIdentifier: ProductIdentifier(name), version: ContentVersion(version))
+      productIdentifier: ProductIdentifier(validating: product),
+      contentIdentifier: ProductIdentifier(validating: name),
+      version: ContentVersion(validating: version))
     try place.store.publish(["\(place.folder.path)/\(output)"], details: details, now: clock.now)
     try folder.removeTree(source)
     try folder.removeFile(output)
@@ -46,7 +47,7 @@ extension StoreSession {
 
   /// Offers a product without content, of any type; or changes what the store says of a product.
   public func offer(_ product: String, details: ProductDetails = ProductDetails()) throws {
-    try place.store.add(ProductIdentifier(product), details: details, now: clock.now)
+    try place.store.add(ProductIdentifier(validating: product), details: details, now: clock.now)
   }
 
   /// Signs the store's catalog anew, which expires 90 days after it was last written.

@@ -43,9 +43,9 @@ package struct ContentInfo: Hashable, Sendable {
     }
     do {
       try self.init(
-        productIdentifier: ProductIdentifier(keys.IAPProductIdentifier),
+        productIdentifier: ProductIdentifier(validating: keys.IAPProductIdentifier),
         contentIdentifier: keys.HCContentIdentifier.map { try Self.contentIdentifier($0) },
-        version: ContentVersion(keys.ContentVersion))
+        version: ContentVersion(validating: keys.ContentVersion))
     } catch let error as ContentError where error.code != .contentInfoInvalid {
       throw Self.invalid(error.message)
     }
@@ -61,7 +61,7 @@ package struct ContentInfo: Hashable, Sendable {
   /// Checks the value of `HCContentIdentifier`, which keeps the rules of product identifiers.
   static func contentIdentifier(_ text: String) throws -> ProductIdentifier {
     do {
-      return try ProductIdentifier(text)
+      return try ProductIdentifier(validating: text)
     } catch let error as ContentError {
       throw ContentError(
         .contentInfoInvalid,

@@ -67,9 +67,15 @@ package struct ContentCustom: Hashable, Sendable {
 
   /// Reads the values; nil when one is missing or breaks its rules.
   init?(json: JSONValue?) {
-    guard let product = json?["productIdentifier"]?.string.flatMap({ try? ProductIdentifier($0) }),
-      let content = json?["contentIdentifier"]?.string.flatMap({ try? ProductIdentifier($0) }),
-      let version = json?["contentVersion"]?.string.flatMap({ try? ContentVersion($0) }),
+    guard
+      let product = json?["productIdentifier"]?.string.flatMap({
+        try? ProductIdentifier(validating: $0)
+      }),
+      let content = json?["contentIdentifier"]?.string.flatMap({
+        try? ProductIdentifier(validating: $0)
+      }),
+      let version = json?["contentVersion"]?.string.flatMap({ try? ContentVersion(validating: $0) }
+      ),
       let installedSize = json?["installedSize"]?.integer, installedSize >= 0,
       let index = json?["index"]?.string
     else { return nil }
@@ -169,7 +175,9 @@ package struct StoreListing: Sendable {
 
   private mutating func add(_ name: String, _ file: TargetFile, _ targets: TrustedTargets) {
     let components = name.pathComponents(omittingEmpty: false)
-    guard let product = components.first.flatMap({ try? ProductIdentifier($0) }) else { return }
+    guard let product = components.first.flatMap({ try? ProductIdentifier(validating: $0) }) else {
+      return
+    }
     switch (components.count, components.last) {
     case (2, "product.json"): products[product, default: Entry()].hasRecord = true
     case (3...4, "content.pkg"):

@@ -53,7 +53,7 @@ extension StoreService {
 extension PaymentQueue {
   /// What products contain; texts that are no identifiers come back as invalid.
   package func productContents(of identifiers: Set<String>) async throws -> ContentsResponse {
-    let valid = Set(identifiers.compactMap { try? ProductIdentifier($0) })
+    let valid = Set(identifiers.compactMap { try? ProductIdentifier(validating: $0) })
     let response = try await service.lookUpContents(of: valid)
     let invalid = identifiers.subtracting(valid.map(\.rawValue))
     return ContentsResponse(

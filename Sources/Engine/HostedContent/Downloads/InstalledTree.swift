@@ -21,7 +21,7 @@ struct InstalledTree: InstallJournal {
 
   func installed() throws -> [InstalledContent] {
     try folder.products.entries().filter { $0.kind == .directory }
-      .compactMap { try? ProductIdentifier($0.name) }
+      .compactMap { try? ProductIdentifier(validating: $0.name) }
       .sorted().flatMap(installed)
   }
 
@@ -29,7 +29,7 @@ struct InstalledTree: InstallJournal {
     guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return [] }
     let home = try folder.products.directory(content.rawValue)
     return try home.entries().filter { $0.kind == .directory }
-      .compactMap { try? ContentVersion($0.name) }
+      .compactMap { try? ContentVersion(validating: $0.name) }
       .sorted().compactMap { try installed(content, $0, in: home) }
   }
 

@@ -37,6 +37,13 @@ final class BlockingCalls: Sendable {
     }
   }
 
+  /// What `body` returns, called on a thread of libdispatch that it may block.
+  static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async { continuation.resume(returning: body()) }
+    }
+  }
+
   /// Throws `stopped` once this is closed; for bodies that take long.
   func check() throws {
     if isClosed { throw ContentError.queueClosed }

@@ -52,9 +52,13 @@ extension PaymentQueue {
     /// if the environment has `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
     public var limitsMemoryArenas = true
 
+    /// Wraps the seller, to decide about purchases in front of it; called once, by `PaymentQueue.init`.
+    ///
+    /// Its argument is `service`, or the built-in seller, which grants every product. Forward to it
+    /// the calls that are not decided otherwise: <doc:WritingAStoreService> has an example.
+    public var seller: (@Sendable (any StoreService) -> any StoreService)?
+
     package var clock = EngineClock.system
-    /// Puts a seller in front of the one that would sell otherwise.
-    package var seller: (@Sendable (any StoreService) -> any StoreService)?
     package var fileSystem = FileSystem.real
     package var environment = Environment()
 
@@ -77,7 +81,7 @@ extension PaymentQueue {
       let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
       let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:))
       // What the built-in seller names comes from the catalog.
-      let contents = self.service == nil ? nil : contents
+      let contents = self.service == nil && seller == nil ? nil : contents
       guard verifier != nil || contents != nil else { return service }
       return SellerGate(
         service: service, verifier: verifier, contents: contents, clock: clock, report: report)

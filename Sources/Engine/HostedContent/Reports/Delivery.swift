@@ -16,6 +16,8 @@ final class Delivery: Sendable {
   let router = ReportRouter()
   /// Calls of the user's code in progress.
   private let calls: ActivityGate
+  /// Sequences that are woken when content was published.
+  let publicationListeners = PublicationListeners()
   private let state: Mutex<State>
 
   private struct State {
@@ -27,8 +29,6 @@ final class Delivery: Sendable {
     var streams: [StreamObserver] = []
     /// Whether the queue is closed, so that there are no new streams.
     var areStreamsEnding = false
-    /// Called when the seller says that content may have changed; false for never again.
-    var onContentPublished: [@Sendable () -> Bool] = []
   }
 
   /// `now` is the time that `target` goes by.
@@ -141,6 +141,7 @@ final class Delivery: Sendable {
   /// Ends all streams and calls that wait, after everything that was reported before.
   func endStreams() {
     router.close()
+    publicationListeners.finish()
     let hasStreams = state.withLock { state in
       state.areStreamsEnding = true
       return !state.streams.isEmpty
@@ -170,22 +171,7 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Adds what is called on the delivery queue when the seller says that content may have changed,
-  /// until it returns false.
-  func onContentPublished(_ body: @escaping @Sendable () -> Bool) {
-    state.withLock { $0.onContentPublished.append(body) }
-  }
-
-  func reportContentPublished() {
-    deliver {
-      let bodies = self.state.withLock { state in
-        defer { state.onContentPublished = [] }
-        return state.onContentPublished
-      }
-      let wanted = bodies.filter { $0() }
-      self.state.withLock { $0.onContentPublished += wanted }
-    }
-  }
+  func reportContentPublished() { deliver { self.publicationListeners.notify() } }
 
   func report(_ revocation: Revocation) {
     deliver { self.tell { $1.paymentQueue($0, didRevoke: revocation) } }

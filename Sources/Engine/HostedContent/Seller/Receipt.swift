@@ -78,11 +78,11 @@ extension Receipt {
     let quantity = claims["quantity"] == nil ? 1 : claims["quantity"]?.integer
     guard let quantity, (1...10).contains(quantity) else { throw Self.wrong("quantity") }
     let product = try required("productIdentifier")
-    guard let product = try? ProductIdentifier(product) else {
+    guard let product = try? ProductIdentifier(validating: product) else {
       throw Self.wrong("productIdentifier")
     }
     let version = try text("contentVersion")
-    let contentVersion = version.flatMap { try? ContentVersion($0) }
+    let contentVersion = version.flatMap { try? ContentVersion(validating: $0) }
     if version != nil, contentVersion == nil { throw Self.wrong("contentVersion") }
     self.init(
       transactionIdentifier: try required("transactionIdentifier"),

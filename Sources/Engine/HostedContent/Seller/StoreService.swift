@@ -152,7 +152,7 @@ extension ProductsResponse {
   }
 
   private static func sorted(_ texts: Set<String>) -> (Set<ProductIdentifier>, [String]) {
-    let valid = Set(texts.compactMap { try? ProductIdentifier($0) })
+    let valid = Set(texts.compactMap { try? ProductIdentifier(validating: $0) })
     return (valid, texts.filter { text in !valid.contains { $0.rawValue == text } })
   }
 

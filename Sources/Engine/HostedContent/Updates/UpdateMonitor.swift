@@ -1,39 +1,47 @@
 public import ContentModel
 import Concurrency
 
-/// Looks for newer versions of what is installed: on demand, on a schedule, and when told to.
+/// Looks for newer versions of installed content: once, or as a sequence of checks.
 ///
-/// A new version arrives beside the one in use. May be used from any thread.
-public final class UpdateMonitor: Sendable {
-  /// What is done about a newer version.
+/// ```swift
+/// for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
+///   print(result)
+/// }
+/// ```
+///
+/// The sequence checks at once, after each interval, and when the seller reports that content was
+/// published. It ends when its task is cancelled or the queue is closed. A new version is installed
+/// beside the one in use. May be used from any thread.
+public final class UpdateMonitor: AsyncSequence, Sendable {
+  /// What to do about a newer version.
   public enum Policy: String, Codable, Sendable, CaseIterable {
-    /// It is downloaded and becomes current.
+    /// Download it and make it current.
     case automatic
-    /// It is only told.
+    /// Report it only.
     case notifyOnly
-    /// It is downloaded and waits for `PaymentQueue.use(_:of:)`.
+    /// Download it; `PaymentQueue.use(_:of:)` makes it current.
     case downloadOnly
   }
 
-  /// What a look found and did.
+  /// The result of a check.
   public struct Check: Sendable {
     /// Newer versions that the store offers.
     public let updates: [ContentUpdate]
-    /// Contents of which the store offers only older versions than are installed.
+    /// Contents of which the store offers only older versions than the installed one.
     public let downgrades: [ContentDowngrade]
-    /// Updates that were brought in.
+    /// Updates that were installed.
     public internal(set) var installed: [ContentUpdate] = []
-    /// Updates that could not be brought in, with the reasons; the others were not affected.
+    /// Updates that failed, with the reasons; the others are not affected.
     public internal(set) var failures: [(update: ContentUpdate, error: ContentError)] = []
   }
 
   private let queue: PaymentQueue
   private let policy: Policy
+  private let interval: Duration
   private let sleep: @Sendable (Duration) async throws -> Void
   private let state = Mutex(State())
 
   private struct State {
-    var schedule: Task<Void, Never>?
     /// Whether a check is in progress.
     var isChecking = false
     /// Checks that wait for it, in their order.
@@ -41,75 +49,70 @@ public final class UpdateMonitor: Sendable {
     var lastNumber = 0
   }
 
-  /// Creates a monitor of a queue, which it keeps.
-  public convenience init(_ queue: PaymentQueue, policy: Policy) {
-    self.init(queue, policy: policy, sleep: { try await Task.sleep(for: $0) })
+  /// Creates a monitor, which retains the queue.
+  ///
+  /// `interval` is the time between two checks of the sequence, one day by default.
+  public convenience init(
+    _ queue: PaymentQueue, policy: Policy, interval: Duration = .seconds(86_400)
+  ) {
+    self.init(queue, policy: policy, interval: interval) { try await Task.sleep(for: $0) }
   }
 
-  /// `sleep` waits for the schedule; tests hand in their own.
+  /// `sleep` waits for an interval; tests give their own.
   package init(
-    _ queue: PaymentQueue, policy: Policy,
+    _ queue: PaymentQueue, policy: Policy, interval: Duration,
     sleep: @escaping @Sendable (Duration) async throws -> Void
   ) {
     self.queue = queue
     self.policy = policy
+    self.interval = interval
     self.sleep = sleep
   }
 
-  deinit { stop() }
+  // MARK: The sequence
 
-  // MARK: When
+  /// Checks for as long as it is asked for the next result.
+  public struct AsyncIterator: AsyncIteratorProtocol {
+    fileprivate let monitor: UpdateMonitor
+    fileprivate var wakeups: AsyncStream<Void>.Iterator
 
-  /// Looks now and then every `interval`, and each time the seller says that content may have
-  /// changed; `report` gets what was found, or the error that kept it from being found.
-  public func start(
-    every interval: Duration, report: @escaping @Sendable (Result<Check, ContentError>) -> Void
-  ) {
-    stop()
-    let (wishes, wish) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    queue.delivery.onContentPublished {
-      if case .terminated = wish.yield() { false } else { true }
-    }
-    wish.yield()
-    let timer = Task { [sleep] in
-      while (try? await sleep(interval)) != nil, !Task.isCancelled { wish.yield() }
-    }
-    let schedule = Task { [weak self] in
-      for await _ in wishes {
-        guard let self else { break }
-        do {
-          report(.success(try await self.check()))
-        } catch {
-          // Stopped, it has found nothing, and nothing kept it from that.
-          guard !Task.isCancelled else { break }
-          report(.failure(ContentError(error, while: "looking for updates")))
-        }
+    /// Waits until a check is due, and makes it; nil at the end of the sequence.
+    ///
+    /// A check that fails is a result like any other: the next one may succeed.
+    public mutating func next() async -> Result<Check, ContentError>? {
+      guard await wakeups.next() != nil else { return nil }
+      do {
+        return .success(try await monitor.check())
+      } catch {
+        if Task.isCancelled || !monitor.queue.canMakePayments { return nil }
+        return .failure(ContentError(error, while: "looking for updates"))
       }
-      timer.cancel()
     }
-    // Another one may have been started meanwhile; the last one stays.
-    let other = state.withLock { state in
-      defer { state.schedule = schedule }
-      return state.schedule
-    }
-    other?.cancel()
   }
 
-  /// Ends the schedule; an update that is under way is cancelled, and goes on with a later look.
-  public func stop() {
-    let schedule = state.withLock { state in
-      defer { state.schedule = nil }
-      return state.schedule
+  /// Begins a sequence of checks.
+  public func makeAsyncIterator() -> AsyncIterator {
+    let (wakeups, sender) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let wake = { @Sendable () -> Bool in
+      if case .terminated = sender.yield() { false } else { true }
     }
-    schedule?.cancel()
+    _ = wake()
+    let timer = Task { [sleep, interval] in
+      while (try? await sleep(interval)) != nil, !Task.isCancelled, wake() {}
+    }
+    sender.onTermination = { _ in timer.cancel() }
+    queue.delivery.publicationListeners.add(
+      PublicationListeners.Listener(notify: wake) { sender.finish() })
+    return AsyncIterator(monitor: self, wakeups: wakeups.makeAsyncIterator())
   }
 
-  // MARK: What
+  // MARK: One check
 
-  /// Looks once and does what the policy says; returns when that is done.
+  /// Checks once and does what the policy says; returns when that is done.
   ///
-  /// Throws when the catalog is not to be had. One check at a time: a second one waits, and throws
-  /// `CancellationError` at once if its task is cancelled.
+  /// Throws if the catalog cannot be read. Only one check runs at a time: a second one waits, and
+  /// throws `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
     try await waitForTurn()

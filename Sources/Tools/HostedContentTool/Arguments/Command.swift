@@ -184,12 +184,12 @@ struct Arguments: Sendable {
 
   /// `text` as a product or content identifier; throws `usage` for others.
   func identifier(_ text: String) throws -> ProductIdentifier {
-    try Self.asUsage { try ProductIdentifier(text) }
+    try Self.asUsage { try ProductIdentifier(validating: text) }
   }
 
   /// `text` as a version; throws `usage` for others.
   func version(_ text: String) throws -> ContentVersion {
-    try Self.asUsage { try ContentVersion(text) }
+    try Self.asUsage { try ContentVersion(validating: text) }
   }
 
   private static func asUsage<Value>(_ read: () throws -> Value) throws -> Value {

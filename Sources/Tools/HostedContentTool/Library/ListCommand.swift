@@ -61,3 +61,11 @@ extension Arguments {
   /// The library, to be read without a lock.
   func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
 }
+
+extension LibraryReader.Entry {
+  /// The path of the version's folder, without a slash at its end.
+  fileprivate var path: String {
+    let path = url.path(percentEncoded: false)
+    return path.hasSuffix("/") ? String(path.dropLast()) : path
+  }
+}

@@ -24,7 +24,7 @@ enum RepairCommand {
     }
     let queue = try PaymentQueue(arguments.queueConfiguration(console))
     defer { queue.close() }
-    let removed = try queue.repairJournal()
+    let removed = try await queue.repairJournal()
     var reports: [RepairReport] = []
     for content in contents {
       let name = content.contentIdentifier.rawValue

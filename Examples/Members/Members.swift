@@ -1,0 +1,58 @@
+import Foundation
+import HostedContent
+
+/// Sells only to the accounts that are in a file, one per line.
+struct MembersOnly: StoreService {
+  /// The built-in seller, which grants everything.
+  let seller: any StoreService
+  let members: URL
+
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    guard try isMember(payment.applicationUsername) else {
+      return .failed(
+        ContentError(.notEntitled, "The account is not a member", remedy: "Join the club first"))
+    }
+    return try await seller.purchase(payment, transaction: transaction)
+  }
+
+  func grants(account: String?) async throws -> [Grant] {
+    try isMember(account) ? try await seller.grants(account: account) : []
+  }
+
+  private func isMember(_ account: String?) throws -> Bool {
+    let lines = try String(contentsOf: members, encoding: .utf8).split(separator: "\n")
+    return lines.contains { $0 == account ?? "" }
+  }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    try await seller.products(identifiers)
+  }
+
+  func allProducts() async throws -> ProductsResponse { try await seller.allProducts() }
+}
+
+/// Buys a product for an account: `Members STORE LIBRARY MEMBERS ACCOUNT PRODUCT`.
+@main
+enum Members {
+  static func main() async {
+    let words = CommandLine.arguments.dropFirst().map(\.self)
+    guard words.count == 5 else {
+      print("Usage: Members STORE LIBRARY MEMBERS ACCOUNT PRODUCT")
+      exit(2)
+    }
+    do {
+      var configuration = PaymentQueue.Configuration(
+        library: URL(filePath: words[1]), store: try StoreLocation(words[0]))
+      configuration.seller = { MembersOnly(seller: $0, members: URL(filePath: words[2])) }
+      let queue = try PaymentQueue(configuration)
+      let payment = Payment(
+        productIdentifier: try ProductIdentifier(validating: words[4]),
+        applicationUsername: words[3])
+      for folder in try await queue.deliver(payment) { print(folder.path()) }
+      await queue.shutDown()
+    } catch {
+      print(error)
+      exit(1)
+    }
+  }
+}
