@@ -74,12 +74,12 @@ struct LinkTests {
     var count = 0
     for page in try Self.pages {
       let text = try String(contentsOf: page, encoding: .utf8)
-      for script in text.matches(of: /(?:^|[\s`(])((?:Scripts|Benchmarks)\/[a-z-]+)\b(?!\/)/) {
+      let scripts = text.matches(
+        of: /(?:^|[\s`(])((?:Scripts|Benchmarks)\/[a-z-]+(?:\.[a-z]+)?)(?![\w\/-])/)
+      for script in scripts {
         let path = Self.root.appending(path: String(script.output.1)).path(percentEncoded: false)
-        #expect(
-          FileManager.default.fileExists(atPath: path)
-            || FileManager.default.fileExists(atPath: "\(path).txt"),
-          "\(page.lastPathComponent): \(script.output.1)")
+        let exists = FileManager.default.fileExists(atPath: path)
+        #expect(exists, "\(page.lastPathComponent): \(script.output.1)")
         count += 1
       }
       for test in text.matches(of: /`([A-Z]\w+Tests)(?:\.\w+)?`/) where page.path.contains("/Doc") {
