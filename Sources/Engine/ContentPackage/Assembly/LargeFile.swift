@@ -78,9 +78,7 @@ final class LargeFile: @unchecked Sendable {
     return try hashOn(name, scratch, isFirstDone: true)
   }
 
-  /// Continues from the parts that are already written.
-  ///
-  /// Returns and throws like `write`.
+  /// Continues from the parts that are already written, and returns and throws like `write`.
   func resume(name: String, _ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
     guard comparesDigest else { return try sealWhole(name) }
     let mayHash = state.withLock { state in
@@ -98,9 +96,7 @@ final class LargeFile: @unchecked Sendable {
     case hash(Int), leave, seal
   }
 
-  /// Hashes the written parts that follow.
-  ///
-  /// Returns the file's identity if it is complete.
+  /// Hashes the written parts that follow, and returns the file's identity if it is complete.
   private func hashOn(
     _ name: String, _ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool
   ) throws -> FileIdentity? {

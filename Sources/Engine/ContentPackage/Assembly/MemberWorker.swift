@@ -104,9 +104,7 @@ final class MemberWorker {
 
   // MARK: Local files
 
-  /// Creates a file that needs no member.
-  ///
-  /// Returns its inode if it was hard-linked.
+  /// Creates a file that needs no member, and returns its inode if it was hard-linked.
   func takeAtHand(_ number: Int) throws -> UInt64? {
     let entry = plan.index.files[number]
     switch survey.states[number] {

@@ -65,9 +65,7 @@ func checkReplaceable(_ name: String, in folder: Directory) throws {
     remedy: "Use a new name or the name of a regular file", subject: path)
 }
 
-/// Writes the payload and then the header before it.
-///
-/// Returns the archive, not durable yet.
+/// Writes the payload and then the header before it, and returns the archive, not durable yet.
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
   _ limits: PackageLimits

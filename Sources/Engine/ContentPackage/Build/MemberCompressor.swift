@@ -166,9 +166,7 @@ final class MemberCompressor {
       signal.signal()
     }
 
-    /// Waits for the next number.
-    ///
-    /// Returns nil after `close`.
+    /// Waits for the next number, and returns nil after `close`.
     func next() -> Int? {
       signal.wait()
       let number = waiting.withLock { $0.numbers.isEmpty ? nil : $0.numbers.removeFirst() }
@@ -209,9 +207,7 @@ private final class MemberPacker {
 
   deinit { sample.deallocate() }
 
-  /// Compresses `plain` into `packed`.
-  ///
-  /// Returns the compressed length.
+  /// Compresses `plain` into `packed`, and returns the compressed length.
   func pack(
     _ plain: Slice<UnsafeMutableRawBufferPointer>, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {

@@ -29,9 +29,7 @@ struct Compressor: ~Copyable {
       handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
   }
 
-  /// Writes deflate data (RFC 1951).
-  ///
-  /// Returns its length, or 0 if it does not fit.
+  /// Writes deflate data (RFC 1951), and returns its length, or 0 if it does not fit.
   borrowing func deflate(
     _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {

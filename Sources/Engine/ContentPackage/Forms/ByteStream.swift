@@ -30,9 +30,7 @@ final class SourceStream: ByteStream {
 
 /// The data of one entry of an archive.
 protocol EntryData: AnyObject {
-  /// Reads the next bytes.
-  ///
-  /// Returns 0 at the end.
+  /// Reads the next bytes, and returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 }
 

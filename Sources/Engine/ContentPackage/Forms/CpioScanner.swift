@@ -67,9 +67,7 @@ struct CpioScanner {
     return true
   }
 
-  /// The length of the current header, as far as it is known.
-  ///
-  /// Nil if the header is invalid.
+  /// The length of the current header, as far as it is known, or nil if the header is invalid.
   private var headerLength: Int? {
     guard header.count >= 6 else { return 6 }
     guard let form = Form(magic: header) else { return nil }

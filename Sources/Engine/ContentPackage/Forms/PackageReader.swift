@@ -122,9 +122,7 @@ final class PackageReader {
     return entry
   }
 
-  /// Reads data of the entry.
-  ///
-  /// Returns 0 at the end.
+  /// Reads data of the entry, and returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try reader.read(into: buffer)
     if count > 0 {

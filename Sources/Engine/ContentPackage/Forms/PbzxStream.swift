@@ -58,9 +58,7 @@ final class PbzxStream: ByteStream {
     }
   }
 
-  /// Reads the header of a chunk.
-  ///
-  /// Returns false at the end of the stream.
+  /// Reads the header of a chunk, and returns false at the end of the stream.
   private func beginChunk() throws -> Bool {
     input.left = .max
     guard let plain = try input.number() else { return false }

@@ -33,9 +33,7 @@ struct WindowScanner {
   ///
   /// Both are padded.
   private var length: UInt64 = 0
-  /// The numbers left in the index.
-  ///
-  /// Nil until the count was read.
+  /// The numbers left in the index, or nil until the count was read.
   private var numbers: UInt64?
   private var number: UInt64 = 0
   private var shift: UInt64 = 0

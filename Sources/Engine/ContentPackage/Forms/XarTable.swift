@@ -12,9 +12,7 @@ struct XarTable {
     let path: String
     /// The checksum of the extracted bytes, or nil if the table has no supported one.
     let checksum: FileChecksum.Expected?
-    /// The range of a file that is stored uncompressed.
-    ///
-    /// Nil if it is encoded or not given.
+    /// The range of a file that is stored uncompressed, or nil if it is encoded or not given.
     var storedRange: Range<Int64>?
   }
 

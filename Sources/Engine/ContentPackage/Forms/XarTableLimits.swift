@@ -114,9 +114,7 @@ struct XarTableLimits {
     }
   }
 
-  /// Returns the index of the end of the tag at the start of `rest`.
-  ///
-  /// Nil if it does not end.
+  /// Returns the index of the end of the tag at the start of `rest`, or nil if it does not end.
   func tagEnd(_ rest: ArraySlice<UInt8>) throws -> Int? {
     if let end = rest.prefix(Self.tagLength).firstIndex(of: UInt8(ascii: ">")) { return end }
     guard rest.count < Self.tagLength else {

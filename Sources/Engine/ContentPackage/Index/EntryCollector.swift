@@ -5,9 +5,7 @@ import Digests
 struct EntryCollector: ~Copyable {
   /// All entries so far, in the order of the archive.
   private(set) var entries: [IndexedFile] = []
-  /// The values of ContentInfo.plist.
-  ///
-  /// Nil until a well-formed list was read.
+  /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   private(set) var info: ContentInfo?
 
   private let isContent: Bool

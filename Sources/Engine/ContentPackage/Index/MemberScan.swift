@@ -65,9 +65,7 @@ struct MemberScan {
     }
   }
 
-  /// Reads the complete members in `window`.
-  ///
-  /// Returns their length in bytes.
+  /// Reads the complete members in `window`, and returns their length in bytes.
   private mutating func readMembers(
     in window: UnsafeRawBufferPointer, _ decompressor: borrowing Decompressor,
     _ plain: UnsafeMutableRawBufferPointer

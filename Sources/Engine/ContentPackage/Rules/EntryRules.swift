@@ -104,9 +104,7 @@ struct EntryRules {
 
   // MARK: Layout
 
-  /// Removes the top folder from the path.
-  ///
-  /// Returns a finding if the entry is misplaced.
+  /// Removes the top folder from the path, and returns a finding if the entry is misplaced.
   private mutating func moveIntoContent(
     _ path: inout String, _ entry: ArchiveEntry, _ shown: String
   ) -> Finding? {
@@ -315,9 +313,7 @@ struct CheckedEntry {
   /// The path relative to the content's root.
   let path: String
   let kind: Kind
-  /// The length of the data in bytes.
-  ///
-  /// Nil if the archive does not record it.
+  /// The length of the data in bytes, or nil if the archive does not record it.
   let size: Int64?
   /// The folders above it that had no entry so far, from the top.
   let impliedFolders: [String]

@@ -2,9 +2,7 @@ package import ContentModel
 
 /// A broken rule: the rule, the entry, and what the package's author can do.
 package struct Finding: Hashable, Codable, Sendable {
-  /// The path of the entry, safe for messages.
-  ///
-  /// Nil for a finding about the whole package.
+  /// The path of the entry, safe for messages, or nil for a finding about the whole package.
   package let path: String?
   /// The stable name of the rule, such as `path-parent`.
   package let rule: String

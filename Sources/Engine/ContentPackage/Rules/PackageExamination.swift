@@ -4,9 +4,7 @@ package import ContentModel
 package struct PackageExamination: Sendable {
   /// The form of the package.
   package let form: PackageForm
-  /// The values of ContentInfo.plist.
-  ///
-  /// Nil if it is missing or invalid.
+  /// The values of ContentInfo.plist, or nil if it is missing or invalid.
   package let info: ContentInfo?
   /// All entries that keep the rules, sorted by the bytes of their paths.
   ///

@@ -10,9 +10,7 @@ package struct UnpackPromise: Sendable {
   package let contentIdentifier: ProductIdentifier
   /// The version that ContentInfo.plist must name.
   package let version: ContentVersion
-  /// The exact entries of the package.
-  ///
-  /// Nil if there is no index.
+  /// The exact entries of the package, or nil if there is no index.
   package let entries: [IndexedFile]?
 
   /// Creates a promise.
