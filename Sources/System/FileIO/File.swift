@@ -137,7 +137,7 @@ package struct File: ~Copyable, Sendable {
       calls.fstatvfs(descriptor, &status) == 0
       ? Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize) : 0
     return ContentError(
-      .diskFull, "Cannot write \(path): \(count) more bytes are needed, but only \(free) are free",
+      .diskFull, "Cannot write \(path): it needs \(count) bytes more, where \(free) are free",
       remedy: "Free space on that file system and try again", subject: path,
       cause: String(cString: strerror(ENOSPC)))
   }
@@ -147,8 +147,7 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
-  /// Allocates disk space for the first `length` bytes, so that writing them cannot fail for lack
-  /// of space.
+  /// Allocates disk space for the first `length` bytes, so that writing them needs no more space.
   package func allocate(_ length: Int64) throws {
     try fileSystem.perform(.write, path) { calls.allocate(descriptor, off_t(length)) }
   }

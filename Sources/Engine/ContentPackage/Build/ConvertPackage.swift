@@ -50,6 +50,6 @@ private func requireSpace(
   throw ContentError(
     .diskFull,
     "Cannot convert \(name): it needs \(needed) bytes in \(output.path) "
-      + "for its files and the package, but only \(available) are free",
+      + "for its files and the package, where \(available) are free",
     remedy: "Free \(needed - available) bytes there and try again", subject: name)
 }
