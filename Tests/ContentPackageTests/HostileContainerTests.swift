@@ -510,7 +510,7 @@ struct HostilePayloadTests {
   }
 
   static let attacks: [ContainerAttack] = [
-    ContainerAttack("no end mark") { Array(cpio(entries).dropLast(87)) },
+    ContainerAttack("a cpio without its trailer") { Array(cpio(entries).dropLast(87)) },
     ContainerAttack("a name of no bytes") { newcField(94, "00000000") },
     ContainerAttack("a name longer than the archive") { newcField(94, "00ffffff") },
     ContainerAttack("a name of the greatest length") { newcField(94, "ffffffff") },

@@ -45,7 +45,7 @@ struct IndexTests {
       let bytes = try bsdtar(options, folder: folder.path)
       let index = try PackageIndex(indexing: MemorySource(bytes), entries: examine(bytes).entries)
       #expect(index.payload == nil)
-      #expect(index.obstacle == "It is no flat product archive")
+      #expect(index.obstacle == "The package is not a flat product archive")
     }
   }
 

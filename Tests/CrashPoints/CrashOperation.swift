@@ -4,11 +4,13 @@ import FileIO
 import Foundation
 import HostedContent
 
-/// What is disturbed at each of its steps; each brings a folder from one whole state to another.
+/// An operation that tests interrupt at each step.
+///
+/// It moves a folder between two valid states.
 package enum CrashOperation: String, CaseIterable, Sendable {
   case install, update, repair, finish, restore, publish, collect, remove
 
-  /// The library that it works on; none when it publishes.
+  /// The library that it uses, or nil if it publishes.
   package var library: String? {
     switch self {
     case .publish: nil
@@ -17,7 +19,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// Versions of products that are installed before it, and after it.
+  /// The installed versions of products before and after it.
   package var installed: (before: [String: [String]], after: [String: [String]]) {
     let own = World.own
     return switch self {
@@ -31,7 +33,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// The versions of our product that the store has before it, and after it.
+  /// The versions of our product in the store before and after it.
   package var published: (before: [String], after: [String]) {
     switch self {
     case .install, .repair, .finish, .restore: (["1.0"], ["1.0"])
@@ -41,7 +43,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// The version that is pinned all the while.
+  /// The version that is pinned during the operation.
   package var pinned: String? {
     switch self {
     case .repair, .collect: "1.0"
@@ -49,12 +51,12 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     }
   }
 
-  /// The file that is damaged before it.
+  /// The file that is damaged before the operation.
   package static let damagedFile = "Contents/film.bin"
 
-  // MARK: Before
+  // MARK: Preparation
 
-  /// Makes the state that it starts from in an empty folder.
+  /// Creates the initial state in an empty folder.
   package func prepare(_ world: World) async throws {
     _ = try StoreFolder.create(at: world.storePath)
     try world.publish("1.0")

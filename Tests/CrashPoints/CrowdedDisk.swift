@@ -6,13 +6,14 @@ import HostedContent
 import Concurrency
 import TestSupport
 
-/// Downloads that all fit into a disk alone, but not together.
+/// Downloads that each fit on a disk, but not all together.
 package enum CrowdedDisk {
   private static let products = (1...8).map { "com.example.part\($0)" }
   private static let size = 2_500_000
 
-  /// Downloads all products at once into a library on the disk at `disk`, and says what was not as
-  /// it must be.
+  /// Downloads all products in parallel into a library on the disk at `disk`.
+  ///
+  /// Returns the problems.
   package static func run(_ world: World, disk: String) async throws -> [String] {
     try publish(to: world)
     let writers = Writers()
@@ -22,15 +23,15 @@ package enum CrowdedDisk {
     let queue = try PaymentQueue(configuration)
     defer { queue.close() }
     let failures = await attempt(queue, products)
-    var problems = failures.values.filter { $0.code != .diskFull }.map { "another error: \($0)" }
-    // An error that was found while something was written has its words as the cause.
-    problems += failures.values.filter { $0.cause != nil }.map { "failed half-way: \($0)" }
+    var problems = failures.values.filter { $0.code != .diskFull }.map { "unexpected error: \($0)" }
+    // An error that occurred during a write has the system's message as its cause.
+    problems += failures.values.filter { $0.cause != nil }.map { "failed during a write: \($0)" }
     let installed = products.count - failures.count
     if writers.count != installed {
-      problems.append("\(writers.count) were begun, and \(installed) installed")
+      problems.append("\(writers.count) started, but \(installed) installed")
     }
-    // 14 MB, of which a library takes little more than one, and 4 MiB are kept free.
-    if installed != 3 { problems.append("\(installed) were installed") }
+    // 14 MB, of which a library takes a little more than one, and 4 MiB stay free.
+    if installed != 3 { problems.append("\(installed) installed, expected 3") }
     for product in products {
       let isInstalled =
         try queue.installedVersion(of: ProductIdentifier(validating: product)) != nil
@@ -39,12 +40,12 @@ package enum CrowdedDisk {
     return try await problems + tryAgain(queue, failures.keys.sorted())
   }
 
-  /// One that did not fit has room once another one is removed.
+  /// Removes a product, and checks that a download that did not fit now succeeds.
   private static func tryAgain(_ queue: PaymentQueue, _ failed: [String]) async throws -> [String] {
     guard let first = failed.first, let gone = products.first(where: { !failed.contains($0) })
-    else { return ["nothing failed, or all"] }
+    else { return ["none or all of the downloads failed"] }
     try await queue.remove(ProductIdentifier(validating: gone), ContentVersion("1.0"))
-    return await attempt(queue, [first]).values.map { "with room: \($0)" }
+    return await attempt(queue, [first]).values.map { "with free space: \($0)" }
   }
 
   private static func attempt(_ queue: PaymentQueue, _ products: [String]) async
@@ -87,7 +88,7 @@ package enum CrowdedDisk {
   }
 }
 
-/// Notes which downloads have written something of their files.
+/// Records which downloads have written files.
 private final class Writers: Sendable {
   private let folders = Mutex<Set<String>>([])
 

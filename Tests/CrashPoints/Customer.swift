@@ -1,9 +1,9 @@
 import ContentModel
 package import HostedContent
 
-/// What a service does that wants a product, and knows nothing of what earlier processes began.
+/// The steps of a service that wants a product, without knowledge of earlier processes.
 extension PaymentQueue {
-  /// Brings `product` to the version that the store offers.
+  /// Brings `product` to the version in the store.
   package func bring(_ product: String) async throws {
     let identifier = try ProductIdentifier(validating: product)
     try await goOn(with: product)
@@ -15,7 +15,7 @@ extension PaymentQueue {
     _ = try await deliver(update)
   }
 
-  /// Looks twice, since a look passes over what it cannot read, and tells observers only.
+  /// Checks twice, since a check skips unreadable contents and only reports them to observers.
   private func update(of product: ProductIdentifier) async throws -> ContentUpdate? {
     for _ in 0..<2 {
       if let found = try await updates().first(where: { $0.productIdentifier == product }) {
@@ -25,7 +25,7 @@ extension PaymentQueue {
     return nil
   }
 
-  /// Delivers and finishes what is unfinished of `product`.
+  /// Delivers and finishes the unfinished transactions of `product`.
   package func goOn(with product: String) async throws {
     for transaction in transactions
     where transaction.payment.productIdentifier.rawValue == product {
@@ -33,10 +33,10 @@ extension PaymentQueue {
     }
   }
 
-  /// Delivers and finishes a transaction, also one that the seller has still to answer.
+  /// Delivers and finishes a transaction, even if the seller has not answered yet.
   package func complete(_ transaction: PaymentTransaction) async throws {
     if transaction.transactionState == .purchasing {
-      // The reports begin with how it stands, and the launch asks the seller again.
+      // The reports start with the current state, and the launch asks the seller again.
       for await report in reports() {
         if case .transactions = report, transaction.transactionState != .purchasing { break }
       }

@@ -3,9 +3,9 @@ import FileIO
 import Foundation
 import Concurrency
 
-/// Makes the disk full in the middle of an operation, and gives the room back.
+/// Fills the disk during an operation, and frees the space again.
 package enum FilledDisk {
-  /// Where in an operation the disk becomes full.
+  /// The phase of an operation in which the disk becomes full.
   package enum Phase: String, CaseIterable, Sendable {
     case trust, journal, staging, blocks, announcing, switching, grant, targets, metadata, building
 
@@ -17,11 +17,10 @@ package enum FilledDisk {
       }
     }
 
-    /// Whether no space may be needed from there on: by some file systems, and by the journal's
-    /// log.
+    /// Whether the rest may need no space, because of the file system or the journal's log.
     fileprivate var mayPass: Bool { [.announcing, .switching].contains(self) }
 
-    /// Whether the step is one that needs room in this phase.
+    /// Whether the step needs space in this phase.
     fileprivate func begins(_ operation: FileOperation, _ path: String) -> Bool {
       switch self {
       case .trust: operation == .create && path.contains("/trust/")
@@ -38,7 +37,7 @@ package enum FilledDisk {
     }
   }
 
-  /// Fills the disk at `world` once `phase` begins, and says what was not as it must be.
+  /// Fills the disk of `world` when `phase` starts, and returns the problems.
   package static func interrupt(_ phase: Phase, in world: World) async throws -> [String] {
     try await phase.operation.prepare(world)
     let filler = Filler(world)
@@ -51,17 +50,17 @@ package enum FilledDisk {
     }
     let (session, failures) = try await attempt(phase.operation, world, fileSystem)
     var problems = failures.flatMap(wrongs)
-    if !hasBegun.load(ordering: .relaxed) { problems.append("the phase never began") }
-    if failures.isEmpty, !phase.mayPass { problems.append("nothing failed") }
+    if !hasBegun.load(ordering: .relaxed) { problems.append("the phase did not start") }
+    if failures.isEmpty, !phase.mayPass { problems.append("no operation failed") }
     problems += try Inspection.afterEnd(of: phase.operation, in: world)
     filler.empty()
     let again = try session ?? Session(phase.operation, world, .real)
-    problems += await again.attempt().map { "with room: \($0)" }
+    problems += await again.attempt().map { "with free space: \($0)" }
     again.close()
     return try problems + Inspection.afterSuccess(of: phase.operation, in: world)
   }
 
-  /// A library that cannot even be opened has no session.
+  /// A library that cannot be opened has no session.
   private static func attempt(
     _ operation: CrashOperation, _ world: World, _ fileSystem: FileSystem
   ) async throws -> (Session?, [ContentError]) {
@@ -73,7 +72,7 @@ package enum FilledDisk {
     }
   }
 
-  /// Leaves room for catalog and journal but not for what is asked for; says what is not right.
+  /// Leaves space for catalog and journal, but not for the operation, and returns the problems.
   package static func refuse(_ operation: CrashOperation, in world: World) async throws -> [String]
   {
     try await operation.prepare(world)
@@ -82,20 +81,20 @@ package enum FilledDisk {
     filler.fill()
     filler.giveBack(3 << 20)
     let failures = await session.attempt()
-    var problems = failures.isEmpty ? ["nothing failed"] : failures.flatMap(wrongs)
-    // An error that was found while something was written has its words as the cause.
-    problems += failures.filter { $0.cause != nil }.map { "not refused before: \($0)" }
+    var problems = failures.isEmpty ? ["no operation failed"] : failures.flatMap(wrongs)
+    // An error that occurred during a write has the system's message as its cause.
+    problems += failures.filter { $0.cause != nil }.map { "not refused before writing: \($0)" }
     problems += try Inspection.afterEnd(of: operation, in: world)
     filler.empty()
-    problems += await session.attempt().map { "with room: \($0)" }
+    problems += await session.attempt().map { "with free space: \($0)" }
     session.close()
     return try problems + Inspection.afterSuccess(of: operation, in: world)
   }
 
-  /// What an error for want of room must say and does not.
+  /// Returns what is missing in an error about disk space.
   private static func wrongs(_ error: ContentError) -> [String] {
     var wrongs: [String] = []
-    if error.code != .diskFull { wrongs.append("another error: \(error)") }
+    if error.code != .diskFull { wrongs.append("unexpected error: \(error)") }
     if !error.message.contains(/needs? .*[0-9]+ bytes.*, where [0-9]+ are free/) {
       wrongs.append("without amounts: \(error)")
     }
@@ -104,7 +103,7 @@ package enum FilledDisk {
   }
 }
 
-/// A file that takes all room there is.
+/// A file that takes all free space.
 struct Filler: Sendable {
   private let path: String
 

@@ -4,21 +4,21 @@ import FileIO
 import Foundation
 import HostedContent
 
-/// What must work in a library on a disk without a single free byte.
+/// The operations that must work in a library on a disk without free space.
 package enum FullLibrary {
-  /// How the disk becomes full.
+  /// When the disk becomes full.
   package enum Trial: String, CaseIterable, Sendable {
-    /// While a queue is open, which removes one version after the other.
+    /// While a queue is open, which then removes one version after the other.
     case remove
-    /// While a queue is open, which collects.
+    /// While a queue is open, which then collects.
     case collect
     /// While no queue is open.
     case open
-    /// A process ended while it deleted a version, and another program took all space.
+    /// After a process was killed during the deletion of a version.
     case resume
   }
 
-  /// Fills the disk at `world`, removes versions, and says what was not as it must be.
+  /// Fills the disk of `world`, and removes versions, and returns the problems.
   package static func run(_ trial: Trial, in world: World) async throws -> [String] {
     try await CrashOperation.collect.prepare(world)
     return switch trial {
@@ -43,14 +43,14 @@ package enum FullLibrary {
       problems += try expect(left, in: world).map { "without \(version): \($0)" }
       problems += try expectSpace(in: world).map { "without \(version): \($0)" }
     }
-    // What was removed stays so, also when the journal could not be written any more.
+    // Removed versions stay removed, even if the journal could not be written any more.
     queue.close()
     filler.fill()
     try world.queue().close()
     return try problems + expect([], in: world)
   }
 
-  /// Collects in a queue that is opened before the disk is full, or after it.
+  /// Collects in a queue that is opened before or after the disk becomes full.
   private static func collect<Opened>(
     _ world: World, _ before: () throws -> Opened, _ after: (Opened) throws -> PaymentQueue
   ) throws -> [String] {
@@ -81,18 +81,18 @@ package enum FullLibrary {
     return try expect(["1.0", "1.2", "1.3"], in: world) + expectSpace(in: world)
   }
 
-  /// Says what is wrong unless these versions are installed, and the newest is current.
+  /// Returns the problems unless these versions are installed, and the newest is current.
   private static func expect(_ versions: [String], in world: World) throws -> [String] {
     var problems: [String] = []
     let entries = try world.reader().contents()
     let listed = entries.map(\.content.version.rawValue)
-    if listed != versions { problems.append("listed are \(listed)") }
+    if listed != versions { problems.append("listed versions: \(listed)") }
     let current = entries.filter(\.isCurrent).map(\.content.version.rawValue)
-    if current != versions.suffix(1) { problems.append("current is \(current)") }
+    if current != versions.suffix(1) { problems.append("current version: \(current)") }
     let home = "\(world.libraryPath())/products/\(World.own)"
     let names = try FileManager.default.contentsOfDirectory(atPath: home).sorted()
     if names != versions + (versions.isEmpty ? [] : ["current"]) {
-      problems.append("the folders are \(names)")
+      problems.append("folders: \(names)")
     }
     for entry in entries {
       let damage = try world.reader().verify(entry.content)
@@ -100,11 +100,11 @@ package enum FullLibrary {
     }
     let staged = try FileManager.default.contentsOfDirectory(
       atPath: "\(world.libraryPath())/staging")
-    if staged != ["CACHEDIR.TAG"] { problems.append("staging has \(staged)") }
+    if staged != ["CACHEDIR.TAG"] { problems.append("staging contains \(staged)") }
     return problems
   }
 
-  /// Says so if less is free than a version takes.
+  /// Returns a problem if there is less free space than a version needs.
   private static func expectSpace(in world: World) throws -> [String] {
     let free = try FileSystem.real.directory(at: world.path).availableBytes()
     return free < 250_000 ? ["only \(free) bytes are free"] : []

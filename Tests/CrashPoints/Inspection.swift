@@ -8,7 +8,9 @@ import FileIO
 import Foundation
 import HostedContent
 
-/// Looks at a folder after an operation was disturbed, with the real code; says what is wrong.
+/// Checks a folder after an operation was interrupted.
+///
+/// Uses the real code, and returns problems.
 package struct Inspection {
   private let operation: CrashOperation
   private let world: World
@@ -19,8 +21,9 @@ package struct Inspection {
     self.world = world
   }
 
-  /// What is wrong right after a process has ended, as a reader sees it who does not wait for a
-  /// restart.
+  /// Returns the problems directly after the end of a process.
+  ///
+  /// The view is that of a reader that does not wait for a restart.
   package static func afterEnd(of operation: CrashOperation, in world: World) throws -> [String] {
     var inspection = Inspection(operation, world)
     try inspection.checkCurrent()
@@ -28,7 +31,7 @@ package struct Inspection {
     return inspection.problems
   }
 
-  /// What is wrong after the next start, before the operation goes on.
+  /// Returns the problems after the next start, before the operation continues.
   package static func afterRestart(of operation: CrashOperation, in world: World) throws
     -> [String]
   {
@@ -39,7 +42,7 @@ package struct Inspection {
     return inspection.problems
   }
 
-  /// What is wrong or left over once the operation has come to its end.
+  /// Returns the problems and leftovers after the operation has succeeded.
   package static func afterSuccess(of operation: CrashOperation, in world: World) throws
     -> [String]
   {
@@ -60,11 +63,11 @@ package struct Inspection {
     try world.queue(library).close()
   }
 
-  // MARK: The library
+  // MARK: Library
 
   private var libraryPath: String? { operation.library.map(world.libraryPath) }
 
-  /// `current` names a whole version of those that may be there, and never an older one.
+  /// Checks that `current` names a complete, expected version, and never an older one.
   private mutating func checkCurrent() throws {
     guard let libraryPath else { return }
     let (before, after) = operation.installed
@@ -76,7 +79,7 @@ package struct Inspection {
         continue
       }
       let allowed = [before[product], after[product]].compactMap { $0?.last }
-      expect(allowed.contains(current), "\(product): current is \(current)")
+      expect(allowed.contains(current), "\(product): current version: \(current)")
       try checkFiles(product, current, "\(folder)/current")
     }
   }
@@ -87,7 +90,7 @@ package struct Inspection {
       let isDamaged = operation == .repair && path == CrashOperation.damagedFile
       expect(
         found == Data(bytes) || (isDamaged && found?.count == bytes.count),
-        "\(product) \(version) \(path) is not whole")
+        "\(product) \(version) \(path) is incomplete")
     }
   }
 
@@ -102,20 +105,20 @@ package struct Inspection {
           .map(\.content.version.rawValue))
       let (old, new) = (Set(before[product] ?? []), Set(after[product] ?? []))
       if isFinal {
-        expect(found == new, "\(product): \(found.sorted()) are installed")
+        expect(found == new, "\(product): \(found.sorted()) installed")
       } else {
         expect(found.isSuperset(of: old.intersection(new)), "\(product) lost of \(found.sorted())")
-        expect(found.isSubset(of: old.union(new)), "\(product): strange \(found.sorted())")
+        expect(found.isSubset(of: old.union(new)), "\(product): unexpected \(found.sorted())")
       }
       let folders = Self.names(in: "\(libraryPath)/products/\(product)").subtracting(["current"])
-      expect(folders == found, "\(product): the folders are \(folders.sorted())")
+      expect(folders == found, "\(product): folders: \(folders.sorted())")
     }
     for entry in entries { try checkWhole(entry, reader, isFinal) }
     let pins = try reader.pins().map(\.version.rawValue)
-    expect(pins == [operation.pinned].compactMap { $0 }, "pinned are \(pins)")
+    expect(pins == [operation.pinned].compactMap { $0 }, "pinned: \(pins)")
     try checkTransactions(reader, isFinal)
     let staged = Self.names(in: "\(libraryPath)/staging").subtracting(["CACHEDIR.TAG"])
-    if isFinal { expect(staged.isEmpty, "staging has \(staged.sorted())") }
+    if isFinal { expect(staged.isEmpty, "staging contains \(staged.sorted())") }
   }
 
   private mutating func checkWhole(
@@ -131,24 +134,24 @@ package struct Inspection {
     try checkFiles(product, version, entry.url.path(percentEncoded: false))
   }
 
-  /// Each purchase that was granted is unfinished or was finished, once; in the end the latter.
+  /// Checks that each granted purchase is unfinished or was finished once, and at the end finished.
   private mutating func checkTransactions(_ reader: LibraryReader, _ isFinal: Bool) throws {
     let open = try reader.transactions().map(\.id)
     let finished = try reader.finishedTransactions()
     expect(
-      Set(open).isDisjoint(with: finished.map(\.id)), "finished and unfinished at once: \(open)")
-    if isFinal { expect(open.isEmpty, "unfinished are \(open)") }
+      Set(open).isDisjoint(with: finished.map(\.id)), "both finished and unfinished: \(open)")
+    if isFinal { expect(open.isEmpty, "unfinished: \(open)") }
     guard operation.library == "library" else { return }
     let granted = try grants()
     expect(granted.count == Set(granted).count, "granted twice: \(granted)")
     let known = Set(open).union(finished.map(\.id))
     expect(known.isSuperset(of: granted), "lost of \(granted)")
     if isFinal {
-      // A purchase whose grant could not be synced has failed, and was made again by another one.
+      // If a grant could not be synced, the purchase has failed and was repeated.
       let purchases = Set(finished.filter { $0.state == .purchased }.map(\.id))
       let failed = Set(finished.filter { $0.state == .failed }.map(\.id))
       expect(
-        purchases == Set(granted).subtracting(failed), "bought \(granted), delivered \(purchases)")
+        purchases == Set(granted).subtracting(failed), "granted \(granted), delivered \(purchases)")
     }
   }
 
@@ -158,9 +161,9 @@ package struct Inspection {
       .map(\.transactionIdentifier)
   }
 
-  // MARK: The store
+  // MARK: Store
 
-  /// The metadata verify, as a new client sees them, and everything that they promise is there.
+  /// Checks the metadata as a new client does, and that all listed files exist.
   private mutating func checkStore(isFinal: Bool) throws {
     guard operation == .publish else { return }
     let folder = try FileSystem.real.directory(at: world.storePath)
@@ -185,18 +188,18 @@ package struct Inspection {
       let bytes = try Data(contentsOf: URL(filePath: "\(world.storePath)/\(file.path)"))
       expect(
         try Int64(bytes.count) == file.length && Digest(of: Array(bytes)) == file.digest,
-        "\(file.path) is not what is promised")
+        "\(file.path) does not match its metadata")
       promised.insert(file.path)
     }
     guard isFinal else { return }
     let found = Self.files(below: "\(world.storePath)/targets").map { "targets/\($0)" }
     let orphans = found.filter { !promised.contains($0) && !$0.hasSuffix(".product.json") }
-    expect(orphans.isEmpty, "nobody promises \(orphans.sorted())")
+    expect(orphans.isEmpty, "unreferenced files: \(orphans.sorted())")
     let records = found.filter { $0.hasSuffix(".product.json") }
     expect(records.count == catalog.identifiers.count, "records: \(records)")
   }
 
-  /// What was written under a name for a moment has another one, or is gone.
+  /// Checks that no temporary files are left.
   private mutating func checkTemporaryNames() throws {
     let left = Self.files(below: world.path).filter {
       $0.split(separator: "/").last.map { $0.hasPrefix(".") && $0.hasSuffix(".new") } ?? false
@@ -208,7 +211,7 @@ package struct Inspection {
     Set((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [])
   }
 
-  /// Paths of files and links below `folder`.
+  /// Returns the paths of files and links below `folder`.
   private static func files(below folder: String) -> [String] {
     ((try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []).filter {
       var isFolder: ObjCBool = false

@@ -2,12 +2,14 @@ package import ContentModel
 package import FileIO
 import HostedContent
 
-/// One process's work on an operation; may be asked again until all of it is done.
+/// The part of an operation that one process does.
+///
+/// Call `attempt` until it is complete.
 package final class Session: Sendable {
   private let operation: CrashOperation
   private let world: World
   private let fileSystem: FileSystem
-  /// None when nothing of a library is needed.
+  /// Nil if no library is needed.
   private let queue: PaymentQueue?
 
   package init(_ operation: CrashOperation, _ world: World, _ fileSystem: FileSystem) throws {
@@ -19,9 +21,9 @@ package final class Session: Sendable {
 
   package func close() { queue?.close() }
 
-  /// Does what is left of the operation, as a service would that knows nothing of earlier attempts.
+  /// Does the rest of the operation, without knowledge of earlier attempts.
   ///
-  /// Returns what failed, by product; what is left can be tried again.
+  /// Returns the errors. The rest can be tried again.
   package func attempt() async -> [ContentError] {
     switch operation {
     case .install: await all([World.own, World.foreign]) { try await self.queue?.bring($0) }
@@ -48,7 +50,7 @@ package final class Session: Sendable {
             try await body(product)
             return nil
           } catch {
-            return ContentError(error, while: "disturbing \(product)")
+            return ContentError(error, while: "processing \(product)")
           }
         }
       }
@@ -56,7 +58,7 @@ package final class Session: Sendable {
     }
   }
 
-  /// Removes the current version, unless an earlier attempt did.
+  /// Removes the current version, unless an earlier attempt has.
   private func remove(_ product: String) throws {
     do {
       try queue?.remove(ProductIdentifier(validating: product), ContentVersion("1.1"))
@@ -66,7 +68,7 @@ package final class Session: Sendable {
   private func repair(_ product: String) async throws {
     let content = try world.reader().contents().first { $0.content.version.rawValue == "1.0" }
     guard let content = content?.content else {
-      throw ContentError(.notInstalled, "\(product) is gone", remedy: "Look why")
+      throw ContentError(.notInstalled, "\(product) is missing", remedy: "Check the log")
     }
     _ = try await queue?.repair(content)
   }

@@ -6,24 +6,24 @@ import Foundation
 package import HostedContent
 import TestSupport
 
-/// A folder with a store, libraries and a grants file, in which an operation is disturbed.
+/// A folder with a store, libraries and a grants file, for operations that tests interrupt.
 package struct World: Sendable {
-  /// The product whose packages are ours, by members.
+  /// The product whose packages we build, with members.
   package static let own = "com.example.own"
-  /// The product whose package was built elsewhere, by blocks.
+  /// The product whose package was built by another tool, and is indexed by blocks.
   package static let foreign = "com.example.forms.zip"
 
   package let path: String
-  /// Held as long as this is, when it is a folder of its own.
+  /// Keeps a temporary folder alive.
   private let folder: TemporaryFolder?
 
-  /// The folder at `path`, which stays.
+  /// Uses the folder at `path`, which is not removed.
   package init(_ path: String) {
     self.path = path
     folder = nil
   }
 
-  /// A new folder, removed with the last copy of this.
+  /// Creates a folder, which is removed with the last copy of this value.
   package init() throws {
     let folder = try TemporaryFolder()
     path = folder.path
@@ -60,9 +60,9 @@ package struct World: Sendable {
     try StoreFolder.open(at: storePath, fileSystem: fileSystem)
   }
 
-  // MARK: What is published
+  // MARK: Published files
 
-  /// What no compression makes shorter; made once, since every look at a folder needs it.
+  /// Incompressible bytes, created once, since each check of a folder needs them.
   private static let noise = {
     var random = SplitMix(state: 1)
     var bytes: [UInt8] = []
@@ -70,8 +70,9 @@ package struct World: Sendable {
     return bytes
   }()
 
-  /// The files of a version: one of several members that changes a little, one that changes, some
-  /// that stay.
+  /// Returns the files of a version.
+  ///
+  /// One has several members and a small change, one changes completely, and the others stay.
   package static func files(_ version: String) -> [String: [UInt8]] {
     var film = noise
     film.replaceSubrange(150_000..<150_000 + version.utf8.count, with: version.utf8)
@@ -83,7 +84,7 @@ package struct World: Sendable {
     ]
   }
 
-  /// The files that an installed version must have, with their bytes.
+  /// Returns the files that an installed version must have, with their bytes.
   package static func expectedFiles(_ product: String, _ version: String) throws
     -> [String: [UInt8]]
   {
@@ -102,7 +103,9 @@ package struct World: Sendable {
   private static let samples = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")
 
-  /// The folder from which a package of our product is built; made when it is not there.
+  /// Returns the source folder of our product's package.
+  ///
+  /// Creates it if necessary.
   package func source(_ version: String) throws -> String {
     let source = "\(path)/source-\(version)"
     for (name, bytes) in Self.files(version) {
@@ -120,7 +123,7 @@ package struct World: Sendable {
     try store(fileSystem).publish([package])
   }
 
-  /// Builds a package of the folder `source`; its path.
+  /// Builds a package from the folder `source`, and returns its path.
   package static func build(
     _ source: String, _ product: String, _ version: String, in folder: String,
     _ fileSystem: FileSystem = .real
@@ -137,7 +140,9 @@ package struct World: Sendable {
     try store().publish([Self.samples.appending(path: "forms/zip.pkg").path()])
   }
 
-  /// Another folder with all of it, links as links.
+  /// Copies the whole folder.
+  ///
+  /// Links are copied as links.
   package func copy() throws -> World {
     let other = try World()
     for name in try FileManager.default.contentsOfDirectory(atPath: path) {

@@ -15,7 +15,7 @@ struct DirectoryTests {
   }
 
   @Test(
-    "A name that is more than one component never reaches the system",
+    "A name with more than one component is rejected before the system call",
     arguments: ["", ".", "..", "a/b", "/etc", "a\u{0}b"])
   func names(name: String) throws {
     let temporary = try TemporaryFolder()
@@ -25,7 +25,7 @@ struct DirectoryTests {
     #expect(code { _ = try folder.directory(name) } == .inconsistent)
   }
 
-  @Test("No link is followed, neither to a file nor to a folder")
+  @Test("Links to files and folders are not followed")
   func links() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -40,7 +40,7 @@ struct DirectoryTests {
     #expect(try folder.link("nothing") == nil)
   }
 
-  @Test("Removing a tree removes links, never what they name")
+  @Test("Removing a tree removes links, but not their targets")
   func removeTree() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -54,7 +54,7 @@ struct DirectoryTests {
     try folder.removeTree("doomed")
   }
 
-  @Test("A temporary folder is removed with all in it, and nothing beside it")
+  @Test("A temporary folder is removed with its content, and no other files are")
   func temporaryDirectory() throws {
     let temporary = try TemporaryFolder()
     let parent = try temporary.opened()
@@ -67,7 +67,7 @@ struct DirectoryTests {
     #expect(try parent.directory("kept").contents(of: "file", limit: 10) == [1])
   }
 
-  @Test("A private file is for its owner, also one that was not, and a link is not followed")
+  @Test("Opening a private file removes others' permissions and does not follow links")
   func privateFile() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -88,7 +88,7 @@ struct DirectoryTests {
     #expect(try folder.status(of: "old")?.permissions == 0o644)
   }
 
-  @Test("A folder that is created exclusively and cannot be opened is not left behind")
+  @Test("An exclusively created folder that cannot be opened is removed")
   func exclusive() throws {
     let temporary = try TemporaryFolder()
     let plan = FaultPlan(failing: 3, as: EMFILE)
@@ -100,7 +100,7 @@ struct DirectoryTests {
     #expect(try folder.directory("new").entries().count == 1)
   }
 
-  @Test("Replacing a file leaves the old or the new one, whichever operation fails")
+  @Test("Replacing a file leaves the old or the new file if any operation fails")
   func replace() throws {
     for n in 1... {
       let temporary = try TemporaryFolder()
@@ -117,7 +117,7 @@ struct DirectoryTests {
   }
 
   @Test(
-    "Renaming without replacing refuses an existing name, also where the system has no flag for it",
+    "Renaming without replacing rejects an existing name, even without system support",
     arguments: [true, false])
   func renames(hasFlag: Bool) throws {
     let temporary = try TemporaryFolder()
@@ -125,12 +125,12 @@ struct DirectoryTests {
     let folder = try temporary.opened(
       FileSystem { operation, path in
         guard operation == .rename, !hasFlag else { return }
-        // The first call has the flag, the second is rename(2).
+        // The first call uses the flag, the second one is rename(2).
         guard refusals.withLock({ $0.remove(path) }) == nil else { return }
         refusals.withLock { _ = $0.insert(path) }
         throw SystemFailure(EINVAL)
       })
-    // Files are replaced by rename(2).
+    // rename(2) replaces files.
     refusals.withLock { $0 = [folder.path(of: "a"), folder.path(of: "b")] }
     try folder.replaceFile("a", with: [1])
     try folder.replaceFile("b", with: [2])
@@ -146,7 +146,7 @@ struct DirectoryTests {
     #expect(Set(try folder.entries().map(\.name)) == ["b"])
   }
 
-  @Test("A name that is no text is listed with its bytes, and removed with its folder")
+  @Test("A name that is not UTF-8 is listed with its bytes, and removed with its folder")
   func namesOfBytes() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened().createDirectory("folder")
@@ -156,7 +156,7 @@ struct DirectoryTests {
     #expect(Set(entries.map(\.bytes)) == [OddName.noText, OddName.decomposed])
     #expect(entries.allSatisfy { $0.isText == ($0.kind == .file) })
     let inner = try #require(entries.first { !$0.isText })
-    #expect(try folder.status(of: inner.name) == nil, "what people read leads nowhere")
+    #expect(try folder.status(of: inner.name) == nil, "the readable form is not a path")
     try folder.removeTree(inner)
     #expect(try folder.entries().map(\.bytes) == [OddName.decomposed])
     try #require(folder.make(OddName.noText))
@@ -173,7 +173,7 @@ struct DirectoryTests {
     #expect(code { _ = try folder.contents(of: "file", limit: 99) } == .limitExceeded)
   }
 
-  @Test("A FIFO in the way neither hangs nor is read")
+  @Test("A FIFO in place of a file is not read and does not block")
   func fifo() throws {
     let temporary = try TemporaryFolder()
     #expect(mkfifo(temporary.path("pipe"), 0o600) == 0)
@@ -182,7 +182,7 @@ struct DirectoryTests {
     #expect(try folder.status(of: "pipe")?.kind == .other)
   }
 
-  @Test("A lock keeps others out for as long as its file is open")
+  @Test("A lock excludes others while its file is open")
   func lock() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -197,7 +197,7 @@ struct DirectoryTests {
     #expect(try later.tryLock())
   }
 
-  @Test("System failures are sorted by what a person can do")
+  @Test("System errors map to codes by what a user can do")
   func errors() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -210,7 +210,7 @@ struct DirectoryTests {
     #expect(ContentError(errno: EIO, .read, "x").cause == "Input/output error")
   }
 
-  @Test("Any number of buffers is written one behind the other")
+  @Test("Any number of buffers is written in order")
   func buffers() throws {
     let temporary = try TemporaryFolder()
     let folder = try temporary.opened()
@@ -218,7 +218,7 @@ struct DirectoryTests {
     let file = try folder.createFile("file")
     try file.write([9, 9, 9])
     try bytes.withUnsafeBytes { all in
-      // More than the system takes at once, with and without bytes.
+      // More than the system takes at once, including empty ones.
       let empty = UnsafeRawBufferPointer(rebasing: all[..<0])
       let buffers =
         Array(repeating: empty, count: 2000)
@@ -231,7 +231,7 @@ struct DirectoryTests {
     #expect(try folder.contents(of: "file", limit: 1 << 20) == [9, 9, 9] + bytes)
   }
 
-  @Test("Writing to a full device is an error of disk space")
+  @Test("Writing to a full device throws diskFull")
   func fullDevice() throws {
     let devices = try FileSystem.real.directory(at: "/dev")
     #expect(code { try devices.updatedFile("full").write([1]) } == .diskFull)

@@ -5,10 +5,11 @@ import Testing
 
 @testable import FileIO
 
-@Suite("A step that several threads share", .timeLimit(.minutes(10)))
+@Suite("Group commit", .timeLimit(.minutes(10)))
 struct GroupCommitTests {
-  /// Joins a step for each number from 1 on while number 0 is at it; the groups that were carried
-  /// out.
+  /// Joins a step for each number from 1 on while number 0 runs its step.
+  ///
+  /// Returns the groups of requests that were performed together.
   private func groups(
     of count: Int,
     outcome: @escaping @Sendable (Int) -> Result<Void, any Error> = { _ in .success(()) }
@@ -45,7 +46,7 @@ struct GroupCommitTests {
     return (groups.withLock { $0 }, failed.withLock { $0 })
   }
 
-  @Test("Those who come while one is at it share the next one, each once")
+  @Test("Callers that arrive during a step share the next step, each once")
   func sharing() {
     let found = groups(of: 9).groups
     #expect(found.map(\.count) == [1, 8])
@@ -53,7 +54,7 @@ struct GroupCommitTests {
     #expect(Set(found.flatMap { $0 }) == Set(0..<9))
   }
 
-  @Test("Each hears what became of its own request")
+  @Test("Each caller gets the outcome of its own request")
   func errors() {
     let found = groups(of: 6) { number in
       number.isMultiple(of: 2) ? .success(()) : .failure(CancellationError())
@@ -61,7 +62,7 @@ struct GroupCommitTests {
     #expect(found.failed == [1, 3, 5])
   }
 
-  @Test("Who is alone carries it out at once, as often as he asks")
+  @Test("A single caller runs each step at once")
   func alone() throws {
     let step = GroupCommit<String>()
     var calls: [[String]] = []

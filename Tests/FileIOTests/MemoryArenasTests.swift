@@ -10,7 +10,7 @@ struct MemoryArenasTests {
   private static let isLimitedByUser =
     getenv("MALLOC_ARENA_MAX") != nil || getenv("GLIBC_TUNABLES") != nil
 
-  /// The number of heaps after 16 threads have allocated memory while all of them were running.
+  /// The number of heaps after 16 threads have allocated memory at the same time.
   private static func heapCountOfThreads() throws -> Int {
     let (ready, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let threads = try (0..<16).map { _ in
@@ -31,7 +31,7 @@ struct MemoryArenasTests {
   @Test(.enabled(if: !isLimitedByUser))
   func `all threads of a process share two heaps once their number is limited`() async {
     await #expect(processExitsWith: .success) {
-      // The testing library has threads, too.
+      // The testing library also has threads.
       let before = HeapCount.current
       MemoryArenas.limit()
       let after = try Self.heapCountOfThreads()

@@ -2,8 +2,8 @@ import ContentModel
 import FileIO
 import Testing
 
-/// How many threads a process may start, from what the system's files say.
-@Suite("Limits of threads")
+/// How many threads a process may start, according to files of the system.
+@Suite("Thread limits")
 struct ThreadLimitsTests {
   private static let status = "Name:\tx\nUid:\t1000\t0\t0\t0\nThreads:\t12\nVmRSS:\t5 kB\n"
 
@@ -14,7 +14,7 @@ struct ThreadLimitsTests {
       userLimit: userLimit, user: user, text: { files[$0] }, processes: { processes })
   }
 
-  @Test("A process counts with its threads for its real user only")
+  @Test("A process's threads only count for its real user")
   func status() {
     #expect(ThreadLimits.threads(of: 1000, status: Self.status) == 12)
     #expect(ThreadLimits.threads(of: 0, status: Self.status) == 0)
@@ -22,7 +22,7 @@ struct ThreadLimitsTests {
     #expect(ThreadLimits.threads(of: 1000, status: "Uid:\nThreads:\tmany\n") == 0)
   }
 
-  @Test("A control group is limited by all above it, in both versions of control groups")
+  @Test("All parents of a control group limit it, in both versions of control groups")
   func controlGroups() {
     #expect(
       ThreadLimits.controlGroups("0::/a/b\n") == [
@@ -36,7 +36,7 @@ struct ThreadLimitsTests {
     #expect(ThreadLimits.controlGroups("nothing\n") == [])
   }
 
-  @Test("The limit of a user counts all threads of that user, and nothing else")
+  @Test("The limit of a user counts all threads of that user and no others")
   func userLimit() {
     let processes = ["self", "7", "8", "9", "cpuinfo"]
     let files = [
@@ -47,7 +47,7 @@ struct ThreadLimitsTests {
     #expect(full.exceeded(by: 7)?.remaining == 6)
     #expect(full.exceeded(by: 6) == nil)
     #expect(limits(nil, files: files, processes: processes).exceeded(by: 1000) == nil)
-    // One file is enough if there is room for the threads of all users.
+    // One file is enough if the limit has room for the threads of all users.
     #expect(limits(1000, files: files, processes: ["7"]).exceeded(by: 100) == nil)
   }
 
@@ -59,7 +59,7 @@ struct ThreadLimitsTests {
     #expect(limits(10, user: 0, files: inside, processes: ["7"]).exceeded(by: 5)?.remaining == 1)
   }
 
-  @Test("The error names the limit, what is needed and what is left")
+  @Test("The error names the limit, the needed and the remaining threads")
   func error() {
     let files = [
       "/proc/self/cgroup": "0::/a\n", "/sys/fs/cgroup/a/pids.max": "max\n",
@@ -73,7 +73,7 @@ struct ThreadLimitsTests {
     #expect(error?.code == .tooFewThreads)
     #expect(
       error?.message
-        == "A payment queue needs 6 threads, and /sys/fs/cgroup/pids.max allows 5 more")
+        == "A payment queue needs 6 threads; /sys/fs/cgroup/pids.max allows 5 more")
   }
 
   @Test("This process may start a thread")

@@ -86,13 +86,14 @@ struct ForeignPackageTests {
     let queue = try queue()
     let events = queue.diagnosticEvents()
     try await deliver(queue)
-    #expect(queue.statistics.transfers.wholePackages == ["It is no flat product archive": 1])
+    #expect(
+      queue.statistics.transfers.wholePackages == ["The package is not a flat product archive": 1])
     queue.close()
     var told: [String] = []
     for await event in events where event.name == "whole package fetched" {
       told += [event.details["reason"] ?? ""]
     }
-    #expect(told == ["It is no flat product archive"])
+    #expect(told == ["The package is not a flat product archive"])
   }
 
   /// The spool of the one download.
@@ -213,7 +214,7 @@ struct ForeignPackageTests {
     let store = try StoreLocation(server.url)
     let products = try await store.products(nil, trustedRoot: Array(root)).products
     let update = try #require(try fixture.reader().updates(of: products, from: store).first)
-    #expect(update.wholePackageReason == "It is no flat product archive")
+    #expect(update.wholePackageReason == "The package is not a flat product archive")
     server.clearRequests()
     _ = try await queue.deliver(update)
     queue.close()

@@ -1,38 +1,41 @@
 import TestSupport
 
-/// What a choice is about; each kind has a stream of its own, so that fewer faults do not reorder
-/// the threads.
+/// The subject of a choice.
+///
+/// Each kind has its own stream.
+///
+/// Fewer faults therefore do not change the order of threads.
 package enum ChoiceKind: Int, CaseIterable, Codable, Sendable {
-  /// What the schedule is made of: products, how many faults and crashes.
+  /// The parameters of the schedule: products, rates of faults and crashes.
   case plan
-  /// What goes wrong.
+  /// Which faults occur.
   case fault
-  /// Who runs next.
+  /// Which thread runs next.
   case order
   /// What the service and its observers do.
   case action
   /// When the process ends.
   case crash
-  /// What a disk keeps at a crash.
+  /// What a disk keeps after a crash.
   case disk
 }
 
-/// Every decision of a schedule: drawn from a seed, or as they are given, and written down.
+/// The choices of a schedule: drawn from a seed or given, and recorded.
 ///
-/// 0 is always the choice that changes least: no fault, no crash, the thread that runs goes on. So
-/// a history becomes shorter by turning choices into 0, and ends where its choices end.
-// Sendable, because only the thread that has the baton chooses.
+/// 0 is always the simplest choice: no fault, no crash, the same thread continues. To shorten a
+/// history, choices are set to 0 or removed at the end.
+// Sendable, because only the scheduled thread uses it.
 package final class Choices: @unchecked Sendable {
   private var streams: [Stream]
 
   private struct Stream {
     var random: SplitMix
-    /// Nil draws from `random`.
+    /// Nil if choices are drawn from `random`.
     var given: [UInt32]?
     var made: [UInt32] = []
   }
 
-  /// Draws from `seed`.
+  /// Draws choices from `seed`.
   package init(seed: UInt64) {
     streams = ChoiceKind.allCases.map { kind in
       var random = SplitMix(state: seed &* 0x9e37_79b9 &+ UInt64(kind.rawValue) << 56)
@@ -41,15 +44,17 @@ package final class Choices: @unchecked Sendable {
     }
   }
 
-  /// Repeats `given`, by kind; 0 once they are used up.
+  /// Repeats the choices in `given`, by kind.
+  ///
+  /// Further choices are 0.
   package init(_ given: [[UInt32]]) {
     streams = given.map { Stream(random: SplitMix(state: 0), given: $0) }
   }
 
-  /// The choices that were made, by kind.
+  /// The choices so far, by kind.
   package var made: [[UInt32]] { streams.map(\.made) }
 
-  /// One of 0..<`count`.
+  /// Chooses one of 0..<`count`.
   func pick(_ kind: ChoiceKind, _ count: Int) -> Int {
     guard count > 1 else { return 0 }
     return choose(kind) { random in
@@ -59,7 +64,9 @@ package final class Choices: @unchecked Sendable {
     }
   }
 
-  /// True once in `rate` times on average; never for 0.
+  /// Returns true in one of `rate` cases on average.
+  ///
+  /// Never if `rate` is 0.
   func happens(_ kind: ChoiceKind, oneIn rate: Int) -> Bool {
     guard rate > 0 else { return false }
     return choose(kind) {

@@ -9,7 +9,9 @@ extension SimulatedDisk: SystemCalls {
     return -1
   }
 
-  /// Asks the director; false when the call has failed already.
+  /// Asks the director.
+  ///
+  /// Returns false if the call has failed.
   private func begin(_ call: DiskCall, _ path: String) -> Bool {
     guard case .fails(let number) = director?.willCall(call, path) else { return true }
     errno = number
@@ -26,7 +28,7 @@ extension SimulatedDisk: SystemCalls {
     return node
   }
 
-  /// The node at an absolute path; links are not followed, since none is in the way here.
+  /// Returns the node at an absolute path, without following links, which do not occur here.
   private func node(at path: String) -> DiskNode? {
     path.split(separator: "/").reduce(root) { node, name in node?.names[String(name)] }
   }
@@ -72,7 +74,7 @@ extension SimulatedDisk: SystemCalls {
 
   package func close(_ descriptor: Int32) { forget(descriptor) }
 
-  // MARK: Looking
+  // MARK: Status
 
   private func fill(_ status: inout stat, _ node: DiskNode) {
     let kind: UInt32 =
@@ -126,7 +128,7 @@ extension SimulatedDisk: SystemCalls {
   ) -> Int32 {
     guard begin(.list, opened(folder)?.path ?? "?") else { return -1 }
     guard let node = self.folder(folder) else { return fail(EBADF) }
-    // A file system has an order of its own.
+    // A file system has its own order.
     for (name, node) in node.names.sorted(by: {
       ($0.value.number, $0.key) < ($1.value.number, $1.key)
     }) {
@@ -190,7 +192,7 @@ extension SimulatedDisk: SystemCalls {
     guard parent.names[name] == nil else { return fail(EEXIST) }
     guard availableBytes > 4096 else { return fail(ENOSPC) }
     let node = make(.link, mode: 0o777)
-    // A short link's text is part of what makes its name durable.
+    // The text of a short link becomes durable together with its name.
     node.bytes = Array(target.utf8)
     node.durable.bytes = node.bytes
     change([NameChange.Place(folder: parent, name: name, node: node)])
@@ -227,7 +229,7 @@ extension SimulatedDisk: SystemCalls {
   package func renameWithoutReplacing(
     _ folder: Int32, _ name: String, _ newFolder: Int32, _ newName: String
   ) -> Int32 {
-    // As NFS and ZFS before 2.2 do.
+    // NFS, and ZFS before 2.2, fail with EINVAL.
     hasRenameFlags ? rename(folder, name, newFolder, newName, .notReplacing) : fail(EINVAL)
   }
 
@@ -314,7 +316,7 @@ extension SimulatedDisk: SystemCalls {
     if fault == .isShort, count > 1 { count /= 2 }
     let growth = max(0, offset + count - node.bytes.count)
     if growth > availableBytes {
-      // What fits is written; the next call fails.
+      // Write what fits. The next call fails.
       count -= growth - Int(availableBytes)
       guard count > 0 else { return Int(fail(ENOSPC)) }
     }
@@ -348,7 +350,9 @@ extension SimulatedDisk: SystemCalls {
     return length > open.node.bytes.count ? ftruncate(descriptor, length) : 0
   }
 
-  /// Nothing is promised by it, and what reaches the disk by itself is chosen at a power failure.
+  /// This guarantees nothing.
+  ///
+  /// A power failure chooses what has reached the disk.
   package func beginWritingBack(_ descriptor: Int32) {}
 
   // MARK: Attributes
@@ -425,7 +429,9 @@ extension SimulatedDisk: SystemCalls {
     return 0
   }
 
-  /// Pages of some of `files` could not be written, and count as clean from now on.
+  /// Loses pages of some of `files`.
+  ///
+  /// They count as clean from now on.
   private func lose(_ files: [DiskNode]) {
     let number = errno
     for file in files where director?.losesPages() == true {

@@ -1,18 +1,20 @@
 import FileIO
 
-/// What a crash leaves of a disk.
+/// The state of a disk after a crash.
 extension SimulatedDisk {
-  /// One of the disks that may be found after a crash now; `choices` say which.
+  /// Returns one of the possible disks after a crash.
   ///
-  /// What was synced is there. Of everything else each change may have happened or not: all,
-  /// nothing, the first ones, any; the last write of a file torn, pages of it missing.
+  /// `choices` selects it.
+  ///
+  /// Synced data exist. Each other change may have happened or not: all, none, the first ones, or
+  /// any. The last write of a file may be torn, and pages of it may be missing.
   package func crashed(_ choices: Choices) -> SimulatedDisk {
     let names = survivingNames(choices)
     let image = DiskImage(of: self, names, choices)
     return image.disk
   }
 
-  /// The disk with what is durable for sure, and nothing else.
+  /// Returns the disk with only the durable state.
   package func leastDurable() -> SimulatedDisk {
     DiskImage(
       of: self, pendingNames.map { _ in false }, Choices(ChoiceKind.allCases.map { _ in [] })
@@ -23,7 +25,7 @@ extension SimulatedDisk {
   private func survivingNames(_ choices: Choices) -> [Bool] {
     let count = pendingNames.count
     guard count > 0 else { return [] }
-    // 0, with which a history is shortest, loses everything.
+    // 0, the simplest choice, loses everything.
     switch isOrdered ? 1 + choices.pick(.disk, 2) : choices.pick(.disk, 4) {
     case 0: return Array(repeating: false, count: count)
     case 1:
@@ -43,12 +45,12 @@ extension SimulatedDisk {
   }
 }
 
-/// A copy of a disk as it is found after a crash.
+/// A copy of a disk as it is after a crash.
 private struct DiskImage {
   let disk: SimulatedDisk
   private let choices: Choices
   private var copies: [ObjectIdentifier: DiskNode] = [:]
-  /// What the names of a folder mean after the crash, where that is not what is durable.
+  /// The names of a folder after the crash that differ from the durable ones.
   private var changed: [ObjectIdentifier: [String: DiskNode?]] = [:]
 
   init(of old: SimulatedDisk, _ survives: [Bool], _ choices: Choices) {
@@ -92,11 +94,11 @@ private struct DiskImage {
     return copy
   }
 
-  /// A file's bytes as they are found.
+  /// Returns the bytes of a file after the crash.
   private func state(of old: DiskNode) -> DiskNode.Durable {
     var state = old.durable
     guard !old.pending.isEmpty else {
-      // Times alone need no sync to be right or wrong.
+      // Times need no sync to become durable or to be lost.
       if choices.pick(.disk, 2) == 1 {
         state.modified = old.modified
         state.changed = old.changed
@@ -126,14 +128,14 @@ private struct DiskImage {
     return state
   }
 
-  /// Writes the beginning of a write.
+  /// Applies the first part of a write.
   private func tear(_ change: DiskNode.DataChange, _ state: inout DiskNode.Durable) {
     guard case .write(let offset, let bytes) = change else { return }
     let count = choices.pick(.disk, bytes.count)
     DiskNode.apply(.write(offset: offset, bytes: Array(bytes[..<count])), to: &state)
   }
 
-  /// Makes the file as long as the write does, with some of its pages.
+  /// Extends the file as the write does, with some of its pages.
   private func applyPages(of change: DiskNode.DataChange, _ state: inout DiskNode.Durable) {
     guard case .write(let offset, let bytes) = change else {
       return DiskNode.apply(change, to: &state)

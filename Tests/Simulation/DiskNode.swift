@@ -1,34 +1,34 @@
 import FileIO
 import Glibc
 
-/// A file, folder or link of a simulated disk: what is seen, and what of it is durable.
-// Sendable, because only the thread that has the baton touches a disk.
+/// A file, folder or link of a simulated disk, with its visible and its durable state.
+// Sendable, because only the scheduled thread uses a disk.
 final class DiskNode: @unchecked Sendable {
   let number: UInt64
   let kind: FileKind
 
-  // What is seen.
+  // The visible state.
   var mode: UInt32
   var bytes: [UInt8] = []
   var names: [String: DiskNode] = [:]
   var modified: Int64
   var changed: Int64
   var accessed: Int64
-  /// Whether pages were lost, which can still be read.
+  /// Whether pages were lost that can still be read.
   var hasLostPages = false
-  /// Names that it has, and descriptors that are open.
+  /// The number of its names, and of open descriptors.
   var links = 0
   var openCount = 0
-  /// Locks of open descriptors: by descriptor, and whether it has it alone.
+  /// The locks by descriptor, and whether they are exclusive.
   var locks: [Int32: Bool] = [:]
 
-  /// What survives a crash for sure.
+  /// The state that survives a crash.
   var durable: Durable
   var durableNames: [String: DiskNode] = [:]
-  /// Changes of the file since it was last synced, in order.
+  /// The changes of the file since its last sync, in order.
   var pending: [DataChange] = []
 
-  /// The durable part of a file.
+  /// The durable state of a file.
   struct Durable {
     var bytes: [UInt8] = []
     var mode: UInt32
@@ -63,8 +63,8 @@ final class DiskNode: @unchecked Sendable {
 
   /// Makes the file's changes durable.
   ///
-  /// They are applied one by one, not taken from what is seen: what a failed sync has lost stays
-  /// lost.
+  /// Changes are applied one by one instead of copying the visible state, so that the data of a
+  /// failed sync stay lost.
   func syncData() {
     for change in pending { Self.apply(change, to: &durable) }
     pending = []
@@ -72,7 +72,7 @@ final class DiskNode: @unchecked Sendable {
     durable.changed = changed
   }
 
-  /// A sync failed: the kernel takes the pages for clean, and no later sync writes them.
+  /// Handles a failed sync: the kernel marks the pages clean, and later syncs do not write them.
   func loseData() {
     guard !pending.isEmpty else { return }
     pending = []
@@ -104,9 +104,11 @@ final class DiskNode: @unchecked Sendable {
   }
 }
 
-/// A change of names that is not durable yet: atomic, also where it concerns two folders.
+/// A change of names that is not durable yet.
+///
+/// It is atomic, even for two folders.
 struct NameChange {
-  /// What a name is to mean; nil for nothing.
+  /// A name and its new node, or nil for a removal.
   struct Place {
     let folder: DiskNode
     let name: String
@@ -117,7 +119,7 @@ struct NameChange {
 
   let places: [Place]
 
-  /// Whether it cannot be there without `earlier`, or the other way round.
+  /// Whether it cannot become durable without `earlier`, or the reverse.
   func depends(on earlier: NameChange) -> Bool {
     places.contains { place in earlier.places.contains { $0.isSame(as: place) } }
   }

@@ -1,24 +1,28 @@
 import ContentModel
 
-/// What a schedule is made of; drawn first.
+/// The parameters of a schedule.
+///
+/// They are chosen first.
 struct Plan {
-  /// How many processes live one after the other before the last one, in which nothing fails.
+  /// The number of processes before the last one, in which no faults occur.
   let lives: Int
-  /// What a service does in each of its lives.
+  /// The number of actions of a service per process.
   let actions: Int
   let switchRate: Int
   let diskFaultRate: Int
   let networkFaultRate: Int
   let journalFaultRate: Int
   let sellerFaultRate: Int
-  /// No more faults than these happen.
+  /// The maximum number of faults.
   let faultLimit: Int
   let isOrderedDisk: Bool
   let capacity: Int64
   let observers: Int
   private let products: Int
 
-  /// Draws a plan; 0 is the simplest choice everywhere.
+  /// Chooses a plan.
+  ///
+  /// 0 is the simplest choice for each parameter.
   init(_ choices: Choices) {
     func one<Value>(of values: [Value]) -> Value { values[choices.pick(.plan, values.count)] }
     lives = one(of: [1, 2, 3, 4, 8])
@@ -44,7 +48,7 @@ struct Plan {
   }
 }
 
-/// What schedules did, summed up.
+/// The totals of several schedules.
 package struct Totals: Codable, Sendable {
   package var schedules = 0
   package var steps = 0
@@ -56,9 +60,9 @@ package struct Totals: Codable, Sendable {
   package var actions = 0
   package var installs = 0
   package var transactions = 0
-  /// Faults by kind.
+  /// The number of faults by kind.
   package var faults: [String: Int] = [:]
-  /// What the service and observers did, by kind.
+  /// The number of actions of the service and observers, by kind.
   package var deeds: [String: Int] = [:]
   var faultCount = 0
 

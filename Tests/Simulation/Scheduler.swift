@@ -1,14 +1,16 @@
 import Dispatch
 import Glibc
 
-/// Runs a program's threads one at a time; the schedule's choices say which.
+/// Runs the threads of a program one at a time.
 ///
-/// Real threads that hand a baton on: each runs until it reaches a step, where another one may go
-/// on instead. Time passes a little with each step, and jumps when everybody waits for it. So
-/// whoever makes the same choices sees the same history.
-// Sendable, because only the thread that has the baton touches anything here.
+/// The choices of the schedule determine which.
+///
+/// These are real threads that pass control to each other. Each runs until its next step, where
+/// another one may continue. Each step advances the time a little, and if all threads wait, time
+/// jumps to the next timer. The same choices therefore always give the same history.
+// Sendable, because only the scheduled thread uses it.
 package final class Scheduler: @unchecked Sendable {
-  /// Something that waits to be run by a thread of its own, or of a line.
+  /// A job that waits for its own thread, or for a line.
   struct Job {
     let line: SimulatedLine?
     let body: Body
@@ -22,14 +24,14 @@ package final class Scheduler: @unchecked Sendable {
 
   /// A thread.
   final class Strand: @unchecked Sendable {
-    // Only whoever has the baton touches its variables.
+    // Only the scheduled thread uses its variables.
     fileprivate let semaphore = DispatchSemaphore(value: 0)
     fileprivate var job: Job?
-    /// What it waits for; nil when it can go on.
+    /// The condition that it waits for, or nil if it can continue.
     fileprivate var condition: (() -> Bool)?
     fileprivate var tag: String?
 
-    /// Forgets the job before it returns, so that a thread that waits keeps nothing alive.
+    /// Clears the job before the return, so that a waiting thread retains nothing.
     fileprivate func carryOutJob() -> Bool {
       guard let job else { return false }
       self.job = nil
@@ -52,27 +54,31 @@ package final class Scheduler: @unchecked Sendable {
 
   private let main = Strand()
   private var current: Strand
-  /// Threads that stand at a step.
+  /// The threads that have stopped at a step.
   private var parked: [Strand] = []
   private var jobs: [Job] = []
   private var timers: [Timer] = []
-  /// Threads without work, kept for the next.
+  /// Idle threads, kept for later jobs.
   private var idle: [Strand] = []
 
-  /// The choices of the schedule that runs.
+  /// The choices of the current schedule.
   var choices: Choices
-  /// At one step in so many another thread goes on; 0 for never.
+  /// Another thread continues in one of this many steps.
+  ///
+  /// 0 means never.
   var switchRate = 0
-  /// Nanoseconds since some instant.
+  /// The simulated time in nanoseconds.
   private(set) var now: UInt64 = 1_000_000_000
-  /// Whether the process has ended: nobody waits, and threads only unwind.
+  /// Whether the process has ended.
+  ///
+  /// Then waits return, and threads only unwind.
   private(set) var isDead = false
-  /// Whether a thread waited for what nobody could bring.
+  /// Whether a thread waited for something that could not happen any more.
   private(set) var isStuck = false
-  /// Switches from one thread to another.
+  /// The number of switches between threads.
   private(set) var switches = 0
 
-  /// Nanoseconds that a step takes.
+  /// The duration of a step in nanoseconds.
   private static let stepTime: UInt64 = 100_000
 
   package init(_ choices: Choices) {
@@ -80,7 +86,9 @@ package final class Scheduler: @unchecked Sendable {
     current = main
   }
 
-  /// Begins another schedule with the threads of the last one; on the main thread.
+  /// Starts another schedule with the threads of the last one.
+  ///
+  /// Call it on the main thread.
   func reset(_ choices: Choices) {
     self.choices = choices
     switchRate = 0
@@ -90,9 +98,9 @@ package final class Scheduler: @unchecked Sendable {
     isStuck = false
   }
 
-  // MARK: For the threads that run
+  // MARK: Running threads
 
-  /// A step of the thread that runs, after which another one may go on.
+  /// Marks a step of the running thread, after which another thread may continue.
   func step() {
     guard !isDead else { return }
     now += Self.stepTime
@@ -102,7 +110,9 @@ package final class Scheduler: @unchecked Sendable {
     pass(pick())
   }
 
-  /// Waits until `condition` holds; false when it never will, or the process has ended.
+  /// Waits until `condition` holds.
+  ///
+  /// Returns false if it never will, or if the process has ended.
   @discardableResult
   func wait(until condition: @escaping () -> Bool) -> Bool {
     guard !isDead else { return false }
@@ -123,18 +133,18 @@ package final class Scheduler: @unchecked Sendable {
     wait { isOver }
   }
 
-  /// A word about what the thread that runs does, until its job ends.
+  /// A tag for the work of the running thread, until its job ends.
   var currentTag: String? {
     get { current.tag }
     set { current.tag = newValue }
   }
 
-  /// Lets time reach `time` if everybody waits.
+  /// Advances the time to `time` if all threads wait.
   func wake(at time: UInt64) {
     timers.append(Timer(time: time, job: Job(line: nil, body: .call {})))
   }
 
-  // MARK: For the seams
+  // MARK: Simulated interfaces
 
   func add(_ job: Job) { jobs.append(job) }
 
@@ -143,7 +153,7 @@ package final class Scheduler: @unchecked Sendable {
     timers.append(Timer(time: time, job: job))
   }
 
-  /// Waits until `line` is free and it is this thread's turn on it.
+  /// Waits until `line` is free and it is this thread's turn.
   func takeTurn(on line: SimulatedLine) {
     guard !isDead else { return }
     let me = current
@@ -156,16 +166,20 @@ package final class Scheduler: @unchecked Sendable {
     me.condition = nil
   }
 
-  // MARK: The process's end
+  // MARK: End of the process
 
-  /// Ends the process at this step: every thread unwinds before anything else is begun.
+  /// Ends the process at this step.
+  ///
+  /// All threads unwind before anything else starts.
   func die() {
     isDead = true
     timers = []
     jobs.removeAll { if case .grant = $0.body { true } else { false } }
   }
 
-  /// Lets all threads unwind, on the main thread, before a new process may begin.
+  /// Lets all threads unwind.
+  ///
+  /// Call it on the main thread, before a new process starts.
   func unwind() {
     while !parked.isEmpty || !jobs.isEmpty {
       for strand in parked { strand.condition = nil }
@@ -177,26 +191,32 @@ package final class Scheduler: @unchecked Sendable {
 
   func revive() { isDead = false }
 
-  /// Whether nothing is under way but the main thread, which asks while it waits.
+  /// Whether no thread except the main thread has work.
+  ///
+  /// The main thread checks it while it waits.
   var isQuiet: Bool {
     jobs.isEmpty && timers.isEmpty && parked.allSatisfy { $0 === main }
   }
 
-  // MARK: Handing the baton on
+  // MARK: Switching threads
 
   private func fireTimers() {
     guard timers.contains(where: { $0.time <= now }) else { return }
-    // A stable order for equal times: as they were asked for.
+    // Timers with equal times keep their order.
     let due = timers.enumerated().filter { $0.element.time <= now }
       .sorted { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }
     timers.removeAll { $0.time <= now }
     jobs += due.map(\.element.job)
   }
 
-  /// The thread that runs stands at a step; it comes first among those that can go on.
+  /// Stops the running thread at a step.
+  ///
+  /// It is the first candidate to continue.
   private func park() { parked.insert(current, at: 0) }
 
-  /// Who goes on; nil when nobody ever can.
+  /// Chooses what continues.
+  ///
+  /// Returns nil if nothing ever can.
   private func pick() -> Next? {
     while true {
       var candidates: [Next] = []
@@ -218,8 +238,9 @@ package final class Scheduler: @unchecked Sendable {
     }
   }
 
-  /// Hands the baton of a parked thread on and waits until it comes back; nil gives it to the main
-  /// thread.
+  /// Passes control from a stopped thread and waits until it gets control back.
+  ///
+  /// Nil passes control to the main thread.
   private func pass(_ next: Next?) {
     let me = current
     let other = strand(for: next)
@@ -229,7 +250,7 @@ package final class Scheduler: @unchecked Sendable {
     me.semaphore.wait()
   }
 
-  /// The thread that carries out `next`, taken from where it stands.
+  /// Returns the thread that performs `next`, and removes it from its list.
   private func strand(for next: Next?) -> Strand {
     switch next {
     case .strand(let number): return parked.remove(at: number)
@@ -248,7 +269,7 @@ package final class Scheduler: @unchecked Sendable {
       }
     case nil:
       isStuck = isStuck || !isDead
-      // Nobody can go on: the main thread finds that what it waits for does not come.
+      // No thread can continue. The main thread reports that its condition never holds.
       parked.removeAll { $0 === main }
       return main
     }
@@ -264,23 +285,23 @@ package final class Scheduler: @unchecked Sendable {
     let start = Unmanaged.passRetained(Start(scheduler: self, strand: strand))
     var thread = pthread_t()
     guard pthread_create(&thread, nil, runStrand, start.toOpaque()) == 0 else {
-      preconditionFailure("No thread can be started")
+      preconditionFailure("Cannot start a thread")
     }
     pthread_detach(thread)
     return strand
   }
 
-  /// What a thread does: one job after the other.
+  /// The body of a thread: runs one job after the other.
   fileprivate static func run(_ strand: Strand, _ start: Start) {
     strand.semaphore.wait()
     while strand.carryOutJob() { start.scheduler.end(strand) }
   }
 
-  /// Hands the baton on after a job, or takes the next job itself.
+  /// Passes control after a job, or takes the next job.
   private func end(_ strand: Strand) {
     let next: Next?
     if isDead {
-      // Unwound one after the other, by the main thread.
+      // The main thread unwinds the threads one after the other.
       next = nil
     } else {
       now += Self.stepTime

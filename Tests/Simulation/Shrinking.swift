@@ -1,8 +1,8 @@
 extension Simulation {
-  /// Choices that break the same rule as `choices` and do as little else as possible.
+  /// Returns choices that break the same rule as `choices`, and are as simple as possible.
   ///
-  /// Choices become 0, many at a time, then fewer, as long as the same rule is broken; 0 is no
-  /// fault, no crash, no switch, the first of everything. At most `attempts` schedules are run.
+  /// Choices are set to 0, first many at a time and then fewer, while the same rule is broken. 0
+  /// means no fault, no crash, no switch, or the first option. Runs at most `attempts` schedules.
   package func shrink(_ choices: [[UInt32]], rule: String, attempts: Int = 4000) -> [[UInt32]] {
     var shrinker = Shrinker(simulation: self, rule: rule, best: choices, attempts: attempts)
     shrinker.run()
@@ -20,14 +20,14 @@ private struct Shrinker {
     var before: [[UInt32]] = []
     while best != before, attempts > 0 {
       before = best
-      // What matters least goes first: faults, the order of threads, deeds.
+      // The least important kinds come first: crashes, faults, actions and the order of threads.
       for kind in [ChoiceKind.crash, .fault, .action, .order, .disk, .plan] {
         shorten(kind.rawValue)
       }
     }
   }
 
-  /// Turns choices of one kind into 0: all of them, halves, and so on to single ones.
+  /// Sets choices of one kind to 0: all of them, then halves, down to single choices.
   private mutating func shorten(_ kind: Int) {
     var size = max(1, best[kind].count)
     while size >= 1, attempts > 0 {

@@ -1,27 +1,29 @@
 package import FileIO
 import Glibc
 
-/// A disk in memory that keeps what is seen apart from what is durable.
+/// A disk in memory with separate visible and durable states.
 ///
-/// After POSIX and ext4: `fsync` of a file makes its bytes durable and not its name, `fsync` of a
-/// folder makes its names durable, `syncfs` everything; a rename is atomic, and durable once either
-/// folder is synced. What was not synced may survive a crash or not, in any order that the rules
-/// allow. A failed sync may lose pages for good. Numbers of removed files are given out again, and
-/// times are as coarse as a kernel's ticks, so that a file's identity says as little as it does in
-/// reality.
-// Sendable, because only the thread that has the baton touches it.
+/// It follows POSIX and ext4. `fsync` of a file makes its bytes durable, but not its name. `fsync`
+/// of a folder makes its names durable, and `syncfs` makes everything durable. A rename is atomic,
+/// and durable after a sync of either folder. Changes that were not synced may survive a crash or
+/// not, in any order that the rules allow. A failed sync may lose pages permanently. The numbers of
+/// removed files are reused, and times are as coarse as a kernel's ticks, so a file's identity is
+/// not more unique than in reality.
+// Sendable, because only the scheduled thread uses it.
 package final class SimulatedDisk: @unchecked Sendable {
   let root: DiskNode
-  /// Bytes that fit, and those that somebody else takes.
+  /// The capacity in bytes, and the bytes that other programs use.
   package var capacity: Int64
   package var foreignBytes: Int64 = 0
   private(set) var usedBytes: Int64 = 0
   var pendingNames: [NameChange] = []
-  /// Whether the names of all folders become durable in the order of the changes, as in ext4.
+  /// Whether names in all folders become durable in the order of the changes, as in ext4.
   package var isOrdered = false
-  /// Whether `renameat2` knows its flags; the call fails with EINVAL otherwise.
+  /// Whether `renameat2` supports its flags.
+  ///
+  /// If not, the call fails with EINVAL.
   package var hasRenameFlags = true
-  /// Syncs that a lying disk does not carry out, for tests of what notices that.
+  /// The syncs that the disk ignores, to test that this is detected.
   package var ignoresSyncs: Set<DiskCall> = []
 
   private var nodes: [UInt64: DiskNode] = [:]
@@ -30,25 +32,27 @@ package final class SimulatedDisk: @unchecked Sendable {
   private var descriptors: [Int32: Open] = [:]
   private var nextDescriptor: Int32 = 3
   private var time: () -> Int64
-  /// How often pages could not be written.
+  /// The number of failed page writes.
   private var failures = 0
-  /// Asked before each call, and told after one that changed something.
+  /// Called before each call, and after each change.
   package weak var director: (any DiskDirector)?
 
   struct Open {
     let node: DiskNode
     let path: String
     var position = 0
-    /// Failures to write pages that `syncfs` on it does not tell any more.
+    /// The number of failed page writes that `syncfs` on it has reported.
     var toldFailures: Int
   }
 
-  /// What a node takes beside its bytes.
+  /// The size of a node without its bytes.
   private static let nodeSize: Int64 = 256
-  /// Nanoseconds of a kernel's tick.
+  /// The length of a kernel's tick in nanoseconds.
   private static let tick: Int64 = 4_000_000
 
-  /// `time` says nanoseconds since 1970.
+  /// Creates an empty disk.
+  ///
+  /// `time` returns nanoseconds since 1970.
   package init(capacity: Int64 = 1 << 40, time: @escaping () -> Int64 = { 0 }) {
     self.capacity = capacity
     self.time = time
@@ -85,21 +89,20 @@ package final class SimulatedDisk: @unchecked Sendable {
     release(open.node)
   }
 
-  /// What the kernel does when a process ends.
+  /// Closes all descriptors, as the kernel does when a process ends.
   func closeAll() { for descriptor in descriptors.keys.sorted() { forget(descriptor) } }
 
-  /// Notes that pages could not be written.
+  /// Records a failed page write.
   func noteFailure() { failures += 1 }
 
-  /// Whether pages could not be written since it was told on `descriptor`, or since that was
-  /// opened.
+  /// Returns whether a page write has failed since the last report on `descriptor`, or its opening.
   func tellsFailure(on descriptor: Int32) -> Bool {
     guard let told = descriptors[descriptor]?.toldFailures, told < failures else { return false }
     descriptors[descriptor]?.toldFailures = failures
     return true
   }
 
-  /// Whether a file that can be found has lost pages.
+  /// Whether a file with a name has lost pages.
   var hasLostPages: Bool { nodes.values.contains { $0.hasLostPages && $0.links > 0 } }
 
   package var openDescriptors: Int { descriptors.count }
@@ -114,14 +117,14 @@ package final class SimulatedDisk: @unchecked Sendable {
     return node
   }
 
-  /// Takes over a node that a crash has left.
+  /// Adds a node that a crash has left.
   func adopt(_ node: DiskNode) {
     nodes[node.number] = node
     usedBytes += Self.nodeSize + Int64(node.kind == .file ? node.bytes.count : 0)
     nextNumber = max(nextNumber, node.number + 1)
   }
 
-  /// The lowest number that is not in use, nor in what may still be on the disk.
+  /// Returns the lowest number that is unused, now and in all states that may be on disk.
   private func freeNumber() -> UInt64 {
     if let index = freeNumbers.firstIndex(where: { !isRemembered($0) }) {
       return freeNumbers.remove(at: index)
@@ -141,7 +144,7 @@ package final class SimulatedDisk: @unchecked Sendable {
 
   func resized(_ node: DiskNode, by bytes: Int) { usedBytes += Int64(bytes) }
 
-  /// Frees a node that has neither a name nor a descriptor.
+  /// Frees a node without names and descriptors.
   func release(_ node: DiskNode) {
     guard node.links == 0, node.openCount == 0, nodes[node.number] === node else { return }
     nodes[node.number] = nil
@@ -152,7 +155,7 @@ package final class SimulatedDisk: @unchecked Sendable {
 
   // MARK: Names
 
-  /// Changes names at once for everybody, and durably later.
+  /// Changes names visibly now, and durably later.
   func change(_ places: [NameChange.Place]) {
     var old: [DiskNode] = []
     for place in places {
@@ -171,7 +174,7 @@ package final class SimulatedDisk: @unchecked Sendable {
     pendingNames.append(NameChange(places: places))
   }
 
-  /// Makes the names in `folder` durable, and the changes without which they could not be.
+  /// Makes the names in `folder` durable, with the changes that they depend on.
   func syncNames(of folder: DiskNode) {
     var needed: [NameChange] = []
     var left: [NameChange] = []
@@ -195,21 +198,23 @@ package final class SimulatedDisk: @unchecked Sendable {
     for node in nodes.values { node.syncData() }
   }
 
-  /// Files with bytes that are not durable, in the order of their numbers.
+  /// The files with bytes that are not durable, sorted by number.
   var dirtyFiles: [DiskNode] {
     nodes.values.filter { !$0.pending.isEmpty }.sorted { $0.number < $1.number }
   }
 }
 
-/// Decides what goes wrong on a simulated disk.
+/// Decides which faults occur on a simulated disk.
 package protocol DiskDirector: AnyObject {
-  /// Called before each call; what it returns is what happens instead.
+  /// Called before each call.
+  ///
+  /// A returned fault replaces the call.
   func willCall(_ call: DiskCall, _ path: String) -> DiskFault?
-  /// Called after names or bytes have changed.
+  /// Called after a change of names or bytes.
   func didChange(_ call: DiskCall, _ path: String)
-  /// Whether a failed sync loses the pages of a file.
+  /// Returns whether a failed sync loses the pages of a file.
   func losesPages() -> Bool
-  /// Called when a sync of the whole disk has failed.
+  /// Called after a failed sync of the whole disk.
   func didFailToSync()
 }
 
@@ -221,9 +226,9 @@ extension DiskDirector {
 
 /// What a call does instead of its work.
 package enum DiskFault: Hashable, Sendable {
-  /// It fails with this number.
+  /// The call fails with this error number.
   case fails(Int32)
-  /// It reads or writes less than it was asked to.
+  /// The call reads or writes less than requested.
   case isShort
 }
 

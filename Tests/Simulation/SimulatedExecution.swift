@@ -3,8 +3,8 @@ import Dispatch
 import FileIO
 import HostedContent
 
-/// Where a simulated queue's work runs: on threads of which the schedule chooses one at a time.
-// Sendable, because only the thread that has the baton touches anything here.
+/// The execution of a simulated queue: the schedule runs one thread at a time.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedExecution: Execution, @unchecked Sendable {
   private let scheduler: Scheduler
   private let executor: SimulatedTasks
@@ -18,7 +18,7 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
 
   var tasks: (any TaskExecutor)? { executor }
 
-  /// The line that events are decided and carried out on.
+  /// The line on which events are decided and performed.
   private(set) weak var engine: SimulatedLine?
 
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
@@ -35,9 +35,9 @@ final class SimulatedExecution: Execution, @unchecked Sendable {
 // Sendable, as `SimulatedExecution`.
 final class SimulatedLine: SerialLine, @unchecked Sendable {
   private let scheduler: Scheduler
-  /// Whether a thread is on it.
+  /// Whether a thread is running on it.
   var isBusy = false
-  /// Told when a thread that waits in `sync` has its turn, in order.
+  /// Called in order when a thread that waits in `sync` gets its turn.
   var grants: [() -> Void] = []
 
   init(_ scheduler: Scheduler) { self.scheduler = scheduler }
@@ -103,7 +103,7 @@ private final class SimulatedSignal: ThreadSignal, @unchecked Sendable {
   func send() { sent += 1 }
 }
 
-/// Runs the parts of Swift's tasks between two suspensions.
+/// Runs the parts of Swift tasks between suspensions.
 // Sendable, as `SimulatedExecution`.
 private final class SimulatedTasks: TaskExecutor, @unchecked Sendable {
   private let scheduler: Scheduler

@@ -1,15 +1,15 @@
 import ContentModel
 import FoundationEssentials
 
-/// What is in a journal: all that survives a crash once a call has returned.
+/// The content of a journal, which survives a crash once a call has returned.
 struct JournalTables {
   var transactions: [String: TransactionRecord] = [:]
   var receipts: [String: String] = [:]
-  /// The transactions whose orders the seller's numbers answered.
+  /// The transactions whose orders were answered, by the seller's numbers.
   var answers: [String: String] = [:]
-  /// How often each was finished.
+  /// How many times each transaction was finished.
   var finished: [String: Int] = [:]
-  /// Finished purchases that the seller has not acknowledged, with its numbers.
+  /// Finished purchases that the seller has not acknowledged, with the seller's numbers.
   var notices: [String: String] = [:]
   var storeCursor: String?
   var contents: [ContentKey: Content] = [:]
@@ -23,15 +23,18 @@ struct JournalTables {
   }
 }
 
-/// The journal of a simulated library: each call is a transaction that happens, fails, or is cut
-/// off.
+/// The journal of a simulated library.
 ///
-/// SQLite's own durability is SQLite's to prove; what is asked of it is that a call which returned
-/// is there after a crash, and one that was under way is there or is not.
-// Sendable, because only the thread that has the baton touches it.
+/// Each call is a transaction.
+///
+/// A transaction succeeds, fails or is interrupted. SQLite guarantees its own durability. Here, a
+/// call that has returned is durable, and an interrupted call is either complete or absent.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable {
   private(set) var tables: JournalTables
-  /// What the log's end holds after a commit that failed uncertainly; the next one overwrites it.
+  /// The end of the log after an uncertain commit.
+  ///
+  /// The next commit overwrites it.
   private var tail: JournalTables?
   private weak var world: (any JournalDirector)?
 
@@ -40,8 +43,9 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
     self.world = world
   }
 
-  /// The tables that a start finds after the process was killed; `isRecovered` says whether
-  /// recovery finds the commit at the log's end.
+  /// Returns the tables at the start after the process was killed.
+  ///
+  /// `isRecovered` tells whether recovery finds the commit at the end of the log.
   func afterKill(isRecovered: Bool) -> JournalTables { isRecovered ? tail ?? tables : tables }
 
   private func write(_ name: String, _ change: (inout JournalTables) throws -> Void) throws {
@@ -61,15 +65,15 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
       tail = next
       throw uncertain
     } catch let error as ContentError where tail != nil {
-      // Whatever was at the log's end is still there.
+      // The end of the log is unchanged.
       throw UncertainCommit(error)
     }
-    // Only now: another thread may have written meanwhile.
+    // Read now, since another thread may have written in the meantime.
     var next = tables
     try change(&next)
     tables = next
     tail = nil
-    // A crash here finds it written, though nobody has heard so.
+    // A crash at this point keeps the write, although it was not reported.
     try world?.didWrite(name)
   }
 
@@ -105,7 +109,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
         switch change {
         case .add(let record), .save(let record):
           if tables.finished[record.id] != nil {
-            world?.violate("finished transaction came back", record.id)
+            world?.violate("a finished transaction reappears", record.id)
           }
           if let receipt = record.grant?.receipt ?? record.original?.receipt {
             tables.receipts[record.id] = receipt
@@ -121,7 +125,7 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
           tables.transactions[record.id] = nil
           tables.finished[record.id, default: 0] += 1
           if tables.finished[record.id] != 1 {
-            world?.violate("transaction finished twice", record.id)
+            world?.violate("a transaction is finished twice", record.id)
           }
         }
       }
@@ -192,9 +196,11 @@ final class SimulatedJournal: QueueJournal, InstallJournal, @unchecked Sendable 
   }
 }
 
-/// Decides what goes wrong in a simulated journal.
+/// Decides which faults occur in a simulated journal.
 protocol JournalDirector: AnyObject {
-  /// Throws what the call fails with; then nothing is written.
+  /// Throws the error of the call.
+  ///
+  /// Then nothing is written.
   func willWrite(_ name: String) throws
   func didWrite(_ name: String) throws
   func willRead() throws

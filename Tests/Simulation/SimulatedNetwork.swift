@@ -3,14 +3,14 @@ import ContentTransfer
 import FileIO
 import TestSupport
 
-/// The way to the simulated store: pieces in any order, faults, silence.
-// Sendable, because only the thread that has the baton touches it.
+/// The network of the simulated store: pieces in any order, faults, and stalls.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedNetwork: PieceSource, @unchecked Sendable {
   private unowned let world: World
 
   init(_ world: World) { self.world = world }
 
-  /// Everything that a transfer may end with, as one request tells it.
+  /// All faults of a transfer, as a single request reports them.
   static let faults: [TransferFault.Kind] = [
     .unusableURL, .unresolved, .refused, .connectTimeout, .secureConnection, .certificate, .proxy,
     .network, .tooManyFiles, .garbled, .cutShort, .deadline, .headersTooLong, .bodyTooLong,
@@ -25,7 +25,8 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
     deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     guard let bytes = world.store.files[file.path] else {
-      throw ContentError(.storeMissing, "The store has no \(file.path)", remedy: "Ask its owner")
+      throw ContentError(
+        .storeMissing, "\(file.path) not found in the store", remedy: "Ask the owner of the store")
     }
     var waiting = pieces
     while !waiting.isEmpty {
@@ -35,7 +36,7 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
       if isPackage { world.willFetch(piece.offset) }
       let range = Int(piece.offset)..<(Int(piece.offset) + piece.length)
       guard range.upperBound <= bytes.count else {
-        world.violate("piece outside its file", "\(file.path) \(range)")
+        world.violate("a piece is outside of its file", "\(file.path) \(range)")
         return
       }
       try deliver(piece, LentBytes(copyOf: bytes[range]))
@@ -56,7 +57,9 @@ final class SimulatedNetwork: PieceSource, @unchecked Sendable {
       subject: file.path)
   }
 
-  /// Nothing comes until the download is stopped or patience ends; then it may go on all the same.
+  /// Delivers nothing until the download is stopped or a timeout.
+  ///
+  /// Then it may continue.
   private func stall(_ file: SignedFile, _ ticket: TransferTicket) throws {
     let end = world.scheduler.now + 90_000_000_000
     world.scheduler.wake(at: end)

@@ -1,15 +1,17 @@
 import ContentModel
 import HostedContent
 
-/// An observer that does what the schedule says, and checks what it is told.
-// Sendable, because only the thread that has the baton touches it.
+/// An observer that acts as the schedule determines, and checks the reports.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   private unowned let world: World
   private unowned let service: SimulatedService
   let number: Int
-  /// Whether it starts and finishes as the documentation advises.
+  /// Whether it starts and finishes as the documentation recommends.
   let isDiligent: Bool
-  /// How often it does something of its own accord; 0 for never.
+  /// It acts on its own in one of this many calls.
+  ///
+  /// 0 means never.
   private let whim: Int
 
   private(set) var reported: Set<String> = []
@@ -17,7 +19,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
   private var states: [String: DownloadState] = [:]
   private var isInCall = false
   private var isQueueClosed = false
-  /// Whether it was there from the process's first moment until now.
+  /// Whether it has observed since the start of the process.
   private(set) var isLasting: Bool
 
   init(
@@ -32,26 +34,30 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     self.isLasting = isLasting
   }
 
-  /// It was removed for a while, and has missed what was reported meanwhile.
+  /// Starts again after a time without reports.
   func beginAgain() {
     isLasting = false
     states = [:]
   }
 
-  /// From now on nothing may be reported.
+  /// Records that the queue is closed.
+  ///
+  /// No report may follow.
   func queueIsClosed() { isQueueClosed = true }
 
-  /// A call: false when the process has ended.
+  /// Handles a call.
+  ///
+  /// Does nothing if the process has ended.
   private func call(_ name: String, _ body: () -> Void) {
     guard world.step("observer \(number): \(name)") else { return }
-    if isInCall { world.violate("a callback within another", name) }
+    if isInCall { world.violate("a callback within another callback", name) }
     if isQueueClosed { world.violate("a callback after the queue was closed", name) }
     isInCall = true
     body()
     isInCall = false
   }
 
-  // MARK: What it is told
+  // MARK: Reports
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
@@ -112,7 +118,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     world.step("observer \(number): promoted") && world.choices.pick(.action, 2) == 1
   }
 
-  // MARK: What must hold
+  // MARK: Checks
 
   private func check(_ transaction: PaymentTransaction) {
     reported.insert(transaction.id.rawValue)
@@ -128,7 +134,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
         world.violate("a purchase is reported before it is journaled", transaction.id.rawValue)
       }
       if world.failed.contains(transaction.id.rawValue) {
-        world.violate("a purchase that failed is made later", transaction.id.rawValue)
+        world.violate("a failed purchase succeeds later", transaction.id.rawValue)
       }
     case .failed:
       world.failed.insert(transaction.id.rawValue)
@@ -152,7 +158,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     }
     states[id] = state
     if !(0...1).contains(download.progress) {
-      world.violate("progress is none", "\(id): \(download.progress)")
+      world.violate("progress is outside of 0 to 1", "\(id): \(download.progress)")
     }
     switch state {
     case .finished: world.didFinish(download)
@@ -160,7 +166,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
       if let error = download.error {
         world.check(error)
         if old == .active, world.isHealing {
-          world.violate("a download fails though nothing is wrong any more", "\(id): \(error)")
+          world.violate("a download fails without a fault", "\(id): \(error)")
         }
       } else {
         world.violate("a failure has no error", id)
@@ -169,7 +175,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     }
   }
 
-  /// What may be reported after a state, by the table of Documentation/StateMachine.md.
+  /// The possible states after a state, as in Documentation/StateMachine.md.
   private static let next: [DownloadState: Set<DownloadState>] = [
     .waiting: [.active, .paused, .cancelled, .finished],
     .active: [.finished, .failed, .paused, .cancelled, .waiting],
@@ -179,9 +185,9 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     .finished: [],
   ]
 
-  // MARK: What it does
+  // MARK: Actions
 
-  /// As the documentation advises: start what was bought, finish what is there.
+  /// Acts as the documentation recommends: starts and finishes downloads of a purchase.
   private func deliver(_ transaction: PaymentTransaction, _ queue: PaymentQueue) {
     guard isDiligent else { return }
     switch transaction.transactionState {
@@ -208,7 +214,7 @@ final class SimulatedObserver: PaymentTransactionObserver, @unchecked Sendable {
     }
   }
 
-  /// Anything at all, since an observer may do anything.
+  /// Performs any action, since an observer may do anything.
   private func act(on transaction: PaymentTransaction?, _ queue: PaymentQueue) {
     guard !world.isHealing, world.choices.happens(.action, oneIn: whim) else { return }
     service.doAnything(on: transaction, queue, from: self)

@@ -2,14 +2,16 @@ import FoundationEssentials
 import ContentModel
 import HostedContent
 
-/// Who sells in a simulation; it survives crashes, and gives the same answer when asked again.
-// Sendable, because only the thread that has the baton touches it.
+/// The seller of a simulation.
+///
+/// It survives crashes, and repeats its answers.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedSeller: StoreService, @unchecked Sendable {
   private unowned let world: World
   private var granted: [Grant] = []
-  /// Refusals that stay; by transaction.
+  /// Permanent refusals, by transaction.
   private var refused: [String: ContentError] = [:]
-  /// The number of the edition that is offered, by product.
+  /// The index of the offered edition, by product.
   private var edition: [ProductIdentifier: Int] = [:]
   private(set) var deferred: [String: Payment] = [:]
   private var events_: AsyncStream<StoreEventRecord>.Continuation?
@@ -20,9 +22,9 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
   private var store: SimulatedStore { world.store }
 
   private static let down = ContentError(
-    .serverFailed, "The simulated seller failed", remedy: "Ask again")
+    .serverFailed, "The simulated seller failed", remedy: "Try again")
 
-  // MARK: What the schedule does
+  // MARK: Actions of the schedule
 
   /// Offers the next edition of a product.
   func publish(_ product: SimulatedStore.Product) {
@@ -42,7 +44,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
         answer(payment, transaction, isRefused: !isApproved)))
   }
 
-  /// A purchase that was made elsewhere.
+  /// Records a purchase that was made elsewhere.
   func grantElsewhere(_ product: SimulatedStore.Product) {
     purchases += 1
     let grant = Grant(
@@ -76,7 +78,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
 
   func allProducts() async throws -> ProductsResponse {
     guard world.step("look up all products"), !world.sellerFails() else { throw Self.down }
-    // Every version stays in the store, which a repair may ask for.
+    // All versions stay in the store, since a repair may need them.
     return ProductsResponse(products: products.map(described))
   }
 
@@ -85,7 +87,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
       throw Self.down
     }
     let outcome = answer(payment, transaction.rawValue, isRefused: nil)
-    // The answer may be lost on its way, though it counts.
+    // The answer may be lost, although the purchase counts.
     guard world.step("answer the purchase"), !world.sellerFails() else { throw Self.down }
     return outcome
   }
@@ -94,7 +96,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
     -> PurchaseOutcome
   {
     guard let product = products.first(where: { $0.identifier == payment.productIdentifier }) else {
-      return .failed(ContentError(.productUnknown, "Not offered", remedy: "Buy another"))
+      return .failed(ContentError(.productUnknown, "Not offered", remedy: "Buy another product"))
     }
     if let known = granted.first(where: { $0.transactionIdentifier == transaction }) {
       return .purchased(known, contents: offers(of: product))
@@ -105,7 +107,7 @@ final class SimulatedSeller: StoreService, @unchecked Sendable {
       return .deferred
     }
     if isRefused ?? world.choices.happens(.action, oneIn: 10) {
-      let error = ContentError(.notEntitled, "Refused", remedy: "Ask again")
+      let error = ContentError(.notEntitled, "Refused", remedy: "Try again")
       refused[transaction] = error
       return .failed(error)
     }

@@ -3,8 +3,8 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// A service that uses the queue in every way there is, through several lives of its process.
-// Sendable, because only the thread that has the baton touches it.
+/// A service that uses all features of the queue, in several processes.
+// Sendable, because only the scheduled thread uses it.
 final class SimulatedService: @unchecked Sendable {
   private let world: World
   private let seller: SimulatedSeller
@@ -16,9 +16,9 @@ final class SimulatedService: @unchecked Sendable {
   private var restores: Set<String> = []
   private var leases: [Lease] = []
   private var identifiers = 0
-  /// Deeds that observers may still do in this life.
+  /// The number of actions that observers may still perform in this process.
   private var whimsLeft = 0
-  /// Transactions that the process has found unfinished, and those that were finished before it.
+  /// The transactions that the process found unfinished, and those finished before it.
   private var known: Set<String> = []
   private var finished: Set<String> = []
 
@@ -33,16 +33,16 @@ final class SimulatedService: @unchecked Sendable {
   private var choices: Choices { world.choices }
   private var isOver: Bool { world.scheduler.isDead }
 
-  // MARK: Lives
+  // MARK: Processes
 
-  /// Everything from the first start to the end of all downloads.
+  /// Runs the schedule from the first start to the end of all downloads.
   func run() {
     for life in 1...world.plan.lives {
       if choices.pick(.crash, 4) > 0 {
-        // Early and late ends alike.
+        // Early and late ends are equally likely.
         world.stepsToLive = choices.pick(.crash, 8 << choices.pick(.crash, 10))
       }
-      world.trace.event("process \(life) begins")
+      world.trace.event("process \(life) starts")
       live()
       guard world.violation == nil else { return }
     }
@@ -56,23 +56,23 @@ final class SimulatedService: @unchecked Sendable {
         pause()
         if !isOver { doAnything(on: nil, queue, from: nil) }
       }
-      // The work that was begun may go on for a while.
+      // Running work may continue for a while.
       for _ in 0..<choices.pick(.action, 4) where !isOver { pause() }
     }
     world.stepsToLive = nil
     end()
   }
 
-  /// Lets the others run for a while.
+  /// Lets other threads run for a while.
   private func pause() {
     world.scheduler.sleep([0.001, 0.01, 0.1, 1, 10, 100][choices.pick(.action, 6)])
   }
 
-  /// The process ends, by a crash or in order.
+  /// Ends the process with a crash or normally.
   private func end() {
     let due = journaledReports
-    // What is journaled by now must be reported; what comes later may not be, once the queue is
-    // closed.
+    // Everything that is journaled by now must be reported. Later changes may not be, since the
+    // queue is closed.
     let deadline = world.scheduler.now + 600 * 1_000_000_000
     world.scheduler.wake(at: deadline)
     world.scheduler.wait { self.areReported(due) || self.world.scheduler.now >= deadline }
@@ -81,7 +81,9 @@ final class SimulatedService: @unchecked Sendable {
       queue.close()
       for observer in observers { observer.queueIsClosed() }
       world.scheduler.wait { self.world.scheduler.isQuiet }
-      if world.scheduler.isStuck { world.violate("a thread waits for ever", "at the queue's end") }
+      if world.scheduler.isStuck {
+        world.violate("a thread waits forever", "when the queue is closed")
+      }
       check(due)
     }
     let isKilled = isOver
@@ -89,7 +91,7 @@ final class SimulatedService: @unchecked Sendable {
     unwind()
     guard world.violation == nil else { return }
     if !isKilled, world.disk.openDescriptors > 0 {
-      world.violate("descriptors are left open", "\(world.disk.openDescriptors)")
+      world.violate("descriptors are not closed", "\(world.disk.openDescriptors)")
     }
     world.restart(isKilled: isKilled)
     if world.violation == nil { world.scheduler.revive() }
@@ -109,7 +111,7 @@ final class SimulatedService: @unchecked Sendable {
     }
   }
 
-  /// Whoever observed all the time was told of everything that happened in this process.
+  /// Checks that lasting observers got all reports of this process.
   private func check(_ due: (new: Set<String>, gone: Set<String>)) {
     for observer in observers where observer.isLasting {
       if let id = due.new.subtracting(observer.reported).min() {
@@ -121,7 +123,7 @@ final class SimulatedService: @unchecked Sendable {
     }
   }
 
-  /// Every thread comes to its end, and everything of the process is forgotten.
+  /// Lets all threads end, and releases all objects of the process.
   private func unwind() {
     for _ in 0..<3 {
       letGo()
@@ -135,7 +137,9 @@ final class SimulatedService: @unchecked Sendable {
     leases = []
   }
 
-  /// Opens the queue, which may take several attempts while things go wrong.
+  /// Opens the queue.
+  ///
+  /// With faults, this may take several attempts.
   private func open() -> Bool {
     for _ in 0..<(world.isHealing ? 1 : 4) where !isOver {
       do {
@@ -192,17 +196,19 @@ final class SimulatedService: @unchecked Sendable {
     queue.add(observer)
   }
 
-  // MARK: The last life
+  // MARK: The last process
 
-  /// Nothing goes wrong any more: everything must come to its end.
+  /// Runs without faults.
+  ///
+  /// Everything must complete.
   private func heal() {
     world.isHealing = true
     world.disk.foreignBytes = 0
     world.disk.capacity = 1 << 40
-    world.trace.event("nothing fails any more")
+    world.trace.event("no more faults")
     guard open(), finishesEverything() else { return }
     end()
-    // One more start collects what was left behind.
+    // Another start collects leftovers.
     guard world.violation == nil, open() else { return }
     world.scheduler.sleep(1)
     end()
@@ -211,7 +217,7 @@ final class SimulatedService: @unchecked Sendable {
     world.totals.transactions += world.journal.tables.finished.count
   }
 
-  /// Waits until the queue is empty, and looks whether its observer was told all of it.
+  /// Waits until the queue is empty, and checks the reports of its observer.
   private func finishesEverything() -> Bool {
     guard let queue, let observer = observers.first else { return false }
     let before = world.journal.tables.transactions.keys.sorted()
@@ -239,22 +245,22 @@ final class SimulatedService: @unchecked Sendable {
     return world.violation == nil
   }
 
-  // MARK: Deeds
+  // MARK: Actions
 
   func restoreEnded(_ result: RestoreResult) {
     if !restores.contains(result.identifier.rawValue) {
-      world.violate("a restore ended that was not asked for", result.identifier.rawValue)
+      world.violate("an unrequested restore ended", result.identifier.rawValue)
     }
     if let error = result.error { world.check(error) }
   }
 
-  /// Something that a service may do, at any time and also inside a callback.
+  /// Performs any action of a service, at any time, even inside a callback.
   func doAnything(
     on transaction: PaymentTransaction?, _ queue: PaymentQueue?, from observer: SimulatedObserver?
   ) {
     guard let queue else { return }
     if observer != nil {
-      // Each deed leads to calls, and each call to deeds: without a bound it would never end.
+      // Actions cause calls, and calls cause actions, so their number is limited.
       whimsLeft -= 1
       guard whimsLeft > 0 else { return }
     }
@@ -278,7 +284,7 @@ final class SimulatedService: @unchecked Sendable {
     case decide = "decide a deferred payment", grant = "grant elsewhere", revoke, promote,
       storefront
 
-    // The first changes nothing, so that a history becomes short.
+    // The first one changes nothing, which makes a history short.
     static let ofServices: [Deed] = [.look, .pay, .pay, .pay] + allCases
     static let ofObservers: [Deed] = [
       .look, .pay, .start, .pause, .resume, .cancel, .finish, .throwAway, .restore, .block,
@@ -364,7 +370,7 @@ final class SimulatedService: @unchecked Sendable {
     }
   }
 
-  // MARK: Keeping house
+  // MARK: Housekeeping
 
   private func keepHouse(_ deed: Deed, _ queue: PaymentQueue) {
     let installed = world.journal.tables.contents.values.filter(\.isConfirmed).map(\.content)
@@ -426,7 +432,7 @@ final class SimulatedService: @unchecked Sendable {
 }
 
 extension World {
-  /// Every error has a type, and none says that the program contradicts itself.
+  /// Checks that an error has a type, and is not an inconsistency.
   func check(_ error: any Error) {
     guard !scheduler.isDead else { return }
     guard let error = error as? ContentError else {
@@ -435,9 +441,9 @@ extension World {
     if error.code == .inconsistent { violate("an error is unexpected", "\(error)") }
   }
 
-  /// A download was reported as finished.
+  /// Checks a download that was reported as finished.
   func didFinish(_ download: Download) {
-    // Once its transaction is finished, its content may go.
+    // After the transaction is finished, its content may be removed.
     guard
       let record = journal.tables.transactions[download.transaction.id.rawValue]?.downloads
         .first(where: { $0.id == download.id.rawValue })

@@ -5,13 +5,15 @@ import Digests
 import FileIO
 import TestSupport
 
-/// A content's files as they must be once it is installed.
+/// The files that an installed content must have.
 struct ExpectedTree: Sendable {
-  /// Bytes of each file, by path; nil for a folder.
+  /// The bytes of each file by path, or nil for a folder.
   let entries: [String: [UInt8]?]
 }
 
-/// What a simulated store has: real packages, built once in memory.
+/// The simulated store.
+///
+/// It has real packages, which are built once, in memory.
 struct SimulatedStore: Sendable {
   struct Product: Sendable {
     let identifier: ProductIdentifier
@@ -21,15 +23,16 @@ struct SimulatedStore: Sendable {
   }
 
   private(set) var products: [Product] = []
-  /// Packages and indexes by path.
+  /// Packages and indexes, by path.
   private(set) var files: [String: [UInt8]] = [:]
   private(set) var trees: [ContentKey: ExpectedTree] = [:]
 
-  /// Built when it is needed first.
+  /// Built at the first use.
   static let standard: Result<SimulatedStore, any Error> = Result { try SimulatedStore() }
 
   private init() throws {
-    // Three versions with a large file that changes in its midst, one that stays, and small ones.
+    // Three versions with a large file that changes in the middle, an unchanged file, and small
+    // ones.
     try add("book", versions: ["1.0", "1.1", "1.10"]) { version in
       var film = Self.noise(150_000, seed: 7)
       film.replaceSubrange(90_000..<90_100, with: Self.noise(100, seed: UInt64(version)))
@@ -43,7 +46,7 @@ struct SimulatedStore: Sendable {
     try add("leaflet", versions: ["1", "2"]) { version in
       ["Contents/text.txt": Array("Leaflet \(version)".utf8)]
     }
-    // One that was built elsewhere, and is fetched block by block.
+    // A package of another tool, which is fetched in blocks.
     try add("foreign", versions: ["1.0", "2.0"], byBlocks: true) { version in
       [
         "Contents/a.bin": Self.noise(9_000, seed: UInt64(version) + 40),
@@ -89,8 +92,8 @@ struct SimulatedStore: Sendable {
     _ product: String, _ content: String, _ version: ContentVersion, byBlocks: Bool,
     _ source: [String: [UInt8]]
   ) throws -> ContentOffer {
-    // Real folders, since a build has threads of its own and the simulated disk is for one at a
-    // time.
+    // Real folders, since a build has its own threads, and one thread at a time may use a simulated
+    // disk.
     let place = try TemporaryFolder()
     defer { withExtendedLifetime(place) {} }
     let folder = try FileSystem.real.directory(at: place.path("source"), creating: true)
@@ -135,7 +138,7 @@ struct SimulatedStore: Sendable {
     }
   }
 
-  /// The files of a package, as their sources were, and ContentInfo.plist as it was unpacked.
+  /// The files of a package as in its sources, and ContentInfo.plist as it was unpacked.
   private static func tree(
     _ index: PackageIndex, _ source: [String: [UInt8]], _ output: Directory
   ) throws -> ExpectedTree {

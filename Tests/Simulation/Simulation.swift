@@ -1,11 +1,11 @@
-/// Runs schedules, and makes the history of one that breaks a rule as short as it can.
+/// Runs schedules, and shortens the history of one that breaks a rule.
 package final class Simulation {
   private let scheduler: Scheduler
   private let store: SimulatedStore
   private let ignoredSyncs: Set<DiskCall>
   private let hasRenameFlags: Bool
 
-  /// How a schedule ended.
+  /// The result of a schedule.
   package struct Outcome {
     package let violation: Violation?
     package let choices: [[UInt32]]
@@ -13,7 +13,9 @@ package final class Simulation {
     package let trace: Trace
   }
 
-  /// `ignoredSyncs` are calls that a disk only pretends to carry out, for tests of the rules.
+  /// Creates a simulation.
+  ///
+  /// `ignoredSyncs` are calls that the disk ignores, to test the rules.
   package init(
     ignoringSyncs ignoredSyncs: Set<DiskCall> = [], hasRenameFlags: Bool = true
   ) throws {
@@ -28,7 +30,7 @@ package final class Simulation {
     run(Choices(seed: seed), trace)
   }
 
-  /// Repeats a schedule by its choices.
+  /// Repeats a schedule with its choices.
   package func run(_ choices: [[UInt32]], _ trace: Trace = Trace()) -> Outcome {
     run(Choices(choices), trace)
   }

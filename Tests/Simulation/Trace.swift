@@ -1,22 +1,24 @@
-/// The history of a schedule: a digest of every step, and lines where somebody wants to read them.
+/// The history of a schedule: a digest of all steps, and optional output.
 package final class Trace {
-  /// FNV-1a over every step, so that two histories can be compared.
+  /// FNV-1a of all steps, to compare histories.
   package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
   private let detail: Detail
   private let tell: (String) -> Void
 
-  /// What is kept as lines.
+  /// The level of output.
   package enum Detail: Sendable {
     case nothing, events, steps
   }
 
-  /// `tell` gets the lines as they are written.
+  /// Creates a trace.
+  ///
+  /// `tell` gets the lines of output.
   package init(_ detail: Detail = .nothing, tell: @escaping (String) -> Void = { _ in }) {
     self.detail = detail
     self.tell = tell
   }
 
-  /// A step.
+  /// Records a step.
   func note(_ time: UInt64, _ name: () -> String) {
     add(time)
     guard detail != .nothing else { return }
@@ -25,7 +27,7 @@ package final class Trace {
     if detail == .steps { tell("      \(Self.text(time)) \(name)") }
   }
 
-  /// Something that a reader wants to know.
+  /// Records an event for readers.
   func event(_ text: @autoclosure () -> String) {
     add(1)
     if detail != .nothing { tell("  \(text())") }
@@ -39,12 +41,12 @@ package final class Trace {
   }
 }
 
-/// What was fetched and must not be fetched again.
+/// Detects that pieces are fetched again.
 struct FetchWatch {
-  /// Offsets of pieces by the download's staging folder: what was handed over, and what is durable.
+  /// The offsets of delivered and of durable pieces, by the download's staging folder.
   private var fetched: [String: Set<Int64>] = [:]
   private var durable: [String: Set<Int64>] = [:]
-  /// Downloads that this process has touched, and those of them that a failed sync has concerned.
+  /// The downloads of this process, and those that a failed sync has affected.
   private var seen: Set<String> = []
   private var doomed: Set<String> = []
 
@@ -57,7 +59,7 @@ struct FetchWatch {
     doomed = []
   }
 
-  /// The staging folder of a download is removed, if `path` is one.
+  /// Records the removal of a download's staging folder, if `path` is one.
   mutating func discards(_ path: String) {
     let prefix = "\(World.libraryPath)/staging/"
     guard path.hasPrefix(prefix) else { return }
@@ -75,13 +77,13 @@ struct FetchWatch {
     doomed.formUnion(seen)
   }
 
-  /// False when the piece was handed over before.
+  /// Returns false if the piece was delivered before.
   func mayFetch(_ offset: Int64, for download: String) -> Bool {
     fetched[download]?.contains(offset) != true
   }
 
   mutating func didFetch(_ offset: Int64, for download: String) {
-    // What a failed sync has concerned is emptied before the next attempt.
+    // Staging that a failed sync has affected is emptied before the next attempt.
     if !doomed.contains(download) { fetched[download, default: []].insert(offset) }
   }
 }

@@ -3,8 +3,8 @@ import ContentTransfer
 import FileIO
 import Glibc
 
-/// Everything around a simulated queue: what it may do next, what goes wrong, what must hold.
-// Sendable, because only the thread that has the baton touches it.
+/// The environment of a simulated queue: next steps, faults and rules.
+// Sendable, because only the scheduled thread uses it.
 package final class World: @unchecked Sendable {
   let scheduler: Scheduler
   let choices: Choices
@@ -14,31 +14,31 @@ package final class World: @unchecked Sendable {
   private(set) var disk: SimulatedDisk
   private(set) var journal: SimulatedJournal
   var totals = Totals()
-  /// What was broken first.
+  /// The first broken rule.
   private(set) var violation: Violation?
-  /// Whether nothing goes wrong any more, and everything must come to its end.
+  /// Whether no more faults occur, and everything must complete.
   var isHealing = false
-  /// Steps until the process ends; nil for never.
+  /// The number of steps until the process ends, or nil for no end.
   var stepsToLive: Int?
   var watch = FetchWatch()
-  /// Whether an event is being decided or carried out.
+  /// Returns whether an event is being decided or performed.
   var isEngineBusy: () -> Bool = { false }
-  /// Whether the journal of this process has failed, so that the queue knows what it does not have.
+  /// Whether the journal of this process has failed, so that the queue lacks some changes.
   private var hasJournalFailed = false
-  /// Versions that somebody has damaged by hand.
+  /// The versions that were damaged manually.
   var damaged: Set<ContentKey> = []
   var damages = 0
-  /// Transactions that were reported as failed.
+  /// The transactions that were reported as failed.
   var failed: Set<String> = []
-  /// Contents whose `current` was chosen by hand.
+  /// The contents whose `current` was chosen manually.
   var chosenByHand: Set<ProductIdentifier> = []
 
-  /// What a call fails with when the process has ended.
+  /// The error of calls after the end of the process.
   static let ended = ContentError(
-    .fileFailed, "The simulated process has ended", remedy: "Start another")
+    .fileFailed, "The simulated process has ended", remedy: "Start another process")
 
   static let libraryPath = "/srv/library"
-  /// A schedule with more steps is taken for one without an end.
+  /// A schedule with more steps counts as endless.
   private static let stepLimit = 200_000
 
   init(_ scheduler: Scheduler, _ choices: Choices, _ store: SimulatedStore, _ trace: Trace) {
@@ -59,7 +59,7 @@ package final class World: @unchecked Sendable {
     journal = SimulatedJournal(JournalTables(), self)
   }
 
-  /// Files of somebody else beside the library, which nobody may touch.
+  /// Creates other files next to the library, which must not change.
   private func prepare() {
     disk.isOrdered = plan.isOrderedDisk
     if let folder = try? disk.fileSystem.directory(at: "/srv", creating: true),
@@ -75,13 +75,15 @@ package final class World: @unchecked Sendable {
 
   // MARK: Steps
 
-  /// One step of whatever runs; false when the process has ended.
+  /// Performs a step.
+  ///
+  /// Returns false if the process has ended.
   func step(_ name: @autoclosure () -> String) -> Bool {
     guard !scheduler.isDead else { return false }
     totals.steps += 1
     trace.note(scheduler.now, name)
     if totals.steps > Self.stepLimit {
-      violate("it does not end", "after \(totals.steps) steps")
+      violate("the schedule does not end", "after \(totals.steps) steps")
       return false
     }
     if let left = stepsToLive {
@@ -95,7 +97,7 @@ package final class World: @unchecked Sendable {
     return !scheduler.isDead
   }
 
-  /// The process ends here, and takes along what was not durable.
+  /// Ends the process, which loses everything that is not durable.
   private func crash() {
     stepsToLive = nil
     totals.crashes += 1
@@ -103,9 +105,11 @@ package final class World: @unchecked Sendable {
     scheduler.die()
   }
 
-  /// Begins another process, with what the last one's end has left; on the main thread.
+  /// Starts another process after the end of the last one.
   ///
-  /// One that was killed leaves the disk as it was seen; a power failure leaves what was durable.
+  /// Call it on the main thread.
+  ///
+  /// After a kill, the disk has its visible state. After a power failure, it has its durable state.
   func restart(isKilled: Bool) {
     totals.restarts += 1
     watch.beginProcess()
@@ -113,7 +117,7 @@ package final class World: @unchecked Sendable {
     let isRecovered = isKilled && choices.pick(.crash, 2) == 1
     journal = SimulatedJournal(journal.afterKill(isRecovered: isRecovered), self)
     disk.closeAll()
-    // Nothing can tell a new process that pages were lost: it begins after a reboot.
+    // A new process cannot detect lost pages, so it starts after a reboot.
     guard disk.hasLostPages || (isKilled && choices.pick(.crash, 4) != 3) else { return }
     totals.powerFailures += 1
     let old = disk
@@ -124,7 +128,9 @@ package final class World: @unchecked Sendable {
     checkEverything("after a power failure")
   }
 
-  /// Notes what was broken; only the first counts, and ends the schedule.
+  /// Records a broken rule.
+  ///
+  /// The first one ends the schedule.
   package func violate(_ rule: String, _ details: String) {
     guard violation == nil else { return }
     violation = Violation(rule: rule, details: details)
@@ -138,13 +144,13 @@ package final class World: @unchecked Sendable {
     !isHealing && totals.faultCount < plan.faultLimit && choices.happens(.fault, oneIn: rate)
   }
 
-  /// Nil for none; `.some(nil)` for silence.
+  /// Returns a fault, nil for no fault, or `.some(nil)` for a stall.
   func networkFault() -> TransferFault.Kind?? {
     guard fails(oneIn: plan.networkFaultRate) else { return nil }
     let number = choices.pick(.fault, SimulatedNetwork.faults.count + 4)
     guard number < SimulatedNetwork.faults.count else {
       totals.count("network stalled")
-      trace.event("the network is silent")
+      trace.event("the network stalls")
       return .some(nil)
     }
     let fault = SimulatedNetwork.faults[number]
@@ -170,7 +176,7 @@ extension World: DiskDirector {
       scheduler.currentTag = download
       watch.note(download)
     }
-    // Only a removal of the whole folder begins so; it need not come to its end.
+    // Only a removal of the whole folder starts like this. It may be interrupted.
     if call == .stat { watch.discards(path) }
     guard fails(oneIn: plan.diskFaultRate) else { return nil }
     let fault = diskFault(call)
@@ -209,20 +215,20 @@ extension World: DiskDirector {
   }
 
   package func didFailToSync() {
-    // Nothing in staging is used again, since any of it may be lost.
+    // Staging is not used again, since any of it may be lost.
     watch.forgetEverything()
   }
 
-  /// The download whose staging folder `path` is in.
+  /// Returns the download whose staging folder contains `path`.
   private static func download(ofStaging path: String) -> String? {
     let prefix = "\(libraryPath)/staging/"
     guard path.hasPrefix(prefix) else { return nil }
     return path.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
   }
 
-  /// What was paused, cancelled or finished is not worked on, once that is carried out.
+  /// Checks that there is no work on a paused, cancelled or finished download.
   func checkWanted() {
-    // A repair is named by a UUID alone, without a transaction's before it.
+    // The name of a repair is a UUID, without the UUID of a transaction.
     guard !hasJournalFailed, !isEngineBusy(), let id = scheduler.currentTag,
       let transaction = DownloadRecord.transaction(ofDownload: id), transaction.utf8.count == 36
     else { return }
@@ -230,14 +236,14 @@ extension World: DiskDirector {
     switch record?.downloads.first(where: { $0.id == id })?.state {
     case .active: break
     case let state:
-      violate("work goes on that nobody wants", "\(id): \(state.map { "\($0)" } ?? "gone")")
+      violate("a stopped download continues", "\(id): \(state.map { "\($0)" } ?? "removed")")
     }
   }
 
   func willFetch(_ offset: Int64) {
     guard let download = scheduler.currentTag else { return }
     if !watch.mayFetch(offset, for: download) {
-      violate("what was verified is fetched again", "\(download) at \(offset)")
+      violate("a verified piece is fetched again", "\(download) at \(offset)")
     }
   }
 
@@ -247,7 +253,7 @@ extension World: DiskDirector {
 
   package func didChange(_ call: DiskCall, _ path: String) {
     if !path.hasPrefix(Self.libraryPath) {
-      violate("something outside the library was touched", "\(call.rawValue) \(path)")
+      violate("a file outside of the library was changed", "\(call.rawValue) \(path)")
     }
     if call == .syncfs { watch.synced() }
     switch call {
@@ -265,7 +271,7 @@ extension World: JournalDirector {
     totals.count(["journal failed", "journal full", "journal uncertain"][kind])
     trace.event("the journal fails: \(name)")
     let error = ContentError(
-      kind == 1 ? .diskFull : .journalFailed, "The simulated journal cannot be written",
+      kind == 1 ? .diskFull : .journalFailed, "Cannot write the simulated journal",
       remedy: "Try again")
     if kind == 2 { throw UncertainCommit(error) }
     throw error
@@ -285,9 +291,9 @@ extension World: JournalDirector {
   }
 }
 
-/// A rule that did not hold.
+/// A rule that was broken.
 package struct Violation: Hashable, Sendable {
-  /// What must hold, always in the same words.
+  /// The rule, always in the same words.
   package let rule: String
   package let details: String
 }

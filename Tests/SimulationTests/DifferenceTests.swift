@@ -4,10 +4,10 @@ import Simulation
 import TestSupport
 import Testing
 
-/// The same random work on a simulated disk and on a real folder, step by step.
-@Suite("A simulated disk answers as the kernel does")
+/// Performs the same random steps on a simulated disk and in a real folder.
+@Suite("A simulated disk behaves like the kernel")
 struct DifferenceTests {
-  @Test("Every step gives the same result or the same error", arguments: 1...20)
+  @Test("Each step has the same result or error", arguments: 1...20)
   func same(seed: UInt64) throws {
     let folder = try TemporaryFolder()
     let disk = SimulatedDisk()
@@ -25,7 +25,7 @@ struct DifferenceTests {
     }
   }
 
-  /// A step among a few names, so that they meet.
+  /// A step with one of a few names, so that steps affect each other.
   private struct Step: CustomStringConvertible {
     let kind: Int
     let folders: (String, String)
@@ -44,7 +44,7 @@ struct DifferenceTests {
 
     var description: String { "\(kind) \(folders) \(names) \(bytes.count) \(offset)" }
 
-    /// What it returns, or the words of the system.
+    /// Returns the result, or the error message of the system.
     func result(in root: Directory) -> String {
       do {
         let from = folders.0.isEmpty ? root : try root.directory(folders.0)
@@ -82,7 +82,7 @@ struct DifferenceTests {
     }
   }
 
-  /// Everything below a folder, with bytes, as text.
+  /// Returns everything below a folder, including bytes, as text.
   private static func tree(_ folder: Directory, _ prefix: String = "") throws -> [String] {
     try folder.entries().sorted { $0.name < $1.name }.flatMap { entry in
       let name = entry.name

@@ -3,10 +3,10 @@ import FileIO
 import Simulation
 import Testing
 
-/// What a simulated disk keeps through a power failure, and what it may lose.
-@Suite("A simulated disk is as honest as a real one")
+/// What a simulated disk keeps after a power failure, and what it may lose.
+@Suite("Durability of a simulated disk")
 struct DiskTests {
-  /// Every disk that is found after a power failure, of so many drawn.
+  /// Returns the disks after `count` random power failures.
   private static func crashes(_ disk: SimulatedDisk, count: UInt64 = 200) -> [SimulatedDisk] {
     (1...count).map { disk.crashed(Choices(seed: $0)) }
   }
@@ -15,7 +15,7 @@ struct DiskTests {
     try? disk.fileSystem.directory(at: "/").contents(of: name, limit: 1 << 20)
   }
 
-  @Test("A synced file's bytes and its name are durable apart")
+  @Test("A file's bytes and its name become durable separately")
   func fileAndName() throws {
     let disk = SimulatedDisk()
     let root = try disk.fileSystem.directory(at: "/")
@@ -27,7 +27,7 @@ struct DiskTests {
     #expect(Set(Self.crashes(disk).map { Self.bytes($0, "a") }) == [[1, 2, 3]])
   }
 
-  @Test("Bytes that were not synced may be there, missing, torn, or zeros")
+  @Test("Bytes that were not synced may be complete, missing, torn or zero")
   func torn() throws {
     let disk = SimulatedDisk()
     let root = try disk.fileSystem.directory(at: "/")
@@ -41,7 +41,7 @@ struct DiskTests {
     #expect(found.contains { $0.count == 10_000 && $0.contains(0) && $0.contains(7) })
   }
 
-  @Test("A rename is the old or the new, durable once either folder is synced")
+  @Test("A rename is atomic, and durable after a sync of either folder")
   func rename() throws {
     let disk = SimulatedDisk()
     let root = try disk.fileSystem.directory(at: "/")
@@ -60,7 +60,7 @@ struct DiskTests {
     #expect(Set(try Self.crashes(disk).map(places)) == [[false, true]])
   }
 
-  @Test("What depends on a lost change is lost with it; what does not may survive it")
+  @Test("Changes that depend on a lost change are lost, others may survive")
   func order() throws {
     let disk = SimulatedDisk()
     let root = try disk.fileSystem.directory(at: "/")
@@ -73,14 +73,14 @@ struct DiskTests {
     #expect(Set(found) == [[], ["a"], ["b"], ["c"], ["a", "c"], ["b", "c"]])
   }
 
-  /// Takes half of what it is given, at every call.
+  /// Writes half of the bytes in each call.
   private final class Halving: DiskDirector {
     func willCall(_ call: DiskCall, _ path: String) -> DiskFault? {
       call == .write ? .isShort : nil
     }
   }
 
-  @Test("What a call did not write is written by the next ones, buffer for buffer")
+  @Test("Bytes that a call did not write are written by the next calls")
   func halves() throws {
     let disk = SimulatedDisk()
     let halving = Halving()
@@ -96,7 +96,7 @@ struct DiskTests {
     #expect(Self.bytes(disk, "a") == [0, 0] + bytes)
   }
 
-  @Test("A full disk takes what fits, and then nothing")
+  @Test("A full disk writes what fits, and then fails")
   func full() throws {
     let disk = SimulatedDisk(capacity: 20_000)
     let root = try disk.fileSystem.directory(at: "/")
@@ -107,10 +107,10 @@ struct DiskTests {
     let size = try file.status().size
     #expect(size > 15_000 && size < 20_000)
     try root.removeFile("a")
-    #expect(try root.availableBytes() < 5_000, "the open file keeps its room")
+    #expect(try root.availableBytes() < 5_000, "the open file keeps its space")
   }
 
-  @Test("A removed file's number is given out again, once its removal is durable")
+  @Test("An inode number is reused after the removal of its file is durable")
   func numbers() throws {
     let disk = SimulatedDisk()
     let root = try disk.fileSystem.directory(at: "/")

@@ -5,10 +5,10 @@ import Foundation
 import Simulation
 import Testing
 
-/// What simulated schedules have found, as small cases.
-@Suite("After a failed sync nothing of staging is believed")
+/// Bugs that simulated schedules have found, as small test cases.
+@Suite("After a failed sync, staging is not trusted")
 struct LostPagesTests {
-  /// Fails the first sync of the disk, and loses what it should have written.
+  /// Fails the first sync of the disk, and loses the pages that it should have written.
   private final class Failing: DiskDirector {
     private var hasFailed = false
 
@@ -21,7 +21,7 @@ struct LostPagesTests {
     func losesPages() -> Bool { true }
   }
 
-  @Test("Staging that could not be synced is empty when its download goes on")
+  @Test("Staging that could not be synced is empty when its download continues")
   func emptied() throws {
     let disk = SimulatedDisk()
     let failing = Failing()
@@ -39,14 +39,14 @@ struct LostPagesTests {
     #expect(throws: ContentError.self) {
       try library.install("content", ofDownload: one, as: content, files: [])
     }
-    // The other one's pages were to be written by the same sync.
+    // The same sync should have written the pages of the other download.
     for id in [one, other] { #expect(try library.staging(for: id).entries().isEmpty, "\(id)") }
     try library.staging(for: one).createDirectory("content")
-    #expect(try library.staging(for: one).entries().count == 1, "it is emptied once")
+    #expect(try library.staging(for: one).entries().count == 1, "it is only emptied once")
   }
 }
 
-/// A journal that is not reached.
+/// A journal whose calls have no effect.
 private struct NoJournal: InstallJournal {
   func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}
   func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) {}

@@ -2,13 +2,15 @@ import Simulation
 import TestSupport
 import Testing
 
-/// Schedules of the whole queue, and whether they would notice anything.
+/// Schedules of the whole queue, and checks that they detect errors.
 ///
-/// The limit is that of all that gives way to other tests. A schedule has a bound to its steps, so
-/// that one that never ends breaks a rule and needs no clock.
-@Suite("Random schedules with faults and crashes keep every rule", .timeLimit(.minutes(60)))
+/// The time limit is that of all tests with low priority. A schedule has a limit of steps, so an
+/// endless schedule breaks a rule without a timer.
+@Suite("Random schedules with faults and crashes break no rule", .timeLimit(.minutes(60)))
 struct ScheduleTests {
-  /// Runs `simulate`, which was built beside the tests: there sets have the same order each time.
+  /// Runs `simulate`, which was built with the tests.
+  ///
+  /// There, sets always have the same order.
   private static func simulate(_ words: String...) async throws -> Program.End {
     try await onOwnThread(givingWay: true) { try Program.run(Program.path("simulate"), words) }
   }
@@ -32,7 +34,7 @@ struct ScheduleTests {
     }
   }
 
-  @Test("The same seed is the same history, step by step, in another process, too")
+  @Test("The same seed gives the same history in another process")
   func replay() async throws {
     let first = try await Self.simulate("--seeds", "20", "--digests", "--json")
     let second = try await Self.simulate("--seeds", "20", "--digests", "--json")
@@ -43,7 +45,7 @@ struct ScheduleTests {
   }
 
   @Test(
-    "A disk that only pretends to sync is found out, and the history made short",
+    "A disk that ignores syncs is detected, and the history is shortened",
     arguments: [DiskCall.syncfs, .syncFolder])
   func lyingDisk(call: DiskCall) async throws {
     try await onOwnThread {
@@ -54,10 +56,10 @@ struct ScheduleTests {
       let choices = simulation.shrink(outcome.choices, rule: rule, attempts: 300)
       let shortest = simulation.run(choices)
       #expect(shortest.violation?.rule == rule)
-      // Less is chosen; the history itself need not have fewer steps.
+      // The choices are simpler, but the history may have as many steps.
       #expect(
         choices.joined().count { $0 != 0 } < outcome.choices.joined().count { $0 != 0 })
-      #expect(shortest.totals.faults.isEmpty, "No fault is needed: \(shortest.totals.faults)")
+      #expect(shortest.totals.faults.isEmpty, "unnecessary faults: \(shortest.totals.faults)")
     }
   }
 }

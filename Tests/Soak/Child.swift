@@ -1,7 +1,9 @@
 import Foundation
 import Concurrency
 
-/// A process that is started, killed and started again; its output goes to a file.
+/// A process that is started, killed and restarted.
+///
+/// Its output goes to a file.
 final class Child {
   private let program: String
   private let words: [String]
@@ -34,7 +36,9 @@ final class Child {
     self.process = process
   }
 
-  /// Kills it; true when it was still there.
+  /// Kills it.
+  ///
+  /// Returns true if it was still running.
   func kill() -> Bool {
     guard let process, process.isRunning else { return false }
     Foundation.kill(process.processIdentifier, SIGKILL)
@@ -43,7 +47,9 @@ final class Child {
     return true
   }
 
-  /// Asks it to stop and waits; its exit status, nil when it took longer and was killed.
+  /// Asks it to stop, and waits.
+  ///
+  /// Returns its exit status, or nil if it was killed after a timeout.
   func stop(seconds: Double) -> Int32? {
     guard let process else { return nil }
     Foundation.kill(process.processIdentifier, SIGTERM)

@@ -4,7 +4,7 @@ import Foundation
 import HostedContent
 import TestSupport
 
-/// Starts servers and services, kills them, publishes, and judges what is left.
+/// Starts servers and services, kills them, publishes, and checks the result.
 final class Coordinator {
   private let folder: TemporaryFolder
   private let store: StoreFolder
@@ -17,7 +17,9 @@ final class Coordinator {
   private let own = getpid()
 
   private static let serviceCount = 3
-  /// Every package's first answers, for each of its paths; new versions have new paths.
+  /// The first answers for each path of a package.
+  ///
+  /// New versions have new paths.
   private static let faults = """
     *.pkg    cut 64kB                     once
     *.pkg    reset 100kB                  after 1 once
@@ -38,7 +40,7 @@ final class Coordinator {
     try Data(store.initialRoot()).write(to: URL(filePath: folder.path("root.json")))
   }
 
-  /// Runs for so long, and says which promises were broken.
+  /// Runs for `seconds`, and returns the broken promises.
   func run(seconds: Double) throws -> [String] {
     try publish(Goods.products)
     let urls = try (0..<2).map { try startServer($0) }
@@ -78,9 +80,9 @@ final class Coordinator {
 
   private func library(_ number: Int) -> String { folder.path("library-\(number)") }
 
-  // MARK: What goes wrong
+  // MARK: Faults
 
-  /// What happens again and again, each after a time of its own between two looks.
+  /// A repeated event with random delays.
   private struct Occasion {
     let seconds: ClosedRange<Double>
     var next: ContinuousClock.Instant
@@ -102,7 +104,7 @@ final class Coordinator {
   private var serverStart = Occasion(every: 0.2...1)
   private var publication = Occasion(every: 1...5)
 
-  /// Kills services but the first, and servers but the last, starts them again, and publishes.
+  /// Kills services except the first, and servers except the last, restarts them, and publishes.
   private func disturb() throws {
     if serviceKill.isDue(&random) {
       let service = services[Int.random(in: 1..<services.count, using: &random)]
@@ -115,7 +117,7 @@ final class Coordinator {
       try publish([Goods.products[Int.random(in: 0..<Goods.products.count, using: &random)]])
     }
     for service in services where !service.isRunning {
-      // Its word is in its log.
+      // Its output is in its log.
       try service.start()
     }
   }
@@ -126,7 +128,7 @@ final class Coordinator {
     for product in products { published[product] = "1.\(version)" }
   }
 
-  /// Starts a server on a port that it keeps when it is started again; its URL.
+  /// Starts a server on a port that it keeps after restarts, and returns its URL.
   private func startServer(_ number: Int) throws -> String {
     let port = try ReservedPort()
     ports.append(port)
@@ -141,9 +143,9 @@ final class Coordinator {
     return "http://127.0.0.1:\(port.number)/"
   }
 
-  // MARK: What is left
+  // MARK: Results
 
-  /// Lets everybody come to an end, and looks at everything.
+  /// Lets all processes end, and checks everything.
   private func end() throws -> [String] {
     var broken: [String] = []
     if !servers[0].isRunning { try servers[0].start() }
@@ -155,12 +157,12 @@ final class Coordinator {
       }
     }
     for server in servers where server.stop(seconds: 10) != 0 {
-      broken.append("a server did not stop by itself")
+      broken.append("a server did not stop on request")
     }
     for number in services.indices {
       let log = try String(contentsOfFile: folder.path("service-\(number).log"), encoding: .utf8)
       broken += log.split(separator: "\n").filter { !$0.hasPrefix("done: ") }.map(String.init)
-      say("service \(number): \(log.split(separator: "\n").last ?? "no word")")
+      say("service \(number): \(log.split(separator: "\n").last ?? "no output")")
       broken += try check(library(number))
     }
     let kills = (services + servers).reduce(0) { $0 + $1.kills }

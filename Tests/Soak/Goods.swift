@@ -4,11 +4,11 @@ import CrashPoints
 import Foundation
 import TestSupport
 
-/// What the store sells, and how a version of it is made.
+/// The products of the store, and the files of their versions.
 enum Goods {
   static let products = (1...6).map { "com.example.soak.p\($0)" }
 
-  /// The large file of each product, made once.
+  /// The large file of each product, created once.
   private static let films = Dictionary(
     uniqueKeysWithValues: products.enumerated().map { number, product in
       var random = SplitMix(state: UInt64(number))
@@ -17,7 +17,7 @@ enum Goods {
       return (product, film)
     })
 
-  /// The files of a version: a large one that changes a little, small ones of which one changes.
+  /// The files of a version: a large one with a small change, and small ones of which one changes.
   static func files(_ product: String, _ version: String) -> [String: [UInt8]] {
     var film = films[product] ?? []
     film.replaceSubrange(200_000..<200_000 + version.utf8.count, with: version.utf8)

@@ -1,10 +1,9 @@
 import Foundation
 
-/// Services that install, update, verify, repair and collect for minutes, while everything around
-/// them breaks.
+/// Services that install, update, verify, repair and collect, while servers and processes fail.
 ///
-/// `soak --seconds N [--seed S]`; exit status 1 when a promise was broken or something grew. The
-/// other words are for the processes that it starts itself.
+/// Usage: `soak --seconds N [--seed S]`. The exit status is 1 if a promise was broken or resource
+/// usage grew. Other arguments are for processes that it starts itself.
 @main
 enum Soak {
   static func main() async throws {
@@ -28,5 +27,5 @@ enum Soak {
   }
 }
 
-/// At once, also into a file: whoever is killed has said it.
+/// Writes at once, even to a file, so that a killed process loses no output.
 func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }

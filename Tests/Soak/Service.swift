@@ -6,9 +6,9 @@ import HostedContent
 import Concurrency
 import TestSupport
 
-/// One service: a process with a library of its own, until it is told to stop.
+/// A service: a process with its own library, which runs until it is told to stop.
 ///
-/// It writes a line for what must not be, beginning with BROKEN, and one for all that it did.
+/// It writes a line that starts with BROKEN for each problem, and one line with all that it did.
 final class Service: Sendable {
   private let library: URL
   private let configuration: PaymentQueue.Configuration
@@ -36,7 +36,9 @@ final class Service: Sendable {
     state = Mutex(State(random: SplitMix(state: UInt64(words[4]) ?? 0)))
   }
 
-  /// Works until SIGTERM, and then until everything is there; false when a promise was broken.
+  /// Works until SIGTERM, and then completes everything.
+  ///
+  /// Returns false if a promise was broken.
   func run() async throws -> Bool {
     signal(SIGTERM, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
@@ -71,7 +73,7 @@ final class Service: Sendable {
     state.withLock { Int.random(in: 0..<limit, using: &$0.random) }
   }
 
-  // MARK: What it does
+  // MARK: Actions
 
   private func act(_ queue: PaymentQueue) async throws {
     do {
@@ -86,11 +88,11 @@ final class Service: Sendable {
       default: try await bringAll(queue)
       }
     } catch let error as ContentError where Self.isExpected(error) {
-      count("failures by network or server")
+      count("network or server failures")
     }
   }
 
-  /// What servers that are killed and make faults may cause; everything else is a broken promise.
+  /// Whether servers that are killed or that inject faults may cause `error`.
   private static func isExpected(_ error: ContentError) -> Bool {
     error.group == .network || error.group == .server || error.code == .productUnknown
       || [.metadataDamaged, .digestMismatch, .signatureInvalid].contains(error.code)
@@ -108,14 +110,14 @@ final class Service: Sendable {
       }
       return await group.reduce(into: []) { if let error = $1 { $0.append(error) } }
     }
-    count("rounds of bringing all")
+    count("rounds of updating all")
     for failure in failures {
       guard let error = failure as? ContentError, Self.isExpected(error) else { throw failure }
-      count("failures by network or server")
+      count("network or server failures")
     }
   }
 
-  /// Everything must be there within a minute, whatever the servers do.
+  /// Checks that everything is installed within a minute, whatever the servers do.
   private func complete(_ queue: PaymentQueue) async throws {
     let start = ContinuousClock.now
     while ContinuousClock.now - start < .seconds(60) {
@@ -124,10 +126,10 @@ final class Service: Sendable {
         return try checkWhole()
       }
     }
-    report("not complete after a minute: \(queue.transactions)")
+    report("incomplete after a minute: \(queue.transactions)")
   }
 
-  /// Asks for the products themselves: a list of updates leaves out those that could not be read.
+  /// Checks each product, since a list of updates omits contents that could not be read.
   private func hasAllThatIsOffered(_ queue: PaymentQueue) async throws -> Bool {
     let response: ProductsResponse
     do {
@@ -141,7 +143,7 @@ final class Service: Sendable {
     }
   }
 
-  /// Buys once more, starts, pauses, cancels, and finishes it all the same.
+  /// Buys again, starts, pauses, cancels, and still finishes.
   private func changeOfMind(_ queue: PaymentQueue) async throws {
     let product = Goods.products[random(below: Goods.products.count)]
     let transaction = try await queue.purchase(
@@ -150,10 +152,10 @@ final class Service: Sendable {
     if random(below: 2) == 0 { queue.pause(transaction.downloads) }
     if random(below: 2) == 0 { queue.cancel(transaction.downloads) }
     try await queue.finish(transaction)
-    count("bought again and dropped")
+    count("bought again and cancelled")
   }
 
-  /// Names the product while an older version of it is in use.
+  /// A file with the product whose older version is in use.
   private var switchingNote: URL { library.appendingPathExtension("switching") }
 
   private func switchBackAndForth(_ queue: PaymentQueue) throws {
@@ -166,7 +168,7 @@ final class Service: Sendable {
     count("switched back and forth")
   }
 
-  /// Goes on after a kill, too: what is in use then stays so, since it was asked for.
+  /// Switches to the newest version, even after a kill, since a chosen version stays in use.
   private func switchForth(_ queue: PaymentQueue) throws {
     guard let note = try? Data(contentsOf: switchingNote) else { return }
     let product = try ProductIdentifier(validating: String(decoding: note, as: UTF8.self))
@@ -174,16 +176,15 @@ final class Service: Sendable {
     try FileManager.default.removeItem(at: switchingNote)
   }
 
-  /// Oldest first.
+  /// Returns the versions, oldest first.
   private func installedVersions(of product: ProductIdentifier) throws -> [ContentVersion] {
     try LibraryReader(library).contents().map(\.content)
       .filter { $0.contentIdentifier == product }.map(\.version)
   }
 
-  // MARK: What must be so
+  // MARK: Checks
 
-  /// Every installed version is what was published, but for a file that this service damaged
-  /// itself.
+  /// Checks that each installed version is as published, except files that this service damaged.
   private func checkWhole() throws {
     let reader = try LibraryReader(library)
     for entry in try reader.contents() {
@@ -196,7 +197,7 @@ final class Service: Sendable {
         if found != Data(bytes) { report("\(product) \(version) \(path)") }
       }
     }
-    count("checks of everything")
+    count("complete checks")
   }
 
   private static let damagedFile = "Contents/pages/3.txt"

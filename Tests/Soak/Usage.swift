@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a process and its folder take at one moment.
+/// The resources of a process and its folder at one time.
 struct Usage {
   let descriptors: Int
   let threads: Int
   /// Bytes.
   let resident: Int
-  /// Bytes of its folder on disk; 0 without one.
+  /// The bytes of its folder on disk, or 0 without a folder.
   let disk: Int
 
-  /// Reads it from /proc; nil when there is no such process.
+  /// Reads them from /proc, or nil if the process does not exist.
   init?(of process: Int32, folder: String?) {
     let place = "/proc/\(process)"
     guard let files = try? FileManager.default.contentsOfDirectory(atPath: "\(place)/fd"),
@@ -23,7 +23,9 @@ struct Usage {
     disk = folder.map(Self.bytes) ?? 0
   }
 
-  /// Bytes that the files below take, each inode once.
+  /// The bytes of the files below `folder`.
+  ///
+  /// Each inode counts once.
   private static func bytes(below folder: String) -> Int {
     var seen: Set<UInt> = []
     var total = 0
@@ -38,7 +40,7 @@ struct Usage {
   }
 }
 
-/// The samples of one long-lived process, in their order.
+/// The samples of a long-lived process, in order.
 struct UsageHistory {
   let name: String
   private(set) var samples: [Usage] = []
@@ -47,7 +49,7 @@ struct UsageHistory {
 
   mutating func add(_ usage: Usage?) { if let usage { samples.append(usage) } }
 
-  /// How much more the last quarter may take than the first one: a part of it, and an amount.
+  /// The allowed growth from the first to the last quarter: a share plus an amount.
   private struct Bound: Sendable {
     let what: String
     let part: Double
@@ -62,9 +64,9 @@ struct UsageHistory {
     Bound(what: "bytes on disk", part: 0.5, amount: 8 << 20) { $0.disk },
   ]
 
-  /// What each took in the first quarter and in the last, medians; and what grew beyond its bound.
+  /// Returns the medians of the first and last quarter, and what grew beyond its limit.
   ///
-  /// The first tenth is left out: it fills caches and libraries.
+  /// The first tenth is ignored, since it fills caches and libraries.
   func compare() -> (lines: [String], grown: [String]) {
     let settled = samples.dropFirst(samples.count / 10)
     let quarter = settled.count / 4

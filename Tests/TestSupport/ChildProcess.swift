@@ -3,10 +3,12 @@ import Foundation
 import Glibc
 import Concurrency
 
-/// A program that a test has started; ended and waited for with the last reference.
+/// A program that a test has started.
 ///
-/// Foundation's `Process` is not used: it passes the signals that the calling thread blocks on to
-/// the program, which SIGTERM then cannot end, and it waits for the program's own children, too.
+/// The last reference ends it and waits for it.
+///
+/// Foundation's `Process` is not used. It passes blocked signals of the calling thread to the
+/// program, which SIGTERM then cannot end. It also waits for the program's own children.
 package final class ChildProcess: Sendable {
   package enum Reason: Sendable { case exit, uncaughtSignal }
 
@@ -18,13 +20,13 @@ package final class ChildProcess: Sendable {
   }
 
   package let processIdentifier: Int32
-  /// As waitpid(2) reports it; nil until the process was waited for.
+  /// The status of waitpid(2), or nil until the process was waited for.
   private let status = Mutex<Int32?>(nil)
 
   /// Starts the program at the path `program`.
   ///
-  /// Its input and outputs are files; without `errors`, both outputs go to `output`. `environment`
-  /// is added to that of this process.
+  /// Its input and outputs are files. Without `errors`, both outputs go to `output`. `environment`
+  /// is added to the environment of this process.
   package init(
     _ program: String, _ words: [String], environment: [String: String] = [:],
     folder: String? = nil, input: String = "/dev/null", output: String = "/dev/null",
@@ -71,10 +73,10 @@ package final class ChildProcess: Sendable {
     _ = waitUntilExit()
   }
 
-  /// Whether it has not ended.
+  /// Whether it is still running.
   package var isRunning: Bool { end(WNOHANG) == nil }
 
-  /// Sends it a signal, unless it was waited for.
+  /// Sends a signal, unless the process was waited for.
   package func kill(_ signal: Int32) {
     status.withLock { if $0 == nil { _ = Glibc.kill(processIdentifier, signal) } }
   }
@@ -82,7 +84,7 @@ package final class ChildProcess: Sendable {
   /// Blocks until it ends.
   @discardableResult
   package func waitUntilExit() -> (reason: Reason, status: Int32) {
-    // Does not take the process away, so that another thread may wait for it, too.
+    // Leaves the process waitable, so that another thread can also wait for it.
     var information = siginfo_t()
     while waitid(P_PID, id_t(processIdentifier), &information, WEXITED | WNOWAIT) == -1,
       errno == EINTR
@@ -92,7 +94,9 @@ package final class ChildProcess: Sendable {
     return signal == 0 ? (.exit, (end >> 8) & 0xff) : (.uncaughtSignal, signal)
   }
 
-  /// The exit status, or the number of the signal; blocks until it ends.
+  /// The exit status, or the number of the signal.
+  ///
+  /// Blocks until it ends.
   package var terminationStatus: Int32 { waitUntilExit().status }
   package var terminationReason: Reason { waitUntilExit().reason }
 

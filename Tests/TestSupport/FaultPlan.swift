@@ -3,7 +3,9 @@ package import ContentModel
 import Glibc
 import Concurrency
 
-/// Makes the n-th operation fail, and counts operations; for loops until none fires.
+/// Makes the n-th operation fail, and counts operations.
+///
+/// For loops until no operation fails.
 package final class FaultPlan: Sendable {
   private let state: Mutex<State>
   private let error: any Error
@@ -16,14 +18,16 @@ package final class FaultPlan: Sendable {
     var count = 0
   }
 
-  /// Makes operation number `n` (from 1) fail with `error`, once; 0 makes none fail.
+  /// Makes operation number `n` (from 1) fail with `error`, once.
+  ///
+  /// With 0, no operation fails.
   package init(failing n: Int, with error: ContentError = FaultPlan.diskFull) {
     state = Mutex(State(countdown: n))
     self.error = error
     operations = Set(FileOperation.allCases)
   }
 
-  /// Makes operation number `n` (from 1) of those that can fail with `number` fail so, once.
+  /// Makes the n-th operation (from 1) that can fail with `number` fail this way, once.
   package init(failing n: Int, as number: Int32) {
     state = Mutex(State(countdown: n))
     error = SystemFailure(number)
@@ -59,13 +63,13 @@ package final class FaultPlan: Sendable {
   }
 }
 
-/// Interrupts every operation once, as a signal would interrupt its system call.
+/// Interrupts each operation once, as a signal would interrupt its system call.
 package final class Interruptions: Sendable {
   private let state = Mutex((interrupted: Set<UInt>(), count: 0))
 
   package init() {}
 
-  /// How many there were.
+  /// The number of interruptions.
   package var count: Int { state.withLock { $0.count } }
 
   package var fileSystem: FileSystem {
@@ -82,7 +86,7 @@ package final class Interruptions: Sendable {
   }
 }
 
-/// A disk that is full for as long as a test says so.
+/// A disk that is full while a test says so.
 package final class FullDisk: Sendable {
   private let isFull = Mutex(false)
 
@@ -90,7 +94,7 @@ package final class FullDisk: Sendable {
 
   package func set(_ full: Bool) { isFull.withLock { $0 = full } }
 
-  /// A file system in which everything that takes room fails while the disk is full.
+  /// A file system in which all operations that need space fail while the disk is full.
   package var fileSystem: FileSystem {
     FileSystem { [self] operation, path in
       switch operation {

@@ -1,7 +1,7 @@
 import CSpawn
 
-/// The heaps that glibc has made for the threads of this process.
+/// The heaps that glibc has created for the threads of this process.
 package enum HeapCount {
-  /// Their number; -1 if glibc does not say.
+  /// Their number, or -1 if glibc does not report it.
   package static var current: Int { Int(hc_heap_count()) }
 }

@@ -1,7 +1,7 @@
 package import FileIO
 
 extension LentBytes {
-  /// Lends a copy of `bytes`, which goes when the last of it is dropped.
+  /// Lends a copy of `bytes`, which is freed with the last copy of this value.
   package init(copyOf bytes: some Collection<UInt8>) {
     let copy = LentCopy(bytes)
     self.init(UnsafeRawBufferPointer(copy.memory), from: copy)
@@ -17,7 +17,7 @@ private final class LentCopy {
   }
 
   deinit {
-    // Who still reads what was given back finds out.
+    // Overwritten, so that a read after the return is noticed.
     memory.initializeMemory(as: UInt8.self, repeating: 0xa5)
     memory.deallocate()
   }

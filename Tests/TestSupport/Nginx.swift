@@ -1,14 +1,16 @@
 import Foundation
 import Glibc
 
-/// nginx on a free port of the loopback, serving a folder; ends with the last reference.
+/// nginx on a free loopback port, serving a folder.
 ///
-/// A second, independent server beside our own. Tests that use it are skipped, loudly, where it is
-/// not installed.
+/// The last reference ends it.
+///
+/// It is an independent server, in addition to our own. Tests that need it are skipped with a
+/// message if it is not installed.
 package final class Nginx: Sendable {
   /// Whether nginx is installed.
   package static let isInstalled = program != nil
-  /// What a skipped test says.
+  /// The comment of a skipped test.
   package static let reason = "nginx is not installed: apt-get install nginx-light"
 
   private static let program = ServerProcess.path(of: "nginx")
@@ -19,8 +21,10 @@ package final class Nginx: Sendable {
   private let folder: TemporaryFolder
   private let process: ServerProcess
 
-  /// Serves `root`; `directives` go into its `server` block, where `listen` may add what follows
-  /// the port, such as `ssl http2`, and `zones` go before it.
+  /// Serves `root`.
+  ///
+  /// `directives` are added to its `server` block, `listen` is added after the port, such as `ssl
+  /// http2`, and `zones` come before the block.
   package convenience init(
     serving root: String, listen: String = "", zones: String = "", directives: String = ""
   ) throws {
@@ -35,7 +39,7 @@ package final class Nginx: Sendable {
     }
   }
 
-  /// Runs with the `server` block that `server` returns for a port; `zones` go before it.
+  /// Runs with the `server` block that `server` returns for a port, after `zones`.
   package init(zones: String = "", server: (_ port: Int) -> String) throws {
     guard let program = Self.program else { throw ServerProcess.Failure(Self.reason) }
     folder = try TemporaryFolder()
@@ -52,10 +56,10 @@ package final class Nginx: Sendable {
     self.process = process
   }
 
-  /// The URL of `path`, which begins with a slash.
+  /// Returns the URL of `path`, which starts with a slash.
   package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
-  /// The requests that were logged so far, one line each.
+  /// The logged requests so far, one line each.
   package func requests() -> [String] {
     let log = try? String(contentsOfFile: folder.path("access.log"), encoding: .utf8)
     return log.map { $0.split(separator: "\n").map(String.init) } ?? []

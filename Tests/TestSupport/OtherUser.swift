@@ -1,12 +1,14 @@
 import Foundation
 import Concurrency
 
-/// A user who owns nothing; tests that run as root can act as this user.
+/// A user without files.
+///
+/// Tests that run as root can act as this user.
 package enum OtherUser {
-  /// The number of the user `nobody`.
+  /// The user identifier that Debian reserves for a user without files.
   package static let number: UInt32 = 65_534
 
-  /// Why this process cannot act as another user; nil if it can.
+  /// Why this process cannot act as another user, or nil if it can.
   package static let obstacle: String? = {
     guard geteuid() == 0 else { return "only root can act as another user" }
     do {
@@ -17,17 +19,21 @@ package enum OtherUser {
     }
   }()
 
-  /// Runs a program as this user to its end; blocks.
+  /// Runs a program as this user until it ends.
+  ///
+  /// Blocks.
   package static func run(_ program: String, _ words: [String]) throws -> Program.End {
     try Program.run("/usr/bin/env", command(program, words))
   }
 
-  /// The words by which `env` starts a program as this user.
+  /// Returns the arguments of `env` that start a program as this user.
   package static func command(_ program: String, _ words: [String]) -> [String] {
     ["setpriv", "--reuid=\(number)", "--regid=\(number)", "--clear-groups", program] + words
   }
 
-  /// Runs `body` on a thread that has this user's rights on files; blocks.
+  /// Runs `body` on a thread with this user's file permissions.
+  ///
+  /// Blocks.
   package static func perform<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) throws -> Value {
@@ -36,7 +42,7 @@ package enum OtherUser {
     let setUser = unsafeBitCast(symbol, to: SetUser.self)
     let result = Mutex<Result<Value, any Error>?>(nil)
     let done = DispatchSemaphore(value: 0)
-    // setfsuid(2) changes the calling thread only.
+    // setfsuid(2) only affects the calling thread.
     Thread.detachNewThread {
       _ = setUser(number)
       let value = Result { try body() }

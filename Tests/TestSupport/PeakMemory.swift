@@ -1,25 +1,29 @@
 import ContentModel
 import Glibc
 
-/// The most memory that this process has used at once; for processes that do one thing.
+/// The peak memory of this process, for processes that do one thing.
 package struct PeakMemory {
-  /// Whether memory can be measured: sanitizers need much of it for themselves.
+  /// Whether memory can be measured.
+  ///
+  /// Not with sanitizers, which need much memory.
   package static let isMeasurable = getenv("HOSTEDCONTENT_SANITIZER") == nil
 
   private let before: Int
 
-  /// Measures from now on; more than `limit` bytes of address space are not given.
+  /// Starts the measurement.
+  ///
+  /// Allocations beyond `limit` bytes of address space fail.
   package init(limit: Int = 4 << 30) throws {
     var addresses = rlimit(rlim_cur: rlim_t(limit), rlim_max: rlim_t(limit))
     setrlimit(__rlimit_resource_t(9), &addresses)
-    // Makes the peak what is used now. proc(5).
+    // Resets the peak to the current value. See proc(5).
     let file = open("/proc/self/clear_refs", O_WRONLY)
     _ = write(file, "5", 1)
     close(file)
     before = try Self.peak()
   }
 
-  /// Bytes that were used beyond what was used at the beginning.
+  /// The peak bytes beyond those at the start.
   package func used() throws -> Int { try Self.peak() - before }
 
   private static func peak() throws -> Int {
@@ -31,7 +35,7 @@ package struct PeakMemory {
     let words = lines.first { $0.hasPrefix("VmHWM:") }?.split(separator: " ") ?? []
     guard words.count == 3, let kilobytes = Int(words[1].filter(\.isNumber)) else {
       throw ContentError(
-        .inconsistent, "/proc/self/status does not say VmHWM", remedy: "Run it on Linux")
+        .inconsistent, "VmHWM not found in /proc/self/status", remedy: "Run it on Linux")
     }
     return kilobytes << 10
   }

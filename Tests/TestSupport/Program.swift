@@ -1,25 +1,27 @@
 import Foundation
 import Concurrency
 
-/// A program that was built beside the tests.
+/// A program that was built with the tests.
 package enum Program {
-  /// Where it is.
+  /// Returns the path of the program.
   package static func path(_ name: String) -> String {
     let tests = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
     return URL(filePath: tests).deletingLastPathComponent().appending(path: name)
       .path(percentEncoded: false)
   }
 
-  /// How a run ended.
+  /// The end of a run.
   package struct End: Sendable {
     /// The exit status, or the number of the signal.
     package let status: Int32
     package let wasKilled: Bool
-    /// Standard output and standard error.
+    /// The text of standard output and standard error.
     package let output: String
   }
 
-  /// Runs a program to its end in `folder`, with the file `input` as its input; blocks.
+  /// Runs a program in `folder` until it ends, with the file `input` as its input.
+  ///
+  /// Blocks.
   package static func run(
     _ path: String, _ words: [String], environment: [String: String] = [:], folder: String? = nil,
     input: String = "/dev/null"

@@ -2,24 +2,24 @@ import Foundation
 package import Glibc
 import Concurrency
 
-/// A web server on a free port of the loopback that answers each request as a test says.
+/// A web server on a free loopback port whose answers a test determines.
 ///
-/// It speaks no HTTP beyond reading requests: what a closure returns is sent byte for byte, so that
-/// it can answer as no sane server would. Each connection has a thread.
+/// It only parses requests. The bytes that a closure returns are sent unchanged, so invalid answers
+/// are possible. Each connection has a thread.
 package final class ScriptedServer: Sendable {
-  /// One request as it came in.
+  /// A received request.
   package struct Request: Sendable {
     /// The request line and headers.
     package let head: String
-    /// Its number at this server, from 1.
+    /// The number of the request at this server, from 1.
     package let number: Int
     /// The number of its connection, from 1.
     package let connection: Int
 
-    /// The path of the request line.
+    /// The path in the request line.
     package var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
 
-    /// A header's value; nil when it was not sent.
+    /// Returns the value of a header, or nil if it is missing.
     package func header(_ name: String) -> String? {
       for line in head.split(separator: "\r\n").dropFirst() {
         let parts = line.split(separator: ":", maxSplits: 1)
@@ -30,7 +30,7 @@ package final class ScriptedServer: Sendable {
       return nil
     }
 
-    /// The bounds of a single-range `Range` header, as sent.
+    /// The bounds in a `Range` header with a single range.
     package var range: ClosedRange<Int>? {
       let bounds = header("range")?.dropFirst("bytes=".count).split(separator: "-").map { Int($0) }
       guard let bounds, bounds.count == 2, let first = bounds[0], let last = bounds[1],
@@ -40,19 +40,19 @@ package final class ScriptedServer: Sendable {
     }
   }
 
-  /// What is sent, and what happens then.
+  /// The bytes of an answer, and what happens then.
   package struct Answer: Sendable {
     package var bytes: [UInt8]
     package var then: Ending
 
     package enum Ending: Sendable {
-      /// The connection takes another request.
+      /// The connection accepts another request.
       case keep
-      /// It ends in order.
+      /// The connection is closed.
       case close
-      /// It ends with a reset.
+      /// The connection is reset.
       case reset
-      /// Nothing more is sent for as long as the server lives.
+      /// The connection stays open without more bytes while the server exists.
       case hang
     }
 
@@ -61,7 +61,7 @@ package final class ScriptedServer: Sendable {
       self.then = then
     }
 
-    /// An answer with a head of `status`, `headers` and, unless `length` is nil, a Content-Length.
+    /// Returns an answer with `status`, `headers` and a Content-Length, unless `length` is nil.
     package static func http(
       _ status: String, _ headers: [String] = [], body: [UInt8] = [], length: Int?? = .none,
       then: Ending = .keep
@@ -72,7 +72,7 @@ package final class ScriptedServer: Sendable {
       return Answer(Array(head.utf8) + body, then: then)
     }
 
-    /// The file `bytes` as a server with ranges sends it.
+    /// Returns the answer of a server with ranges for the file `bytes`.
     package static func file(_ bytes: [UInt8], _ request: Request, headers: [String] = []) -> Answer
     {
       guard let range = request.range else { return .http("200 OK", headers, body: bytes) }
@@ -98,7 +98,9 @@ package final class ScriptedServer: Sendable {
     var accepted = 0
   }
 
-  /// Starts a server on `port` of `address`; `answer` is called on the connection's thread.
+  /// Starts a server on `port` of `address`.
+  ///
+  /// `answer` is called on the connection's thread.
   package init(
     at port: Int = 0, of address: UInt32 = Loopback.address,
     _ answer: @escaping @Sendable (Request) -> Answer
@@ -108,7 +110,7 @@ package final class ScriptedServer: Sendable {
     self.port = port
     let sockets = sockets
     sockets.add(listener)
-    // The threads hold the server only while they answer, so that it can end.
+    // The threads only retain the server while they answer, so that it can end.
     Thread.detachNewThread { [weak self] in
       while true {
         let connection = accept(listener, nil, nil)
@@ -126,7 +128,7 @@ package final class ScriptedServer: Sendable {
   /// The requests so far.
   package var requests: [Request] { state.withLock { $0.requests } }
 
-  /// The URL of `path`, which begins with a slash.
+  /// Returns the URL of `path`, which starts with a slash.
   package func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
   private func begin(_ connection: Int32) {
@@ -142,7 +144,9 @@ package final class ScriptedServer: Sendable {
     }
   }
 
-  /// Answers one request; false when the connection ends.
+  /// Answers one request.
+  ///
+  /// Returns false if the connection ends.
   private func reply(_ head: String, _ connection: Int, _ socket: Int32) -> Bool {
     let request = state.withLock { state in
       state.requests.append(
@@ -159,13 +163,15 @@ package final class ScriptedServer: Sendable {
       setsockopt(
         socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
       return false
-    // Reads until the client or the server's end closes the connection.
+    // Reads until the client or the end of the server closes the connection.
     case .hang: return Loopback.readHead(socket) != nil && false
     }
   }
 }
 
-/// Open sockets; none is shut down after it was closed, when its number may be another's.
+/// Open sockets.
+///
+/// Closed ones are not shut down, since their number may be reused.
 private final class Sockets: Sendable {
   private let state = Mutex<(open: Set<Int32>, isShutDown: Bool)>(([], false))
 
@@ -183,7 +189,7 @@ private final class Sockets: Sendable {
     }
   }
 
-  /// Ends every wait on any of them, now and later.
+  /// Ends all waits on them, now and later.
   func shutDown() {
     state.withLock { state in
       state.isShutDown = true
@@ -197,7 +203,7 @@ package enum Loopback {
   /// 127.0.0.1.
   package static let address: UInt32 = 0x7f00_0001
 
-  /// A listening socket on `port`, or on a free one.
+  /// Creates a listening socket on `port`, or on a free port.
   package static func listen(
     at port: Int = 0, of address: UInt32 = Loopback.address, backlog: Int32 = 128
   ) throws -> (socket: Int32, port: Int) {
@@ -209,7 +215,9 @@ package enum Loopback {
     return bound
   }
 
-  /// A socket that has a free port, which a server may share that allows it, too (SO_REUSEADDR).
+  /// Binds a socket to a free port.
+  ///
+  /// A server with SO_REUSEADDR can share the port.
   fileprivate static func bind(
     _ port: Int = 0, of address: UInt32 = Loopback.address
   ) throws -> (socket: Int32, port: Int) {
@@ -231,19 +239,19 @@ package enum Loopback {
     return (descriptor, Int(UInt16(bigEndian: found.sin_port)))
   }
 
-  /// Whether somebody accepts connections on `port`.
+  /// Whether a server accepts connections on `port`.
   package static func answers(on port: Int) -> Bool {
     let descriptor = stream()
     defer { close(descriptor) }
     return at(UInt16(port)) { connect(descriptor, $0, $1) } == 0
   }
 
-  /// A new socket for TCP.
+  /// Creates a TCP socket.
   package static func stream() -> Int32 {
     socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   }
 
-  /// Calls `body`, a system call that takes an address, with that of `port`.
+  /// Calls `body`, a system call that takes an address, with the address of `port`.
   package static func at(
     _ port: UInt16, of host: UInt32 = Loopback.address,
     _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
@@ -284,9 +292,9 @@ package enum Loopback {
   }
 }
 
-/// A port of the loopback that nobody gets by chance while this lives.
+/// A loopback port that no other process gets by chance while this object exists.
 ///
-/// Connections are refused until a server that shares ports (SO_REUSEADDR) is told to listen there.
+/// Connections are refused until a server that shares ports (SO_REUSEADDR) listens on it.
 package final class ReservedPort: Sendable {
   package let number: Int
   private let socket: Int32
@@ -296,16 +304,16 @@ package final class ReservedPort: Sendable {
   deinit { close(socket) }
 }
 
-/// An address of the loopback that answers no attempt to connect, as behind a broken route.
+/// A loopback address that does not answer connection attempts, like a broken route.
 ///
-/// It listens, and its queue of connections that nobody accepts is full.
+/// It listens, but its queue of pending connections is full.
 package final class DeadAddress: Sendable {
   private let sockets: [Int32]
 
-  /// Takes `port` of `address`.
+  /// Uses `port` of `address`.
   package init(_ port: Int, of address: UInt32) throws {
     let listener = try Loopback.listen(at: port, of: address, backlog: 0).socket
-    // One connection fills the queue; what the others send is dropped.
+    // One connection fills the queue. Packets of the others are dropped.
     sockets =
       [listener]
       + (0..<4).map { _ in

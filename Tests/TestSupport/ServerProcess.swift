@@ -1,11 +1,13 @@
 import Foundation
 import Glibc
 
-/// A server of another project as a process of its own; ends with the last reference.
+/// A server of another project as a separate process.
+///
+/// The last reference ends it.
 package final class ServerProcess: Sendable {
   private let process: ChildProcess
 
-  /// Starts `words`, of which the first is the program's path, and waits until `port` answers.
+  /// Starts `words`, the program's path and its arguments, and waits until `port` answers.
   ///
   /// Returns nil if the process ends before that.
   package init?(_ words: [String], port: Int) {
@@ -25,7 +27,7 @@ package final class ServerProcess: Sendable {
     process.waitUntilExit()
   }
 
-  /// The path of the program `name`; nil if it is not installed.
+  /// Returns the path of the program `name`, or nil if it is not installed.
   package static func path(of name: String) -> String? {
     ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/bin"].map { "\($0)/\(name)" }
       .first { access($0, X_OK) == 0 }
@@ -34,7 +36,9 @@ package final class ServerProcess: Sendable {
   package typealias Failure = ChildProcess.Failure
 }
 
-/// The web server of busybox on a free port of the loopback: every type is `text/html`.
+/// The web server of busybox on a free loopback port.
+///
+/// The type of all files is `text/html`.
 package final class BusyboxServer: Sendable {
   /// Whether busybox is installed.
   package static let isInstalled = program != nil
@@ -60,7 +64,7 @@ package final class BusyboxServer: Sendable {
   package var url: String { "http://127.0.0.1:\(port.number)/" }
 }
 
-/// Squid, a caching proxy, on a free port of the loopback.
+/// Squid, a caching proxy, on a free loopback port.
 package final class Squid: Sendable {
   /// Whether Squid is installed.
   package static let isInstalled = program != nil
@@ -72,11 +76,13 @@ package final class Squid: Sendable {
   private let folder: TemporaryFolder
   private let process: ServerProcess
 
-  /// `access` decides who may use it, and may add other directives.
+  /// Starts Squid.
+  ///
+  /// `access` contains the access rules, and may add other directives.
   package init(access: String = "http_access allow all") throws {
     port = try ReservedPort()
     folder = try TemporaryFolder()
-    // Without files of its own: as root it gives up its rights first.
+    // Without files of its own, since it drops its privileges first if it runs as root.
     let configuration = """
       http_port 127.0.0.1:\(port.number)
       pid_filename none

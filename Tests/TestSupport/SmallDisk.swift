@@ -1,10 +1,12 @@
 import Foundation
 
-/// A small file system in memory, mounted for one program only, which takes it with it.
+/// A small file system in memory, mounted for one program, which unmounts it at its end.
 ///
-/// Works as root and, where the system lets users have namespaces of their own, without.
+/// It needs root, or permission to create user namespaces.
 package enum SmallDisk {
-  /// Runs a program that finds a disk of `bytes` at `folder`; blocks.
+  /// Runs a program with a disk of `bytes` bytes at `folder`.
+  ///
+  /// Blocks.
   package static func run(
     _ program: String, _ words: [String], bytes: Int, at folder: String
   ) throws -> Program.End {
@@ -17,14 +19,14 @@ package enum SmallDisk {
       ] + words)
   }
 
-  /// Why this machine has none; nil where it has.
+  /// Why this machine cannot mount such a disk, or nil if it can.
   package static let obstacle: String? = {
     do {
       let folder = try TemporaryFolder()
       let end = try run("true", [], bytes: 1 << 20, at: folder.path)
-      return end.status == 0 ? nil : "no small file system can be mounted here: \(end.output)"
+      return end.status == 0 ? nil : "cannot mount a small file system: \(end.output)"
     } catch {
-      return "no small file system can be mounted here: \(error)"
+      return "cannot mount a small file system: \(error)"
     }
   }()
 }

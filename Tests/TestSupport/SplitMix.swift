@@ -1,4 +1,4 @@
-/// A small random generator whose seed can be printed and replayed.
+/// A small random generator with a seed that can be printed and replayed.
 package struct SplitMix: RandomNumberGenerator {
   package var state: UInt64
 
@@ -12,7 +12,7 @@ package struct SplitMix: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// `count` bytes that do not compress; eight a step, since tests are not optimized.
+  /// Returns `count` incompressible bytes, eight per step, since tests are not optimized.
   package mutating func bytes(_ count: Int) -> [UInt8] {
     var words = [UInt64](repeating: 0, count: (count + 7) / 8)
     for place in words.indices { words[place] = next() }

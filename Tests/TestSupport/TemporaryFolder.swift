@@ -1,11 +1,13 @@
 package import FileIO
 import Glibc
 
-/// A folder of a test's own, removed with all in it when the last reference goes.
+/// A temporary folder of a test.
+///
+/// The last reference removes it with its content.
 package final class TemporaryFolder: Sendable {
   /// The absolute path.
   package let path: String
-  /// The folder, opened.
+  /// The opened folder.
   package let directory: Directory
 
   /// Creates the folder below TMPDIR.
@@ -22,15 +24,17 @@ package final class TemporaryFolder: Sendable {
   deinit {
     guard let slash = path.lastIndex(of: "/") else { return }
     let name = String(path[path.index(after: slash)...])
-    // What cannot be removed is left to whoever cleans the system's temporary folder.
+    // If it cannot be removed, the cleanup of temporary files does it later.
     try? FileSystem.real.directory(at: String(path[..<slash])).removeTree(name)
   }
 
-  /// The folder, opened anew; `fileSystem` may make steps in it fail.
+  /// Opens the folder again.
+  ///
+  /// `fileSystem` may make steps in it fail.
   package func opened(_ fileSystem: FileSystem = .real) throws -> Directory {
     try fileSystem.directory(at: path)
   }
 
-  /// The path of `name` below it.
+  /// Returns the path of `name` below it.
   package func path(_ name: String) -> String { "\(path)/\(name)" }
 }

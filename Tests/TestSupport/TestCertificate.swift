@@ -1,8 +1,8 @@
 import Foundation
 
-/// A certificate that signs itself, valid from 2020 to 2119 unless it says otherwise.
+/// A self-signed certificate, valid from 2020 to 2119 unless noted otherwise.
 ///
-/// Its key protects nothing.
+/// Its key protects no data.
 package struct TestCertificate: Sendable {
   /// The certificate in PEM.
   package let chain: String
@@ -56,7 +56,7 @@ package struct TestCertificate: Sendable {
       """
   )
 
-  /// For 127.0.0.1 and localhost; valid in 2020 only.
+  /// For 127.0.0.1 and localhost, but only valid in 2020.
   package static let expired = TestCertificate(
     chain: """
       -----BEGIN CERTIFICATE-----
@@ -79,7 +79,7 @@ package struct TestCertificate: Sendable {
       """
   )
 
-  /// Writes both into `folder`; returns their paths.
+  /// Writes both into `folder`, and returns their paths.
   package func write(to folder: TemporaryFolder) throws -> (chain: String, key: String) {
     let paths = (chain: folder.path("certificate.pem"), key: folder.path("key.pem"))
     try chain.write(toFile: paths.chain, atomically: false, encoding: .utf8)

@@ -3,15 +3,15 @@ import Concurrency
 package import Testing
 
 extension Trait where Self == LongTests {
-  /// For tests that keep a thread busy for long.
+  /// For tests that keep a thread busy for a long time.
   package static var long: Self { LongTests() }
 }
 
-/// Tests that keep a thread busy for long share a few threads, so that all the others find the pool
-/// free and what they wait for comes in its time.
+/// Runs tests that keep a thread busy for a long time on a few shared threads.
 ///
-/// Not for exit tests: they wait for a thread between the start of the process and the wait for its
-/// end, and until then the testing library polls.
+/// All other tests then find the pool free, and their waits end in time. Do not use it for exit
+/// tests: they wait for a thread between the start of the process and the wait for its end, and
+/// until then the testing library polls.
 package struct LongTests: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
@@ -29,7 +29,7 @@ private final class LongTestThreads: TaskExecutor {
   private let count = DispatchSemaphore(value: 0)
 
   private init() {
-    // As many as keep two processors busy while half of them wait for a program or a disk.
+    // Enough to keep two processors busy while half of them wait for a program or a disk.
     for _ in 0..<4 { Thread.detachNewThread { [self] in run() } }
   }
 

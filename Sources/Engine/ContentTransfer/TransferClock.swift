@@ -1,11 +1,13 @@
 package import FoundationEssentials
 import Glibc
 
-/// Where transfers get the time from; tests hand in their own.
+/// The clocks of transfers.
+///
+/// Tests use their own.
 package struct TransferClock: Sendable {
-  /// The date, for dates that servers send and people see.
+  /// The current date, for dates that servers send and users see.
   package let now: @Sendable () -> Date
-  /// Seconds since some instant, never going back.
+  /// The monotonic time in seconds since some start.
   package let uptime: @Sendable () -> Double
 
   package init(now: @escaping @Sendable () -> Date, uptime: @escaping @Sendable () -> Double) {
@@ -13,7 +15,7 @@ package struct TransferClock: Sendable {
     self.uptime = uptime
   }
 
-  /// The system's clocks, asked anew each time.
+  /// The clocks of the system.
   package static let system = TransferClock(
     now: { Date() },
     uptime: {
@@ -22,6 +24,6 @@ package struct TransferClock: Sendable {
       return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     })
 
-  /// The date at which `uptime` will be what it is asked about.
+  /// Returns the date at which `uptime` reaches `instant`.
   func date(of instant: Double) -> Date { now().addingTimeInterval(instant - uptime()) }
 }

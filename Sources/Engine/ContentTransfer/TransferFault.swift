@@ -1,12 +1,16 @@
 package import ContentModel
 
-/// Why one request did not bring what was asked: a value that decides about the next attempt.
+/// The reason why a request failed.
+///
+/// It determines the next attempt.
 package struct TransferFault: Error, Hashable, Sendable {
-  /// What happened.
+  /// The kind of failure.
   package let kind: Kind
-  /// The C library's or the server's own words; no secrets.
+  /// The message of libcurl or of the server.
+  ///
+  /// It contains no secrets.
   package let detail: String
-  /// Seconds that the server asks to wait, as sent; nil when it asks for none.
+  /// The delay that the server asks for, in seconds, or nil if it does not ask.
   package var retryAfter: Double?
 
   package init(_ kind: Kind, _ detail: String = "", retryAfter: Double? = nil) {
@@ -17,38 +21,41 @@ package struct TransferFault: Error, Hashable, Sendable {
 
   /// The kinds of failures.
   package enum Kind: Hashable, Sendable {
-    // Before anything was answered.
+    // Before the answer.
     case cancelled, unusableURL, unresolved, refused, connectTimeout, secureConnection, certificate
     case handshakeTimeout, hostName, clientCertificate, authorities
     case proxy, proxyRefused(Int), network, tooManyFiles
-    // While it was answered.
+    // During the answer.
     case garbled, stalled, cutShort, deadline, headersTooLong, bodyTooLong
-    // What was answered.
+    // In the answer.
     case status(Int), redirectRefused, tooManyRedirects
     case encoded(String), unexpectedType(String), wrongLength(Int64)
     case rangeIgnored, rangeUnclear, rangeElsewhere, rangeRefused, otherValidator
-    // What the digest says.
+    // In the digest.
     case damaged
   }
 
-  /// What may help.
+  /// What to try next.
   package enum RetryAction: Hashable, Sendable {
-    /// Nothing: the request itself cannot be carried out.
+    /// Nothing: the request itself cannot succeed.
     case none
-    /// Another mirror at once; the same one only later.
+    /// Another mirror at once, or the same mirror later.
     case otherMirror
-    /// Another mirror at once; this one only if the signed catalog promises the file, and then
-    /// once.
+    /// Another mirror at once.
+    ///
+    /// The same mirror once more, if the signed catalog lists the file.
     case elsewhere
-    /// The same again after a while.
+    /// The same request later.
     case later
-    /// The same mirror at once, asked for the whole file instead of a range.
+    /// The same mirror at once, with a request for the whole file instead of a range.
     case wholeFile
-    /// The same mirror at once, without naming the version that is expected.
+    /// The same mirror at once, without a validator.
     case plainRange
   }
 
-  /// What may help, decided here and nowhere else.
+  /// What to try next.
+  ///
+  /// Only this property decides it.
   package var retryAction: RetryAction {
     switch kind {
     case .cancelled, .unusableURL, .deadline, .bodyTooLong: .none
@@ -65,11 +72,12 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
-  /// Whether the same request fails again until somebody changes something.
+  /// Whether the same request would fail again until somebody changes something.
   package var isLasting: Bool { retryAction == .none || retryAction == .elsewhere }
 
-  /// Whether no request reaches the host, so that every transfer from it should be kind; what
-  /// `isRefusal` has a pause of its own.
+  /// Whether no request reaches the host, so that all transfers should wait.
+  ///
+  /// Refusals (`isRefusal`) have a separate pause.
   package var concernsHost: Bool {
     switch kind {
     case .unresolved, .refused, .connectTimeout, .handshakeTimeout, .secureConnection,
@@ -87,7 +95,7 @@ package struct TransferFault: Error, Hashable, Sendable {
     }
   }
 
-  /// Whether a server means by `status` that the same request may succeed later.
+  /// Whether the same request may succeed later according to `status`.
   package static func isTemporary(_ status: Int) -> Bool {
     switch status {
     case 408, 421, 425, 429, 500...599: true
@@ -126,7 +134,7 @@ package struct TransferFault: Error, Hashable, Sendable {
 }
 
 extension ContentError {
-  /// The error that ends a transfer of `subject` from `url`.
+  /// Creates the error that ends a transfer of `subject` from `url`.
   package init(_ fault: TransferFault, from url: WebURL, subject: String) {
     let (code, message, remedy) = Self.words(fault, url)
     self.init(
@@ -135,31 +143,36 @@ extension ContentError {
   }
 
   private static func words(_ fault: TransferFault, _ url: WebURL) -> (Code, String, String) {
-    let again = "Try again later; what was fetched is kept"
-    let owner = "Ask the store's owner to look at the web server"
+    let again = "Try again later. Fetched data is kept"
+    let owner = "Ask the store's owner to check the web server"
     let network = "Check the network and the store's address"
     switch fault.kind {
     case .cancelled:
       return (
-        .stopped, "The transfer of \(url) was stopped", "Start it again; what was fetched is kept"
+        .stopped, "The transfer of \(url) was stopped", "Start it again. Fetched data is kept"
       )
     case .unusableURL:
-      return (.usage, "\(url) cannot be used", "Use an http:// or https:// URL")
+      return (.usage, "\(url) is not a valid URL", "Use an http:// or https:// URL")
     case .unresolved:
-      return (.hostNotFound, "The host \(url.host) has no address", network)
+      return (.hostNotFound, "Cannot resolve the host \(url.host)", network)
     case .refused:
-      return (.connectionRefused, "\(url.host) port \(url.port) refuses connections", network)
+      return (
+        .connectionRefused, "Cannot connect to \(url.host) port \(url.port): connection refused",
+        network
+      )
     case .connectTimeout:
-      return (.connectionTimedOut, "\(url.host) port \(url.port) did not answer in time", network)
+      return (
+        .connectionTimedOut, "Cannot connect to \(url.host) port \(url.port): timed out", network
+      )
     case .handshakeTimeout:
       return (
         .connectionTimedOut,
-        "\(url.host) port \(url.port) accepted the connection, but did not finish the TLS handshake",
-        "Check the network: behind a VPN or tunnel, an MTU that is too large loses long packets"
+        "The TLS handshake with \(url.host) port \(url.port) timed out",
+        "Check the network. With a VPN or tunnel, an MTU that is too large can drop long packets"
       )
     case .hostName:
       return (
-        .secureConnectionFailed, "\(url.host) has no certificate for this host name",
+        .secureConnectionFailed, "The server has no certificate for the host name \(url.host)",
         "Use the server's host name in the address, not its IP address or another name"
       )
     case .clientCertificate:
@@ -169,33 +182,33 @@ extension ContentError {
       )
     case .authorities:
       return (
-        .certificateUntrusted, "The file of certificate authorities cannot be read",
-        "Check that the file exists, and that it contains certificates in PEM"
+        .certificateUntrusted, "Cannot read the file of certificate authorities",
+        "Check that the file exists and contains certificates in PEM"
       )
     case .secureConnection where fault.isAnswerWithoutTLS:
       return (
         .secureConnectionFailed, "\(url.host) port \(url.port) does not use TLS",
-        "If the server uses plain HTTP there, write http:// in its address"
+        "If the server uses plain HTTP on this port, use http:// in its address"
       )
     case .secureConnection:
       return (
-        .secureConnectionFailed, "No secure connection to \(url.host) could be made",
+        .secureConnectionFailed, "Cannot establish a secure connection to \(url.host)",
         "Check that the server offers TLS 1.2 or newer"
       )
     case .certificate:
       return (
-        .certificateUntrusted, "The certificate of \(url.host) is not trusted for it",
-        "Check the address, the system's clock, and the file of certificate authorities"
+        .certificateUntrusted, "The certificate of \(url.host) is not trusted",
+        "Check the address, the system clock and the file of certificate authorities"
       )
     case .proxy:
       return (
         .proxyFailed, "The connection to \(url.host) through the proxy failed",
-        "Check the proxy's address, and whether the proxy is running"
+        "Check the proxy's address and that the proxy is running"
       )
     case .proxyRefused(407), .status(407):
       return (
         .accessDenied, "The proxy requires a user name and a password (status 407)",
-        "Give them in the proxy's address, such as http://user:password@proxy.example:3128"
+        "Add them to the proxy's address, such as http://user:password@proxy.example:3128"
       )
     case .proxyRefused(let status):
       return (
@@ -205,39 +218,40 @@ extension ContentError {
     case .network: return (.networkFailed, "The connection to \(url.host) failed", again)
     case .tooManyFiles:
       return (
-        .tooManyFiles, "Too many files are open for a connection to \(url.host)",
-        "Raise the limit of open files and start again"
+        .tooManyFiles, "Cannot connect to \(url.host): too many open files",
+        "Raise the limit of open files and try again"
       )
     case .stalled:
       return (
-        .transferStalled, "\(url) stopped sending",
-        "\(again). If every transfer stalls, check the network's MTU, such as of a VPN or tunnel"
+        .transferStalled, "The transfer of \(url) stalled",
+        "\(again). If every transfer stalls, check the MTU of the network, VPN or tunnel"
       )
     case .cutShort where url.scheme == "http" && fault.detail.hasPrefix("Empty reply"):
       return (
         .connectionLost, "\(url.host) port \(url.port) closed the connection without an answer",
-        "If the server uses TLS there, write https:// in its address. \(again)"
+        "If the server uses TLS on this port, use https:// in its address. \(again)"
       )
-    case .cutShort: return (.connectionLost, "\(url) broke off before its end", again)
-    case .deadline: return (.timedOut, "\(url) did not arrive in the time that was set", again)
+    case .cutShort:
+      return (.connectionLost, "The connection was lost while receiving \(url)", again)
+    case .deadline: return (.timedOut, "The request for \(url) timed out", again)
     case .garbled where url.scheme == "http":
       return (
-        .answerUnusable, "\(url) was not answered in HTTP",
-        "If the server uses TLS there, write https:// in its address. \(owner)"
+        .answerUnusable, "The answer for \(url) is not HTTP",
+        "If the server uses TLS on this port, use https:// in its address. \(owner)"
       )
-    case .garbled: return (.answerUnusable, "\(url) was not answered in HTTP", owner)
+    case .garbled: return (.answerUnusable, "The answer for \(url) is not HTTP", owner)
     case .headersTooLong:
-      return (.answerUnusable, "\(url) was answered with too many headers", owner)
+      return (.answerUnusable, "The answer for \(url) has too many headers", owner)
     case .bodyTooLong:
-      return (.limitExceeded, "\(url) has more bytes than are read", owner)
+      return (.limitExceeded, "\(url) exceeds the size limit", owner)
     case .status(let status): return words(status, url, fault)
     case .redirectRefused:
-      return (.redirectRefused, "\(url) redirects to where it may not", owner)
+      return (.redirectRefused, "The redirect of \(url) is not allowed", owner)
     case .tooManyRedirects:
-      return (.tooManyRedirects, "\(url) redirects again and again", owner)
+      return (.tooManyRedirects, "\(url) has too many redirects", owner)
     case .encoded(let coding):
       let shown = coding.printable(limit: 60)
-      return (.answerUnusable, "\(url) was sent as \(shown), which nobody asked for", owner)
+      return (.answerUnusable, "\(url) was sent with the unexpected encoding \(shown)", owner)
     case .unexpectedType(let type):
       return (
         .answerUnusable,
@@ -246,15 +260,17 @@ extension ContentError {
           + "answers 404 or 403 for missing files"
       )
     case .wrongLength(let length):
-      return (.answerUnusable, "\(url) has \(length) bytes, not those that are signed", owner)
+      return (
+        .answerUnusable, "\(url) has \(length) bytes, which differs from its signed length", owner
+      )
     case .rangeIgnored, .rangeUnclear, .rangeElsewhere, .rangeRefused:
-      return (.answerUnusable, "\(url) was answered with another range than asked for", owner)
+      return (.answerUnusable, "The answer for \(url) has another range than requested", owner)
     case .otherValidator:
-      return (.answerUnusable, "\(url) is not the file that is signed", owner)
+      return (.answerUnusable, "\(url) is not the signed file", owner)
     case .damaged:
       return (
-        .pieceDamaged, "Bytes of \(url) differ from the signed index",
-        "Ask the store's owner to publish the package again; start the download again then"
+        .pieceDamaged, "Bytes of \(url) do not match the signed index",
+        "Ask the store's owner to publish the package again, and then start the download again"
       )
     }
   }
@@ -269,16 +285,16 @@ extension ContentError {
     case 401, 403:
       return (.accessDenied, answer, "Check the credentials for this host")
     case 429:
-      return (.serverBusy, answer, "Try again later; what was fetched is kept")
+      return (.serverBusy, answer, "Try again later. Fetched data is kept")
     case 503 where fault.retryAfter != nil:
-      return (.serverBusy, answer, "Try again later; what was fetched is kept")
+      return (.serverBusy, answer, "Try again later. Fetched data is kept")
     case 500...599:
-      return (.serverFailed, answer, "Try again later; what was fetched is kept")
-    // nginx answers 400 to plain HTTP at a port with TLS.
+      return (.serverFailed, answer, "Try again later. Fetched data is kept")
+    // nginx answers plain HTTP on a TLS port with 400.
     case 400 where url.scheme == "http":
       return (
         .requestRefused, answer,
-        "Check the store's address. If the server uses TLS there, write https:// in it"
+        "Check the store's address. If the server uses TLS on this port, use https:// in it"
       )
     default:
       return (.requestRefused, answer, "Check the store's address")
@@ -287,16 +303,17 @@ extension ContentError {
 }
 
 extension TransferFault {
-  /// Whether a server answered the start of TLS with something else, which libcurl has only in
-  /// words of OpenSSL.
+  /// Whether a server answered the TLS handshake with something else.
+  ///
+  /// libcurl only reports this in messages of OpenSSL.
   fileprivate var isAnswerWithoutTLS: Bool {
     ["wrong version number", "packet length too long", "http request"].contains(
       where: detail.contains)
   }
 
-  /// The fault that a final answer without the file is.
+  /// Creates the fault for a final answer without the file.
   init(_ response: HTTPResponse) {
-    // nginx answers 400 instead of refusing the handshake.
+    // nginx answers with 400 instead of failing the handshake.
     let words = "No required SSL certificate was sent"
     let isAboutCertificate =
       response.status == 400 && String(decoding: response.body, as: UTF8.self).contains(words)

@@ -1,44 +1,44 @@
 import Concurrency
 import ContentModel
 
-/// What transfers did, in bytes, counts and seconds; of one ticket, or of a whole session.
+/// Statistics of transfers, for one ticket or for a whole session.
 public struct TransferStatistics: Hashable, Codable, Sendable {
-  /// Body bytes that came over the network, right or not.
+  /// The body bytes that were received over the network, correct or not.
   public var bytesReceived: Int64 = 0
-  /// Bytes that were verified and handed over.
+  /// The bytes that were verified and delivered.
   public var bytesFetched: Int64 = 0
-  /// Bytes that were there from before, as whoever keeps them says.
+  /// The bytes that already existed locally, as reported by their owner.
   public var bytesReused: Int64 = 0
-  /// Requests that were sent, redirects not counted.
+  /// The number of requests that were sent, without redirects.
   public var requests = 0
-  /// Requests that failed, by the fault's short name, such as `status 503`.
+  /// The number of failed requests, by the short name of the fault, such as `status 503`.
   public var failures: [String: Int] = [:]
-  /// Verified bytes by the origin that sent them.
+  /// The verified bytes by the origin that sent them.
   public var bytesByHost: [String: Int64] = [:]
-  /// Packages that could not be taken apart, so that they were fetched whole, by the reason.
+  /// The number of packages that had to be fetched whole, by reason.
   public var wholePackages: [String: Int] = [:]
   /// The protocol of the last answer, such as `HTTP/2`.
   public var protocolName: String?
-  /// The time from the first request that was answered to the first byte of the answer.
+  /// The time from the first answered request to the first byte of the answer.
   public var timeToFirstByte: Duration?
-  /// The time in which at least one request was in progress.
+  /// The time during which at least one request was running.
   public var activeTime = Duration.zero
 
-  /// Nothing was done yet.
+  /// Creates empty statistics.
   public init() {}
 
-  /// Bytes that came and could not be used: of wrong pieces, of broken-off ones, of error pages.
+  /// The bytes that could not be used: of wrong or incomplete pieces, and of error pages.
   public var bytesWasted: Int64 { max(0, bytesReceived - bytesFetched) }
-  /// Requests that were made again after a failure.
+  /// The number of requests that were repeated after a failure.
   public var retries: Int { failures.values.reduce(0, +) }
-  /// Verified bytes a second while a request was under way; nil before anything was.
+  /// The verified bytes per second while requests were running, or nil before the first request.
   public var rate: Double? {
     activeTime > .zero ? Double(bytesFetched) / activeTime.inSeconds : nil
   }
 }
 
 extension TransferStatistics {
-  /// Takes up what another ticket's transfers did after this one's.
+  /// Adds the statistics of a later ticket.
   package mutating func add(_ other: TransferStatistics) {
     bytesReceived += other.bytesReceived
     bytesFetched += other.bytesFetched
@@ -53,7 +53,9 @@ extension TransferStatistics {
   }
 }
 
-/// Where statistics are written down while transfers run; from any thread.
+/// Counts statistics while transfers run.
+///
+/// Use it from any thread.
 final class TransferCounters: Sendable {
   private let state = Mutex(State())
   private let received = Atomic<Int>(0)
@@ -64,21 +66,23 @@ final class TransferCounters: Sendable {
     var runningSince = 0.0
   }
 
-  /// What was written down so far.
+  /// The statistics so far.
   var statistics: TransferStatistics {
     var statistics = state.withLock { $0.statistics }
     statistics.bytesReceived = Int64(received.load(ordering: .relaxed))
     return statistics
   }
 
-  /// Counts body bytes as they come in; called for each of them, so without a lock.
+  /// Counts received body bytes.
+  ///
+  /// It is called for each chunk, and therefore takes no lock.
   func receive(_ bytes: Int) { received.wrappingAdd(bytes, ordering: .relaxed) }
 
   func record(_ change: (inout TransferStatistics) -> Void) {
     state.withLock { change(&$0.statistics) }
   }
 
-  /// Counts verified bytes that came from `origin`.
+  /// Counts verified bytes from `origin`.
   func fetched(_ bytes: Int64, from origin: String) {
     record {
       $0.bytesFetched += bytes
@@ -86,7 +90,7 @@ final class TransferCounters: Sendable {
     }
   }
 
-  /// A request was sent.
+  /// Counts a request that was sent.
   func started(at now: Double) {
     state.withLock { state in
       state.statistics.requests += 1
@@ -95,7 +99,7 @@ final class TransferCounters: Sendable {
     }
   }
 
-  /// A request that was sent has ended.
+  /// Counts the end of a request that was sent.
   func ended(_ end: ExchangeEnd, at now: Double) {
     state.withLock { state in
       state.running -= 1

@@ -2,15 +2,15 @@ public import ContentModel
 public import FoundationEssentials
 import Concurrency
 
-/// One download's handle on its transfers: stops them, changes their priority, says how they go.
+/// Controls the transfers of one download: cancels them, sets their priority, reports on them.
 ///
-/// Made by whoever starts a transfer and handed to it; safe from any thread. One ticket may serve
-/// several transfers, one after the other or at once, and once cancelled it stays so.
+/// The owner of a transfer creates a ticket and passes it along. Use it from any thread. A ticket
+/// may serve several transfers, also at the same time. A cancelled ticket stays cancelled.
 package final class TransferTicket: Sendable {
-  /// Tells tickets apart within the process.
+  /// A unique number in the process.
   let id: Int
   private let state: Mutex<State>
-  /// What its transfers did so far, as they write it down.
+  /// The counters of its transfers.
   let counters = TransferCounters()
 
   private struct State {
@@ -18,12 +18,12 @@ package final class TransferTicket: Sendable {
     var isCancelled = false
     var running: Set<Int> = []
     var waits: [Int: TransferWait] = [:]
-    /// What is done when it is cancelled or its priority changes, by transfer.
+    /// The functions to call when it is cancelled or its priority changes, by transfer.
     var listeners: [Int: @Sendable (Change) -> Void] = [:]
     var nextListener = 0
   }
 
-  /// What a running transfer must hear of.
+  /// A change that running transfers must handle.
   enum Change: Sendable {
     case cancelled
     case priority(Int)
@@ -31,15 +31,19 @@ package final class TransferTicket: Sendable {
 
   private static let counter = Atomic<Int>(0)
 
-  /// Creates a ticket; of two transfers that wait, the one with the higher priority starts first.
+  /// Creates a ticket.
+  ///
+  /// A waiting transfer with a higher priority starts first.
   package init(priority: Int = 0) {
     id = Self.counter.add(1, ordering: .relaxed).newValue
     state = Mutex(State(priority: priority))
   }
 
-  // MARK: For whoever started the transfer
+  // MARK: The owner of the transfer
 
-  /// Ends its transfers promptly: what blocks in them throws `stopped`.
+  /// Ends its transfers soon.
+  ///
+  /// Calls that block in them throw `stopped`.
   package func cancel() {
     let listeners = state.withLock { state in
       state.isCancelled = true
@@ -51,14 +55,16 @@ package final class TransferTicket: Sendable {
   /// Whether `cancel` was called.
   package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Throws `stopped` when `cancel` was called.
+  /// Throws `stopped` if `cancel` was called.
   package func checkCancelled() throws {
     guard isCancelled else { return }
     throw ContentError(
-      .stopped, "The download was stopped", remedy: "Start it again; what was fetched is kept")
+      .stopped, "The download was stopped", remedy: "Start it again. Fetched data is kept")
   }
 
-  /// The priority; a change counts for every request that has not started.
+  /// The priority.
+  ///
+  /// A change applies to all requests that have not started.
   package var priority: Int {
     get { state.withLock { $0.priority } }
     set {
@@ -70,7 +76,7 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// What its transfers do now.
+  /// The current status of its transfers.
   package var status: TransferStatus {
     state.withLock { state in
       if !state.running.isEmpty {
@@ -80,18 +86,18 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// What its transfers did so far.
+  /// The statistics of its transfers so far.
   package var statistics: TransferStatistics { counters.statistics }
 
-  /// Takes note of bytes that were there from before and need no transfer.
+  /// Records bytes that already exist locally and need no transfer.
   package func reuse(_ bytes: Int64) { counters.record { $0.bytesReused += bytes } }
 
-  /// Takes note of a package that is fetched whole, and why.
+  /// Records that a package is fetched whole, and why.
   package func takeWhole(because reason: String) {
     counters.record { $0.wholePackages[reason, default: 0] += 1 }
   }
 
-  // MARK: For the loop
+  // MARK: The loop
 
   func wait(_ request: Int, _ wait: TransferWait) {
     state.withLock { $0.waits[request] = wait }
@@ -111,7 +117,9 @@ package final class TransferTicket: Sendable {
     }
   }
 
-  /// Calls `listener` at each change until `removeListener`; at once when it is cancelled already.
+  /// Calls `listener` at each change until `removeListener`.
+  ///
+  /// Calls it now if already cancelled.
   func addListener(_ listener: @escaping @Sendable (Change) -> Void) -> Int {
     let (number, isCancelled) = state.withLock { state in
       state.nextListener += 1
@@ -125,13 +133,13 @@ package final class TransferTicket: Sendable {
   func removeListener(_ number: Int) { state.withLock { $0.listeners[number] = nil } }
 }
 
-/// What a transfer does now.
+/// The status of a transfer.
 package enum TransferStatus: Hashable, Sendable {
-  /// Nothing is under way.
+  /// No request is waiting or running.
   case idle
-  /// It waits.
+  /// All requests are waiting.
   case waiting(TransferWait)
-  /// Bytes are on their way.
+  /// Requests are running.
   case transferring(requests: Int)
 }
 
@@ -139,22 +147,22 @@ package enum TransferStatus: Hashable, Sendable {
 public struct TransferWait: Hashable, Sendable {
   /// What it waits for.
   public let reason: Reason
-  /// When it goes on at the latest, unless something else keeps it then; nil when nobody knows.
+  /// The latest date at which it continues, unless there is another delay, or nil if unknown.
   public let until: Date?
-  /// Where it goes on.
+  /// The host of the next request.
   public let host: String
 
   /// What a transfer waits for.
   public enum Reason: Hashable, Sendable {
-    /// Its turn: as many requests are under way as may be.
+    /// A free place: the maximum number of requests is running.
     case turn
-    /// Its turn at the host: as many requests to it are under way as may be.
+    /// A free place at the host: the maximum number of requests to it is running.
     case turnAtHost
-    /// Room for its buffers.
+    /// Memory for its buffers.
     case memory
-    /// The next attempt after a failure, which the code and the words name.
+    /// The next attempt after a failure, with the code and message of the error.
     case retry(ContentError.Code, String)
-    /// The end of the time for which the server asked (`Retry-After`).
+    /// The end of the delay that the server asked for (`Retry-After`).
     case serverAsked(ContentError.Code, String)
   }
 

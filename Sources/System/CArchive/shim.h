@@ -3,8 +3,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-// archive_set_error is variadic, which Swift cannot call. The text is passed as an argument of a
-// fixed format, so that a percent sign in it is harmless.
+// archive_set_error is variadic, which Swift cannot call. The text is an argument of a fixed
+// format, so that a percent sign in it is harmless.
 static inline void hc_archive_set_error(struct archive *archive, int number, const char *text) {
   archive_set_error(archive, number, "%s", text);
 }
@@ -20,9 +20,9 @@ static inline unsigned int hc_archive_type_socket(void) { return (unsigned int)A
 
 #include <locale.h>
 
-// libarchive converts the names of zip, pax and xar archives to the thread's locale, and in the C
-// locale names beyond ASCII get lost. So each reader gives the thread a UTF-8 locale for as long as
-// a call takes; the process's locale, which belongs to the program, is never touched.
+// libarchive converts the names in zip, pax and xar archives to the thread's locale. In the C
+// locale, non-ASCII names are lost. Therefore, each reader sets a UTF-8 locale for the thread
+// during a call. The locale of the process, which belongs to the program, does not change.
 static inline locale_t hc_utf8_locale_create(void) {
   return newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }

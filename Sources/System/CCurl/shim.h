@@ -2,9 +2,9 @@
 
 #include <curl/curl.h>
 
-// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, which Swift cannot call:
-// one function for each type of argument. libcurl's type-checking macros want constants, so the
-// functions are named in parentheses.
+// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, which Swift cannot call.
+// There is one function per argument type. The names are in parentheses to bypass libcurl's
+// type-checking macros, which need constants.
 
 static inline CURLcode hc_easy_set_long(CURL *easy, CURLoption option, long value) {
   return (curl_easy_setopt)(easy, option, value);

@@ -38,7 +38,7 @@ long hc_tcp_round_trip(int socket) {
   struct tcp_info info = {0};
   socklen_t length = sizeof info;
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
-  // Older kernels fill less of it; a connection without a measurement has the greatest number.
+  // Older kernels fill less of the struct. Without a measurement, the value is the maximum.
   if (length < offsetof(struct tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt) return -1;
   return info.tcpi_min_rtt == ~0U ? -1 : (long)info.tcpi_min_rtt;
 }

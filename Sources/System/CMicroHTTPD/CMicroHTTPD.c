@@ -41,7 +41,7 @@ static void notify(void *context, struct MHD_Connection *connection, void **own,
   callbacks->closed(callbacks->context, hc_http_descriptor(connection));
 }
 
-// MARK: The daemon
+// MARK: Daemon
 
 hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int idle_seconds,
                               size_t stack_bytes, const char *certificate, const char *key) {
@@ -51,7 +51,7 @@ hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int i
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)begin, context},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)complete, context},
       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)notify, context},
-      // Connections are counted by whoever hands them over.
+      // The caller that adds connections limits them.
       {MHD_OPTION_CONNECTION_LIMIT, INT_MAX, NULL},
       {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)idle_seconds, NULL},
       {MHD_OPTION_THREAD_STACK_SIZE, (intptr_t)stack_bytes, NULL},
@@ -68,7 +68,7 @@ hc_http_daemon *hc_http_start(const hc_http_callbacks *callbacks, unsigned int i
 int hc_http_add(hc_http_daemon *daemon, int descriptor) {
   struct sockaddr_storage address = {0};
   socklen_t length = sizeof address;
-  // A client that has gone again has no address, and will be found gone.
+  // A client that has already disconnected has no address. The daemon detects this later.
   if (getpeername(descriptor, (struct sockaddr *)&address, &length) != 0) {
     address.ss_family = AF_INET;
     length = sizeof(struct sockaddr);
@@ -78,7 +78,7 @@ int hc_http_add(hc_http_daemon *daemon, int descriptor) {
 
 void hc_http_stop(hc_http_daemon *daemon) { MHD_stop_daemon(daemon); }
 
-// MARK: A connection
+// MARK: Connection
 
 struct visitor {
   void *context;
@@ -87,9 +87,10 @@ struct visitor {
   int is_malformed;
 };
 
-// libmicrohttpd 0.9.75 ends a value at a NUL, and adds a second line (obs-fold, RFC 9112, 5.2) to the
-// name of the field. Neither can be seen in the name and value that it returns. It reads a head where it
-// lies, with zeros in place of CR LF, and at least one line follows, so the bytes behind a value tell.
+// libmicrohttpd 0.9.75 ends a value at a NUL, and appends a second line (obs-fold, RFC 9112 §5.2)
+// to the name of the field. The returned name and value do not show either. It parses a head in
+// place, with zeros instead of CR LF, and at least one line follows, so the bytes after a value
+// show both.
 static int is_whole_line(const char *value) {
   const char *end = value + strlen(value);
   return end[1] == 0 && end[2] != ' ' && end[2] != '\t';
@@ -130,7 +131,7 @@ ptrdiff_t hc_http_tls_send(void *session, const void *bytes, size_t count) {
 }
 
 void hc_http_restart_idle_time(hc_http_connection *connection, unsigned int seconds) {
-  // Taking the limit away and giving it back is how libmicrohttpd offers that.
+  // libmicrohttpd restarts the idle time when the timeout is removed and set again.
   MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
   MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT, seconds);
 }

@@ -1,10 +1,10 @@
-// The runtime tells the thread sanitizer that a continuation is resumed, but not that a task goes
-// on with one that was resumed before it began to wait (Swift 6.3). This says it, in builds for
-// that sanitizer only.
+// The runtime reports to the thread sanitizer that a continuation is resumed. It does not report
+// that a task continues if the resume came before the wait (Swift 6.3). These functions report it,
+// only in builds for the sanitizer.
 #if THREAD_SANITIZER
   import Glibc
 
-  /// The standard library's function of this name, with an end that the thread sanitizer sees.
+  /// The standard library's function, with a report to the thread sanitizer at the end.
   public func withCheckedContinuation<Value>(
     isolation: isolated (any Actor)? = #isolation, function: String = #function,
     _ body: (CheckedContinuation<Value, Never>) -> Void
@@ -15,7 +15,7 @@
     return value
   }
 
-  /// The standard library's function of this name, with an end that the thread sanitizer sees.
+  /// The standard library's function, with a report to the thread sanitizer at the end.
   public func withCheckedThrowingContinuation<Value>(
     isolation: isolated (any Actor)? = #isolation, function: String = #function,
     _ body: (CheckedContinuation<Value, any Error>) -> Void
@@ -25,7 +25,7 @@
       isolation: isolation, function: function, body)
   }
 
-  /// The other half of what `swift_continuation_resume` says of this task.
+  /// Acquires what `swift_continuation_resume` released for this task.
   private func noteResumption() {
     withUnsafeCurrentTask { task in
       guard let task else { return }
@@ -35,7 +35,9 @@
 
   private typealias Annotation = @convention(c) (UnsafeMutableRawPointer) -> Void
 
-  /// The sanitizer's own function, which is in every program that it watches.
+  /// The function of the sanitizer.
+  ///
+  /// It exists in each instrumented program.
   private let acquire: Annotation? = dlsym(nil, "__tsan_acquire").map {
     unsafeBitCast($0, to: Annotation.self)
   }

@@ -1,17 +1,18 @@
 package import Dispatch
 
-/// Where the work of a queue runs, how it waits, and its clock; a simulation decides what runs
-/// when.
+/// Runs the work of a queue, and provides its signals and clock.
+///
+/// A simulation replaces it to decide what runs when.
 package protocol Execution: Sendable {
-  /// The time that delayed bodies of lines are compared with.
+  /// The current time for delayed bodies.
   var now: DispatchTime { get }
-  /// Where tasks run; nil for Swift's own threads.
+  /// The executor of tasks, or nil for Swift's default.
   var tasks: (any TaskExecutor)? { get }
-  /// A new line, or one that runs on `queue`.
+  /// Creates a line, or uses `queue` for it.
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine
-  /// Threads for work that blocks.
+  /// Creates a group of threads for blocking work.
   func group(_ label: String) -> any WorkGroup
-  /// A signal for the threads of this execution.
+  /// Creates a signal for the threads of this execution.
   func signal() -> any ThreadSignal
 }
 
@@ -20,21 +21,21 @@ package protocol SerialLine: Sendable {
   func enqueue(_ body: @escaping @Sendable () -> Void)
   /// Enqueues `body` at `time`.
   func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void)
-  /// Waits for the bodies that were enqueued before, then runs `body`.
+  /// Waits for all bodies that were enqueued before, and runs `body`.
   func sync<Value>(_ body: () throws -> Value) rethrows -> Value
 }
 
-/// Bodies that block and therefore each have a thread.
+/// Runs blocking bodies, each on its own thread.
 package protocol WorkGroup: Sendable {
   func start(_ body: @escaping @Sendable () -> Void)
-  /// Counts work of the calling thread as a body, from now until `leave`.
+  /// Counts work of the calling thread as a body until `leave`.
   func enter()
   func leave()
   /// Waits until all bodies have returned and each `enter` was followed by `leave`.
   func wait()
 }
 
-/// The execution of every real queue.
+/// The execution of real queues.
 package struct DispatchExecution: Execution {
   package init() {}
 
@@ -63,7 +64,9 @@ extension DispatchQueue: SerialLine {
   }
 }
 
-/// A dispatch queue for each body: on a shared one they would use up the threads of the pool.
+/// One dispatch queue per body.
+///
+/// On a shared queue, blocked bodies would exhaust the thread pool.
 private final class DispatchWork: WorkGroup {
   private let label: String
   private let group = DispatchGroup()

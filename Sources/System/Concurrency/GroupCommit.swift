@@ -1,10 +1,10 @@
 import Dispatch
 
-/// Lets threads that want the same costly step at the same time, such as a sync, share it.
+/// Shares a costly step, such as a sync, among threads that need it at the same time.
 ///
-/// If no step is in progress, the caller runs it. Callers that arrive during a step wait; then one
-/// of them runs a single step for all of them. So what a caller did before its call is covered by a
-/// step that began after it. May be used from any thread.
+/// If no step is in progress, the caller runs it. Callers that arrive during a step wait. Then one
+/// of them runs a single step for all of them. A step therefore always begins after the calls that
+/// it covers. Use it from any thread.
 package final class GroupCommit<Request: Sendable>: Sendable {
   private let state = Mutex(State())
   private let makeSignal: MakeThreadSignal
@@ -14,11 +14,11 @@ package final class GroupCommit<Request: Sendable>: Sendable {
     var isRunning = false
   }
 
-  /// A call, and its outcome.
+  /// A call and its outcome.
   private final class Waiter: Sendable {
     let request: Request
     let signal: any ThreadSignal
-    /// Set before the signal; nil for the waiter that runs the next step.
+    /// Set before the signal, or nil for the waiter that runs the next step.
     let outcome = Mutex<Result<Void, any Error>?>(nil)
 
     init(_ request: Request, _ signal: any ThreadSignal) {
@@ -34,10 +34,12 @@ package final class GroupCommit<Request: Sendable>: Sendable {
   /// The number of calls that wait for a step.
   package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-  /// Returns once `perform` was called with `request`, alone or among others; throws its outcome.
+  /// Waits until `perform` was called with `request`, alone or with others.
   ///
-  /// `perform` returns an outcome for each request, in the same order. It runs on the thread of one
-  /// of the callers, on one thread at a time.
+  /// Throws its outcome.
+  ///
+  /// `perform` returns one outcome per request, in the same order. It runs on the thread of one of
+  /// the callers, one call at a time.
   package func join(
     _ request: Request, perform: ([Request]) -> [Result<Void, any Error>]
   ) throws {

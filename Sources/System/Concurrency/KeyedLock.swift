@@ -1,10 +1,13 @@
 import Dispatch
 
-/// A lock for each key: calls for the same key run one at a time, those for other keys continue.
+/// A lock per key.
 ///
-/// May be used from any thread; a call blocks while another one has its key. Keys are not kept.
+/// Calls for the same key run one at a time, and other keys are independent.
+///
+/// Use it from any thread. A call blocks while another call has its key. Unlocked keys use no
+/// memory.
 package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
-  /// The calls that wait for each key that is locked.
+  /// The waiting calls for each locked key.
   private let waiting = Mutex<[Key: [any ThreadSignal]]>([:])
   private let makeSignal: MakeThreadSignal
 
@@ -23,7 +26,7 @@ package final class KeyedLock<Key: Hashable & Sendable>: Sendable {
       waiting[key]?.append(signal)
       return signal
     }
-    // The previous call passes the lock on, so that no third one takes it in between.
+    // The previous call passes the lock on, so that no third call can take it in between.
     signal?.wait()
     defer { passOn(key) }
     return try body()

@@ -1,21 +1,20 @@
 @_exported public import Synchronization
 
-// In ordinary builds `Mutex` is Synchronization's, which is passed on with `Atomic`. The thread
-// sanitizer does not see when that one is locked after a wait, since the waiting is code of a
-// library that is not instrumented; it would report what the lock guards as a race.
+// Normally, `Mutex` is the type of Synchronization, which is reexported with `Atomic`. The thread
+// sanitizer does not see that it is locked after a wait, since the runtime library is not
+// instrumented. It would report false races on the protected values.
 #if THREAD_SANITIZER
   import Glibc
 
-  /// Synchronization's `Mutex` over a lock of POSIX threads, for builds that the thread sanitizer
-  /// watches.
+  /// A `Mutex` with a POSIX mutex, for builds with the thread sanitizer.
   ///
-  /// It hides the other one from whoever imports this module. A thread that locks it twice is
-  /// stopped, as by the other one.
+  /// It shadows Synchronization's `Mutex` in all modules that import this one. Like that one, it
+  /// stops a thread that locks it twice.
   public struct Mutex<Value: ~Copyable>: ~Copyable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<Value>
 
-    /// A lock that guards `initialValue`.
+    /// Creates a lock that protects `initialValue`.
     public init(_ initialValue: consuming sending Value) {
       value = .allocate(capacity: 1)
       value.initialize(to: initialValue)
@@ -39,12 +38,12 @@
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
       let failure = pthread_mutex_lock(lock)
-      precondition(failure == 0, "A thread locks what it has locked")
+      precondition(failure == 0, "The thread has already locked this mutex")
       defer { pthread_mutex_unlock(lock) }
       return try body(&value.pointee)
     }
 
-    /// Calls `body` with the value unless a thread has it; nil in that case.
+    /// Calls `body` with the value, or returns nil if another thread has it.
     public borrowing func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
@@ -54,6 +53,6 @@
     }
   }
 
-  // The value is touched by one thread at a time: the one that has the lock.
+  // Only the thread that has locked the mutex uses the value.
   extension Mutex: @unchecked Sendable where Value: ~Copyable {}
 #endif

@@ -1,7 +1,7 @@
-/// Observers that are held weakly, each once, in the order in which they were added.
+/// A list of weakly held observers, each at most once, in the order of addition.
 ///
-/// May be used from any thread, also by an observer that is being called or deallocated: no
-/// observer is loaded, released or called inside the lock.
+/// Use it from any thread, even from an observer that is being called or deallocated: no observer
+/// is loaded, released or called inside the lock.
 public final class ObserverList<Observer>: Sendable {
   private final class Entry: Sendable {
     let reference: WeakReference<Observer>
@@ -15,9 +15,11 @@ public final class ObserverList<Observer>: Sendable {
   /// Creates an empty list.
   public init() {}
 
-  /// Adds `observer`; false if it is in the list already.
+  /// Adds `observer`.
+  ///
+  /// Returns false if it is already in the list.
   public func add(_ observer: Observer) -> Bool {
-    // Also removes what was at the address of `observer` before it.
+    // Also removes a released observer with the same address as `observer`.
     removeReleased()
     return entries.withLock { entries in
       guard !entries.contains(where: { $0.reference.refers(to: observer) }) else { return false }
@@ -26,7 +28,9 @@ public final class ObserverList<Observer>: Sendable {
     }
   }
 
-  /// Removes `observer`, if it is in the list; a call of `forEach` that is in progress skips it.
+  /// Removes `observer`, if it is in the list.
+  ///
+  /// A call of `forEach` in progress skips it.
   public func remove(_ observer: Observer) {
     entries.withLock { entries in
       guard let index = entries.firstIndex(where: { $0.reference.refers(to: observer) }) else {
@@ -44,7 +48,7 @@ public final class ObserverList<Observer>: Sendable {
   /// The observers that still exist.
   public var observers: [Observer] { entries.withLock { $0 }.compactMap(\.reference.object) }
 
-  /// Calls `body` with each observer that is still in the list when its turn comes.
+  /// Calls `body` with each observer that is still in the list at that time.
   public func forEach(_ body: (Observer) -> Void) {
     for entry in entries.withLock({ $0 }) {
       guard !entry.isRemoved.load(ordering: .acquiring), let observer = entry.reference.object

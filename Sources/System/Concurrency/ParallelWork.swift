@@ -1,8 +1,8 @@
 /// Calls `body` for each of `items` on several threads, each with its own context.
 ///
 /// Returns the values in no particular order. The first error ends the work and is thrown. Each
-/// thread takes `portion` items at a time; a small number lets all threads end at about the same
-/// time. Without `workers`, the calling thread does the work.
+/// thread takes `portion` items at a time. With a small number, all threads end at about the same
+/// time. If `workers` is at most 1, the calling thread does the work.
 package func inParallel<Item: Sendable, Context, Value: Sendable>(
   _ items: [Item], workers: Int, portion: Int = 16,
   context: @escaping @Sendable () throws -> Context,
@@ -57,7 +57,7 @@ package func alongside<Value>(
   return try value.get()
 }
 
-/// Hands out numbers, each once.
+/// Returns each number once.
 private final class SharedCounter: Sendable {
   private let next = Atomic<Int>(0)
 

@@ -1,4 +1,4 @@
-/// Work that blocks, on a thread beside the caller's, whose result the caller waits for.
+/// Blocking work on a separate thread, whose result the caller waits for.
 package struct SideWork<Value: Sendable> {
   private let thread: WorkThread
   private let outcome: Outcome
@@ -7,9 +7,9 @@ package struct SideWork<Value: Sendable> {
     let value = Mutex<Result<Value, any Error>?>(nil)
   }
 
-  /// The closures of the thread, released before its end.
+  /// The closures of the thread, which are released before it ends.
   private final class Body: @unchecked Sendable {
-    // Unchecked: only the thread uses the closures' captures until `result()` has waited for it.
+    // Unchecked, because only the thread uses the captured variables until `result()` has returned.
     let body: () throws -> Value
     let onFailure: (any Error) -> Void
 
@@ -19,10 +19,12 @@ package struct SideWork<Value: Sendable> {
     }
   }
 
-  /// Starts at once; `onFailure` is called with an error as soon as it is thrown.
+  /// Starts the work at once.
   ///
-  /// The other thread uses the closures' captures until `result` has returned. Throws if the system
-  /// does not start a thread.
+  /// `onFailure` is called with an error as soon as it is thrown.
+  ///
+  /// The thread uses the variables that the closures capture until `result` has returned. Throws if
+  /// the system cannot start a thread.
   package init(
     _ body: @escaping () throws -> Value, onFailure: @escaping (any Error) -> Void
   ) throws(WorkThread.NoThread) {
@@ -36,7 +38,9 @@ package struct SideWork<Value: Sendable> {
     }
   }
 
-  /// Waits until the thread has ended, and returns its result; call it once.
+  /// Waits until the thread has ended, and returns its result.
+  ///
+  /// Call it once.
   package func result() -> Result<Value, any Error> {
     thread.end()
     return outcome.value.withLock { $0 } ?? .failure(CancellationError())

@@ -1,18 +1,18 @@
 package import Dispatch
 
-/// One thread waits until another one sends the signal.
+/// A signal for which one thread waits, and which another thread sends.
 ///
-/// A simulation has signals of its own, since its schedule decides which thread runs.
+/// A simulation has its own signals, since its schedule decides which thread runs.
 package protocol ThreadSignal: Sendable {
-  /// Waits until the signal is sent; returns at once if it was sent before.
+  /// Waits until the signal is sent, and returns at once if it was sent before.
   func wait()
-  /// As `wait()`, but at most until `time`.
+  /// Waits like `wait()`, but at most until `time`.
   func wait(until time: DispatchTime)
   /// Wakes one waiting thread, or the next one that waits.
   func send()
 }
 
-/// Makes signals that were not sent yet.
+/// Creates signals that were not sent yet.
 package typealias MakeThreadSignal = @Sendable () -> any ThreadSignal
 
 extension DispatchSemaphore: ThreadSignal {

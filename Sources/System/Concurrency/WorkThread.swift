@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// A thread that runs a function and ends, for work that blocks or calculates.
+/// A thread that runs a function and ends, for work that blocks or computes.
 ///
-/// It runs with batch scheduling, so that it does not preempt the thread that wakes it. It
-/// processes megabytes at a time; with batch scheduling processors switch threads half as often.
+/// It uses batch scheduling, so that it does not preempt the thread that wakes it. It processes
+/// megabytes at a time. With batch scheduling, context switches are half as frequent.
 package struct WorkThread: Sendable {
   private let thread: pthread_t
 
@@ -13,7 +13,9 @@ package struct WorkThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Starts a thread that runs `body`; throws the error number of the system.
+  /// Starts a thread that runs `body`.
+  ///
+  /// Throws the error number of the system.
   package init(_ body: @escaping @Sendable () -> Void) throws(NoThread) {
     let box = Unmanaged.passRetained(Box(body))
     var thread = pthread_t()
@@ -31,13 +33,15 @@ package struct WorkThread: Sendable {
     self.thread = thread
   }
 
-  /// The system did not start a thread.
+  /// The system could not start a thread.
   package struct NoThread: Error {
-    /// As in `errno`.
+    /// The number, as in `errno`.
     package let number: Int32
   }
 
-  /// Waits until the thread has ended and its thread-local storage is released; call it once.
+  /// Waits until the thread has ended and its thread-local storage is released.
+  ///
+  /// Call it once.
   ///
   /// On the thread itself, it detaches the thread instead.
   package func end() {

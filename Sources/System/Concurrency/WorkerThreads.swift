@@ -1,18 +1,20 @@
 import ContentModel
 import Glibc
 
-/// Threads that each run a body until it returns; `deinit` joins them.
+/// Threads that each run a body until it returns.
 ///
-/// The bodies block, so they do not run as tasks, which share a few threads.
+/// `deinit` joins them.
+///
+/// The bodies block, so they are not tasks, which share a few threads.
 package final class WorkerThreads {
   /// The number of processors, at most 16.
   package static var standardCount: Int { min(16, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 
   private var threads: [WorkThread] = []
 
-  /// Starts up to `count` threads, each with its number; throws `tooFewThreads` if none starts.
+  /// Starts up to `count` threads, each with its number.
   ///
-  /// `body` must work with any number of threads.
+  /// Throws `tooFewThreads` if none starts. `body` must work with any number of threads.
   package init(count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
     for number in 0..<max(1, count) {
       do {
@@ -27,7 +29,7 @@ package final class WorkerThreads {
     }
   }
 
-  /// Waits until every body has returned.
+  /// Waits until all bodies have returned.
   package func join() {
     for thread in threads { thread.end() }
     threads = []

@@ -1,17 +1,19 @@
 import CCrypto
 package import ContentModel
 
-/// A digest that is computed as bytes arrive; one use at a time, reused after `finish`.
+/// Computes a digest as bytes arrive.
 ///
-/// The corresponding C functions are EVP_DigestInit_ex2, EVP_DigestUpdate and EVP_DigestFinal_ex.
+/// Use it from one thread; `finish` resets it.
+///
+/// The C functions are EVP_DigestInit_ex2, EVP_DigestUpdate and EVP_DigestFinal_ex.
 package struct DigestStream: ~Copyable {
-  /// Which digest.
+  /// The algorithm of a digest.
   package enum Algorithm: Sendable {
-    /// SHA-256, for everything of ours.
+    /// SHA-256, for all digests of our own.
     case sha256
-    /// SHA-512, for others' metadata that promises it.
+    /// SHA-512, for external metadata that uses it.
     case sha512
-    /// SHA-1, only because xar's table of contents is read with nothing better.
+    /// SHA-1, only because readers of xar's table of contents support nothing better.
     case sha1
 
     fileprivate var type: OpaquePointer? {
@@ -22,8 +24,8 @@ package struct DigestStream: ~Copyable {
       }
     }
 
-    // Fetched once, because OpenSSL 3 looks a digest up anew each time it is only named. Unsafe
-    // only in name: they are never changed or freed.
+    // Fetched once, because OpenSSL 3 looks up a digest for each use by name. Safe, because the
+    // values are never changed or freed.
     nonisolated(unsafe) private static let fetchedSHA256 = fetched("SHA256")
     nonisolated(unsafe) private static let fetchedSHA512 = fetched("SHA512")
     nonisolated(unsafe) private static let fetchedSHA1 = fetched("SHA1")
@@ -33,13 +35,15 @@ package struct DigestStream: ~Copyable {
     }
   }
 
-  // Nil only when there is no memory; the first use then throws, since a throwing initializer of a
-  // noncopyable type cannot release what it holds.
+  // Nil if memory is exhausted. The first use then throws, since a throwing initializer of a
+  // noncopyable type cannot release its members.
   private let context: OpaquePointer?
   private let algorithm: Algorithm
   private var isStarted = false
 
-  /// Creates a stream; a failure of libcrypto (`inconsistent`) is thrown by the first use.
+  /// Creates a stream.
+  ///
+  /// An error of libcrypto (`inconsistent`) is thrown by the first use.
   package init(_ algorithm: Algorithm = .sha256) {
     context = EVP_MD_CTX_new()
     self.algorithm = algorithm
@@ -63,7 +67,7 @@ package struct DigestStream: ~Copyable {
     }
   }
 
-  /// The digest of what was added, as bytes; the stream starts anew.
+  /// Returns the digest of the added bytes, and resets the stream.
   package mutating func finishBytes() throws -> [UInt8] {
     try withFinished { Array($0) }
   }
@@ -83,7 +87,7 @@ package struct DigestStream: ~Copyable {
     }
   }
 
-  /// The SHA-256 of what was added; the stream starts anew.
+  /// Returns the SHA-256 of the added bytes, and resets the stream.
   package mutating func finish() throws -> Digest {
     guard let digest = try withFinished({ Digest($0) }) else { throw Self.failure("SHA-256") }
     return digest
@@ -96,14 +100,14 @@ package struct DigestStream: ~Copyable {
 }
 
 extension Digest {
-  /// The SHA-256 of `bytes`.
+  /// Computes the SHA-256 of `bytes`.
   package init(of bytes: UnsafeRawBufferPointer) throws {
     var stream = DigestStream()
     try stream.update(bytes)
     self = try stream.finish()
   }
 
-  /// The SHA-256 of `bytes`.
+  /// Computes the SHA-256 of `bytes`.
   package init(of bytes: [UInt8]) throws {
     self = try bytes.withUnsafeBytes { try Digest(of: $0) }
   }

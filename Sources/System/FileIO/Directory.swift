@@ -2,12 +2,14 @@ import ContentModel
 import Glibc
 import Concurrency
 
-/// An open folder; everything in it is reached by one name, relative to its descriptor.
+/// An open folder.
 ///
-/// No link is followed, so whoever swaps a folder for a link cannot lead a write elsewhere. May be
-/// used from any thread. Closed when the last reference goes.
+/// Its entries are accessed by one name, relative to its descriptor.
+///
+/// Links are not followed, so an attacker who replaces a folder by a link cannot redirect a write.
+/// Use it from any thread. The last reference closes it.
 package final class Directory: Sendable {
-  /// The path as it was opened, for messages only.
+  /// The path that was opened, for messages only.
   package let path: String
   package let fileSystem: FileSystem
   let descriptor: Int32
@@ -22,12 +24,12 @@ package final class Directory: Sendable {
   }
 
   deinit {
-    // A child that is being started has the folder open, too, until it runs its own program.
+    // A child process has the folder open, too, from fork to exec.
     if isLocked.load(ordering: .relaxed) { _ = calls.lock(descriptor, LOCK_UN) }
     calls.close(descriptor)
   }
 
-  /// The path of `name` in here, for messages and URLs.
+  /// Returns the path of `name` in this folder, for messages and URLs.
   package func path(of name: String) -> String {
     path.hasSuffix("/") ? path + name : "\(path)/\(name)"
   }
@@ -47,7 +49,7 @@ package final class Directory: Sendable {
     return Directory(descriptor: opened, path: path, fileSystem: fileSystem)
   }
 
-  /// Creates the folder `name` with `mode`; an existing one is opened unless `exclusive`.
+  /// Creates the folder `name` with `mode`, or opens an existing one unless `exclusive`.
   @discardableResult
   package func createDirectory(_ name: String, mode: UInt32 = 0o755, exclusive: Bool = false) throws
     -> Directory
@@ -59,21 +61,23 @@ package final class Directory: Sendable {
     do {
       return try directory(name)
     } catch {
-      // The caller does not know that it was created. rmdir(2) keeps what others have put into it.
+      // The caller does not know that it was created. rmdir(2) only removes an empty folder.
       if exclusive { try? remove(at: name, path(of: name), AT_REMOVEDIR) }
       throw error
     }
   }
 
-  /// Opens this folder again: a lock on one of the two keeps others out of the other one.
+  /// Opens this folder again.
+  ///
+  /// A lock on one of the two also excludes the other one.
   package func reopened() throws -> Directory { try directory(at: ".", path) }
 
-  /// Opens the folder at `components` below this one, one by one.
+  /// Opens the folder at `components` below this one, one component at a time.
   package func directory(at components: some Sequence<some StringProtocol>) throws -> Directory {
     try components.reduce(self) { try $0.directory(String($1)) }
   }
 
-  /// What is in here, without `.` and `..`, in no order.
+  /// Returns the entries without `.` and `..`, in no particular order.
   package func entries() throws -> [DirectoryEntry] {
     var listed: [(name: [UInt8], type: UInt8)] = []
     try fileSystem.perform(.list, path) {
@@ -85,7 +89,7 @@ package final class Directory: Sendable {
     return try listed.filter { $0.name != Array(".".utf8) && $0.name != Array("..".utf8) }
       .map { name, type in
         if let kind = FileKind(entryType: type) { return DirectoryEntry(name, kind) }
-        // Some file systems do not say what an entry is.
+        // Some file systems do not return the type of an entry.
         let entry = DirectoryEntry(name, .other)
         let status = try status(at: entry.terminatedName, path(of: entry.name))
         return DirectoryEntry(name, status?.kind ?? .other)
@@ -102,7 +106,7 @@ package final class Directory: Sendable {
     try open(name, O_RDWR | O_CREAT | O_EXCL, .create, mode)
   }
 
-  /// Opens `name` for reading and writing; creates it when it is not there.
+  /// Opens `name` for reading and writing, or creates it.
   package func updatedFile(_ name: String, mode: UInt32 = 0o644) throws -> File {
     try open(name, O_RDWR | O_CREAT, .create, mode)
   }
@@ -111,19 +115,19 @@ package final class Directory: Sendable {
     throws -> File
   {
     try checkName(name)
-    // O_NONBLOCK: opening a FIFO that somebody put there must not hang; regular files ignore it.
+    // O_NONBLOCK prevents a hang if another process put a FIFO there. Regular files ignore it.
     let opened = try fileSystem.perform(operation, path(of: name)) {
       calls.openat(descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode)
     }
     return File(descriptor: opened, path: path(of: name), fileSystem: fileSystem)
   }
 
-  /// All bytes of `name`; `limitExceeded` when it is longer than `limit`.
+  /// Returns all bytes of `name`, or throws `limitExceeded` if there are more than `limit`.
   package func contents(of name: String, limit: Int64) throws -> [UInt8] {
     try file(name).contents(limit: limit)
   }
 
-  /// What `name` is, without following a link; nil when it is not there.
+  /// Returns the status of `name` without following a link, or nil if it does not exist.
   package func status(of name: String) throws -> FileStatus? {
     try checkName(name)
     return try status(at: name, path(of: name))
@@ -131,26 +135,26 @@ package final class Directory: Sendable {
 
   private func status(at name: UnsafePointer<CChar>, _ path: String) throws -> FileStatus? {
     var status = stat()
-    let isThere = try fileSystem.perform(.status, path, unless: [ENOENT]) {
+    let exists = try fileSystem.perform(.status, path, unless: [ENOENT]) {
       calls.fstatat(descriptor, name, &status)
     }
-    return isThere ? FileStatus(status) : nil
+    return exists ? FileStatus(status) : nil
   }
 
   // MARK: Links
 
-  /// Creates a symbolic link `name` whose text is `target`.
+  /// Creates a symbolic link `name` with the text `target`.
   package func createLink(_ name: String, to target: String) throws {
     try checkName(name)
     try fileSystem.perform(.link, path(of: name)) { calls.symlinkat(target, descriptor, name) }
   }
 
-  /// The text of the symbolic link `name`; nil when there is none.
+  /// Returns the text of the symbolic link `name`, or nil if it is not a link.
   package func link(_ name: String) throws -> String? {
     try linkBytes(name).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The bytes of the symbolic link `name`, which need not be text; nil when there is none.
+  /// Returns the bytes of the link `name`, which may not be text, or nil if it is not a link.
   package func linkBytes(_ name: String) throws -> [UInt8]? {
     try checkName(name)
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
@@ -166,7 +170,7 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Gives the file `name` a second name, `newName` in `folder`.
+  /// Creates a hard link to the file `name`, with the name `newName` in `folder`.
   package func hardLink(_ name: String, to folder: Directory, _ newName: String) throws {
     try checkName(newName)
     try fileSystem.perform(.link, folder.path(of: newName)) {
@@ -176,7 +180,7 @@ package final class Directory: Sendable {
 
   // MARK: Moving and removing
 
-  /// Renames `name` to `newName` in `folder`, atomically; an existing one is replaced.
+  /// Renames `name` to `newName` in `folder` atomically, and replaces an existing file.
   package func rename(_ name: String, to folder: Directory, _ newName: String) throws {
     try checkName(name)
     try fileSystem.perform(.rename, folder.path(of: newName)) {
@@ -184,7 +188,7 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Renames `name` to `newName` in `folder`, atomically; an existing one is an error (EEXIST).
+  /// Renames `name` to `newName` in `folder` atomically, or fails with EEXIST if it exists.
   package func renameWithoutReplacing(_ name: String, to folder: Directory, _ newName: String)
     throws
   {
@@ -195,9 +199,9 @@ package final class Directory: Sendable {
     }
     guard case .failure(let failure) = answer else { return }
     guard failure.number == EINVAL else { throw ContentError(errno: failure.number, .rename, path) }
-    // NFS, ZFS before 2.2 and some FUSE file systems do not have the flag. To look first is enough
-    // where one process works, as the library's lock ensures; and no rename replaces a folder that
-    // is not empty.
+    // NFS, ZFS before 2.2 and some FUSE file systems do not support the flag. A check before the
+    // rename is enough if only one process works, which the library's lock ensures. In addition, no
+    // rename replaces a folder that is not empty.
     try fileSystem.perform(.rename, path) { () -> Int32 in
       guard calls.faccessat(folder.descriptor, newName) != 0 else {
         errno = EEXIST
@@ -207,19 +211,19 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Removes the file or link `name`; one that is not there is no error.
+  /// Removes the file or link `name`, if it exists.
   package func removeFile(_ name: String) throws {
     try checkName(name)
     try remove(at: name, path(of: name), 0)
   }
 
-  /// Removes `name` and all in it, following no link; one that is not there is no error.
+  /// Removes `name` and its content, if it exists, without following links.
   package func removeTree(_ name: String) throws {
     try checkName(name)
     try removeTree(at: name, path(of: name))
   }
 
-  /// Removes what was listed and all in it, following no link; what is not there is no error.
+  /// Removes a listed entry and its content, if it exists, without following links.
   package func removeTree(_ entry: DirectoryEntry) throws {
     try removeTree(at: entry.terminatedName, path(of: entry.name))
   }
@@ -240,17 +244,17 @@ package final class Directory: Sendable {
 
   // MARK: Durability
 
-  /// Makes the names in here durable.
+  /// Makes the names in this folder durable.
   package func sync() throws {
     try fileSystem.perform(.sync, path) { calls.fsync(descriptor) }
   }
 
-  /// Makes everything on this folder's file system durable, bytes and names.
+  /// Makes all data and names on this folder's file system durable.
   package func syncFileSystem() throws {
     try fileSystem.perform(.sync, path) { calls.syncfs(descriptor) }
   }
 
-  /// Writes `bytes` as `name` so that after a crash the old or the new file is there, whole.
+  /// Replaces `name` atomically: after a crash, either the complete old or new file exists.
   ///
   /// A crash can leave `.<name>.new`, which the next call with the same name removes.
   package func replaceFile(_ name: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
@@ -263,11 +267,12 @@ package final class Directory: Sendable {
     try sync()
   }
 
-  // MARK: Use by several processes
+  // MARK: Locks between processes
 
-  /// Takes a lock on this folder for as long as it is open, or changes the one it has.
+  /// Locks this folder while it is open, or changes its lock.
   ///
-  /// Any number may share it, or one holds it alone. False when others' locks are in the way.
+  /// The lock is exclusive if `alone`, otherwise it is shared. Returns false if another lock
+  /// conflicts.
   package func tryLock(alone: Bool) throws -> Bool {
     let isTaken = try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
       calls.lock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB)
@@ -276,8 +281,7 @@ package final class Directory: Sendable {
     return isTaken
   }
 
-  /// Notes that the folder is used now, as its time of access; without a right to it nothing
-  /// happens.
+  /// Sets the access time to now, or does nothing without permission.
   package func touch() {
     _ = try? fileSystem.attempt(.write, path) {
       calls.touch(descriptor)
@@ -290,7 +294,7 @@ package final class Directory: Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, permissions) }
   }
 
-  /// Sets the time of the folder's last change, in seconds since 1970.
+  /// Sets the modification time of this folder, in seconds since 1970.
   package func setModified(_ time: Double) throws {
     let seconds = time.rounded(.down)
     let value = timespec(
@@ -298,14 +302,16 @@ package final class Directory: Sendable {
     try fileSystem.perform(.write, path) { calls.setModified(descriptor, value) }
   }
 
-  /// What this folder is now, also if its name is another one meanwhile.
+  /// Returns the status of this open folder, even if it was renamed.
   package func status() throws -> FileStatus {
     var status = stat()
     try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
-  /// Sets the extended attribute `name`; false where the file system has none.
+  /// Sets the extended attribute `name`.
+  ///
+  /// Returns false if that fails, such as without support.
   @discardableResult
   package func setAttribute(_ name: String, to text: String) -> Bool {
     let answer = try? fileSystem.attempt(.write, path) {
@@ -314,10 +320,10 @@ package final class Directory: Sendable {
     if case .success = answer { return true } else { return false }
   }
 
-  /// Bytes that this user may still write on this folder's file system.
+  /// Returns the bytes that this user may still write to this folder's file system.
   package func availableBytes() throws -> Int64 { try space().available }
 
-  /// Bytes that this user may still write on this folder's file system, and bytes of its blocks.
+  /// Returns the bytes that this user may still write, and the length of a block in bytes.
   package func space() throws -> (available: Int64, blockLength: Int64) {
     var status = statvfs()
     try fileSystem.perform(.status, path) { calls.fstatvfs(descriptor, &status) }
@@ -330,7 +336,8 @@ package final class Directory: Sendable {
       !name.utf8.contains(0)
     else {
       throw ContentError(
-        .inconsistent, "“\(name)” is not one file name in \(path)", remedy: "Report it",
+        .inconsistent, "“\(name)” is not a valid file name in \(path)",
+        remedy: "Report this message as a bug",
         subject: path)
     }
   }

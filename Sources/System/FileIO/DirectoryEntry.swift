@@ -1,12 +1,16 @@
-/// A name in a folder, as the file system lists it.
+/// An entry of a folder, as the file system lists it.
 package struct DirectoryEntry: Sendable {
-  /// The name; where it is no text, something for people to read, which leads nowhere.
+  /// The name.
+  ///
+  /// If it is not UTF-8, this is a readable form that cannot be used as a path.
   package let name: String
-  /// The name's bytes: any but `/` and zero.
+  /// The bytes of the name.
+  ///
+  /// All bytes except `/` and zero are possible.
   package let bytes: [UInt8]
   package let kind: FileKind
 
-  /// Whether the name is UTF-8 text, so that `name` leads to the entry.
+  /// Whether the name is valid UTF-8, so that `name` can be used as a path.
   package var isText: Bool { name.utf8.elementsEqual(bytes) }
 
   init(_ bytes: [UInt8], _ kind: FileKind) {
@@ -15,6 +19,6 @@ package struct DirectoryEntry: Sendable {
     self.kind = kind
   }
 
-  /// The name with the zero behind it that the system wants.
+  /// The name as a C string.
   var terminatedName: [CChar] { bytes.map { CChar(bitPattern: $0) } + [0] }
 }

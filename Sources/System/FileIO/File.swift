@@ -1,11 +1,11 @@
 import ContentModel
 import Glibc
 
-/// An open file; closed when its owner's scope ends.
+/// An open file, which is closed at the end of its owner's scope.
 ///
-/// Not copyable, so that one scope owns the descriptor. Offsets and lengths are bytes.
+/// Not copyable, so that one scope owns the descriptor. Offsets and lengths are in bytes.
 package struct File: ~Copyable, Sendable {
-  /// The path as it was opened, for messages only.
+  /// The path that was opened, for messages only.
   package let path: String
   private let descriptor: Int32
   private let fileSystem: FileSystem
@@ -20,21 +20,23 @@ package struct File: ~Copyable, Sendable {
 
   deinit { calls.close(descriptor) }
 
-  /// What the file is now.
+  /// Returns the current status of the file.
   package func status() throws -> FileStatus {
     var status = stat()
     try fileSystem.perform(.status, path) { calls.fstat(descriptor, &status) }
     return FileStatus(status)
   }
 
-  /// A second descriptor of the open file, for a C library that takes one and closes it.
+  /// Duplicates the descriptor for a C library that closes it.
   package func duplicatedDescriptor() throws -> Int32 {
     try fileSystem.perform(.open, path) { calls.dup(descriptor) }
   }
 
   // MARK: Reading
 
-  /// Reads up to `buffer.count` bytes at `offset`; fewer only at the file's end.
+  /// Reads up to `buffer.count` bytes at `offset`.
+  ///
+  /// Reads fewer only at the end of the file.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     var filled = 0
     while filled < buffer.count {
@@ -49,7 +51,9 @@ package struct File: ~Copyable, Sendable {
     return filled
   }
 
-  /// All bytes; `limitExceeded` when there are more than `limit`.
+  /// Returns all bytes.
+  ///
+  /// Throws `limitExceeded` if there are more than `limit`.
   package func contents(limit: Int64) throws -> [UInt8] {
     let status = try status()
     guard status.kind == .file else {
@@ -58,8 +62,8 @@ package struct File: ~Copyable, Sendable {
     }
     guard status.size <= limit else {
       throw ContentError(
-        .limitExceeded, "\(path) has \(status.size) bytes, more than the \(limit) that are read",
-        remedy: "Check that it is the right file", subject: path)
+        .limitExceeded, "\(path) has \(status.size) bytes; the limit is \(limit)",
+        remedy: "Check that this is the correct file", subject: path)
     }
     var bytes = [UInt8](repeating: 0, count: Int(status.size))
     let count = try bytes.withUnsafeMutableBytes { try read(into: $0, at: 0) }
@@ -67,13 +71,13 @@ package struct File: ~Copyable, Sendable {
     return bytes
   }
 
-  /// Bytes that are not in holes; the file's length where the file system does not tell.
+  /// Returns the bytes outside of holes, or the length if the file system does not report holes.
   package func dataLength() throws -> Int64 {
     let size = try status().size
     var (data, position) = (Int64(0), Int64(0))
     while position < size {
       let start = calls.seekData(descriptor, off_t(position))
-      // ENXIO: a hole reaches to the end.
+      // ENXIO: the rest is a hole.
       guard start >= 0 else { return errno == ENXIO ? data : size }
       let end = calls.seekHole(descriptor, start)
       guard end > start else { return size }
@@ -85,12 +89,12 @@ package struct File: ~Copyable, Sendable {
 
   // MARK: Writing
 
-  /// Appends all of `bytes` at the file's position.
+  /// Writes all of `bytes` at the current position.
   package func write(_ bytes: [UInt8]) throws {
     try bytes.withUnsafeBytes { try write($0) }
   }
 
-  /// Appends all of `buffer` at the file's position.
+  /// Writes all of `buffer` at the current position.
   package func write(_ buffer: UnsafeRawBufferPointer) throws {
     var rest = buffer
     while !rest.isEmpty {
@@ -99,12 +103,12 @@ package struct File: ~Copyable, Sendable {
     }
   }
 
-  /// Writes all of `buffer` at `offset`; the file's position stays.
+  /// Writes all of `buffer` at `offset`, without changing the position.
   package func write(_ buffer: UnsafeRawBufferPointer, at offset: Int64) throws {
     try write([buffer], at: offset)
   }
 
-  /// Writes all of `buffers`, one behind the other, from `offset` on; the file's position stays.
+  /// Writes all of `buffers` in order, from `offset`, without changing the position.
   package func write(_ buffers: [UnsafeRawBufferPointer], at offset: Int64) throws {
     let count = buffers.reduce(0) { $0 + $1.count }
     var rest = buffers[...]
@@ -118,7 +122,7 @@ package struct File: ~Copyable, Sendable {
     }
   }
 
-  /// Bytes that one call of `write` wrote, out of `count`.
+  /// Returns the bytes that one call of `write` wrote, out of `count`.
   private func writeOnce(_ count: Int, _ write: () -> Int) throws -> Int {
     switch try fileSystem.attempt(.write, path, write) {
     case .success(let written): return written
@@ -134,17 +138,16 @@ package struct File: ~Copyable, Sendable {
       ? Int64(clamping: status.f_bavail) * Int64(clamping: status.f_frsize) : 0
     return ContentError(
       .diskFull, "Cannot write \(path): it needs \(count) bytes more, where \(free) are free",
-      remedy: "Free space on that file system and start again", subject: path,
+      remedy: "Free space on that file system and try again", subject: path,
       cause: String(cString: strerror(ENOSPC)))
   }
 
-  /// Cuts or extends the file to `length` bytes.
+  /// Truncates or extends the file to `length` bytes.
   package func truncate(to length: Int64) throws {
     try fileSystem.perform(.write, path) { calls.ftruncate(descriptor, off_t(length)) }
   }
 
-  /// Takes the disk space for the first `length` bytes, so that writing them never fails for lack
-  /// of it.
+  /// Allocates disk space for the first `length` bytes, so that writing them needs no more space.
   package func allocate(_ length: Int64) throws {
     try fileSystem.perform(.write, path) { calls.allocate(descriptor, off_t(length)) }
   }
@@ -154,9 +157,9 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
-  /// Lets the disk begin with what was written, so that a later sync has less to wait for.
+  /// Starts writing cached data to disk, so that a later sync takes less time.
   ///
-  /// Promises nothing, and does not wait unless the disk is behind.
+  /// There is no guarantee, and it only waits if the disk falls behind.
   package func beginWritingBack() { calls.beginWritingBack(descriptor) }
 
   /// Makes the bytes durable.
@@ -166,27 +169,29 @@ package struct File: ~Copyable, Sendable {
 
   // MARK: Locking
 
-  /// Takes an exclusive lock, until `unlock` or the file's end; false when another holds one.
+  /// Takes an exclusive lock until `unlock` or close.
+  ///
+  /// Returns false if another one has it.
   package func tryLock() throws -> Bool {
     try fileSystem.perform(.lock, path, unless: [EWOULDBLOCK]) {
       calls.lock(descriptor, LOCK_EX | LOCK_NB)
     }
   }
 
-  /// Waits for an exclusive lock, held until `unlock` or the file's end.
+  /// Waits for an exclusive lock, and holds it until `unlock` or close.
   package func lock() throws {
     try fileSystem.perform(.lock, path) { calls.lock(descriptor, LOCK_EX) }
   }
 
-  /// Lets go of the lock, also where another process was just being started.
+  /// Releases the lock, even if a child process that was just forked has inherited it.
   ///
-  /// A child has the file until it runs its own program, and with it the lock if this is only
-  /// closed.
+  /// A child has the file open until exec. If the file were only closed here, the child would keep
+  /// the lock until then.
   package func unlock() { _ = calls.lock(descriptor, LOCK_UN) }
 }
 
 extension ArraySlice<UnsafeRawBufferPointer> {
-  /// Takes away so many bytes at the beginning, and empty buffers there.
+  /// Removes `bytes` bytes from the start, and empty buffers there.
   fileprivate mutating func drop(bytes: Int) {
     var bytes = bytes
     while let first, first.count <= bytes {

@@ -1,11 +1,11 @@
 package import ContentModel
 import Glibc
 
-/// What a name in a folder is.
+/// The type of an entry in a folder.
 package enum FileKind: Hashable, Sendable {
   case file, directory, link, other
 
-  /// What readdir(3) says; nil when it does not know.
+  /// Converts a type of readdir(3), or nil if the type is unknown.
   init?(entryType: UInt8) {
     switch Int(entryType) {
     case Int(DT_REG): self = .file
@@ -26,22 +26,24 @@ package enum FileKind: Hashable, Sendable {
   }
 }
 
-/// What the file system says of a file, by lstat(2) or fstat(2).
+/// The status of a file, from lstat(2) or fstat(2).
 package struct FileStatus: Hashable, Sendable {
   package let kind: FileKind
-  /// Permission bits, 0 to 0o7777.
+  /// The permission bits, 0 to 0o7777.
   package let permissions: UInt32
   package let identity: FileIdentity
-  /// Last access, in nanoseconds since 1970; how exact it is depends on how it is mounted.
+  /// The last access, in nanoseconds since 1970.
+  ///
+  /// The precision depends on mount options.
   package let accessed: Int64
 
-  /// Whether it may be read and nothing else, as installed files are.
+  /// Whether it is readable by its owner, and neither writable nor executable.
   package var isSealed: Bool { permissions & 0o400 != 0 && permissions & ~0o444 == 0 }
 
-  /// Bytes.
+  /// The size in bytes.
   package var size: Int64 { identity.size }
 
-  /// Last change of the bytes, in seconds since 1970.
+  /// The last change of the bytes, in seconds since 1970.
   package var modified: Double {
     let (seconds, nanoseconds) = identity.modified.quotientAndRemainder(dividingBy: 1_000_000_000)
     return Double(seconds) + Double(nanoseconds) / 1e9

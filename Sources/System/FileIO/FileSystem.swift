@@ -1,25 +1,28 @@
 package import ContentModel
 import Glibc
 
-/// The file system as everything here reaches it, and the seams where a test makes a step fail or
-/// puts a simulated disk in the kernel's place.
+/// The file system, with hooks for tests.
+///
+/// A test can make a step fail, or replace the kernel by a simulated disk.
 package struct FileSystem: Sendable {
-  /// The file system as it is.
+  /// The file system without hooks.
   package static let real = FileSystem()
 
-  /// Called before each step with its kind and the path; what it throws is the step's failure.
+  /// Called before each step with its kind and path.
   ///
-  /// A `SystemFailure` is taken for the system's own answer: a step that it interrupts is made
-  /// again.
+  /// An error that it throws is the step's error.
+  ///
+  /// A `SystemFailure` counts as the answer of the system. A step that fails with EINTR is
+  /// repeated.
   package let willPerform: (@Sendable (FileOperation, String) throws -> Void)?
 
-  /// Called with a journal's path when a commit is durable, before anybody hears of it.
+  /// Called with a journal's path after a commit is durable, before its result is reported.
   package let didCommit: (@Sendable (String) -> Void)?
 
-  /// What carries out the steps.
+  /// The implementation of the steps.
   let calls: any SystemCalls
 
-  /// Creates seams; nil for none, which leaves the kernel's calls.
+  /// Creates a file system, or nil `calls` means the kernel's calls.
   package init(
     calls: (any SystemCalls)? = nil,
     willPerform: (@Sendable (FileOperation, String) throws -> Void)? = nil,
@@ -30,7 +33,9 @@ package struct FileSystem: Sendable {
     self.didCommit = didCommit
   }
 
-  /// Opens a folder by path, following links; `creating` makes it and its parents first.
+  /// Opens a folder by path, following links.
+  ///
+  /// With `creating`, creates it and its parents first.
   package func directory(at path: String, creating: Bool = false) throws -> Directory {
     if creating { try createDirectories(path) }
     let descriptor = try perform(.open, path) {
@@ -39,7 +44,9 @@ package struct FileSystem: Sendable {
     return Directory(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Opens a file by path for reading, following links; not for paths from outside.
+  /// Opens a file by path for reading, following links.
+  ///
+  /// Do not use it for paths from outside.
   package func file(at path: String) throws -> File {
     let descriptor = try perform(.open, path) {
       calls.open(path, O_RDONLY | O_CLOEXEC)
@@ -47,18 +54,18 @@ package struct FileSystem: Sendable {
     return File(descriptor: descriptor, path: path, fileSystem: self)
   }
 
-  /// Makes a folder among the system's temporary ones, and removes it after `body`.
+  /// Creates a temporary folder, and removes it after `body`.
   package func withTemporaryDirectory<Value>(_ body: (Directory) throws -> Value) throws -> Value {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template: [CChar] = []
     try perform(.createDirectory, parent) {
-      // A call that was interrupted may have changed it.
+      // An interrupted call may have changed it.
       template = Array("\(parent)/hostedcontent-XXXXXX".utf8CString)
       return mkdtemp(&template) == nil ? -1 : 0
     }
     let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     defer {
-      // Left behind, it only takes room among temporary files.
+      // A leftover folder only takes space among temporary files.
       try? directory(at: parent).removeTree(path.lastPathComponent)
     }
     return try body(directory(at: path))
@@ -76,7 +83,9 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Makes a new name in `parent` durable; a parent that may not be read is left to the system.
+  /// Makes a new name in `parent` durable.
+  ///
+  /// Ignores a parent that is not readable.
   private func syncParent(_ parent: Substring) throws {
     do {
       let path = parent.count > 1 ? String(parent.dropLast()) : String(parent)
@@ -84,14 +93,14 @@ package struct FileSystem: Sendable {
     } catch let error as ContentError where error.code == .notPermitted {}
   }
 
-  /// Lets the seam fail a step that is not a system call of this module.
+  /// Lets the hook fail a step that is not a system call of this module.
   package func check(_ operation: FileOperation, _ path: @autoclosure () -> String) throws {
     try perform(operation, path()) { 0 }
   }
 
-  /// Carries out a step: asks the seam, makes the call, and both again while it is interrupted.
+  /// Performs a step: calls the hook, then the system, and repeats both after EINTR.
   ///
-  /// Throws what the seam throws; the system's refusal is returned.
+  /// Throws the errors of the hook. An error of the system is returned.
   func attempt<Value: FixedWidthInteger>(
     _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
   ) throws -> Result<Value, SystemFailure> {
@@ -109,7 +118,9 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Carries out a step; throws the system's refusal as a `ContentError`.
+  /// Performs a step.
+  ///
+  /// Throws an error of the system as a `ContentError`.
   @discardableResult
   func perform<Value: FixedWidthInteger>(
     _ operation: FileOperation, _ path: @autoclosure () -> String, _ call: () -> Value
@@ -120,7 +131,9 @@ package struct FileSystem: Sendable {
     }
   }
 
-  /// Carries out a step; false when the system answers one of `numbers`.
+  /// Performs a step.
+  ///
+  /// Returns false if it fails with one of `numbers`.
   @discardableResult
   func perform(
     _ operation: FileOperation, _ path: @autoclosure () -> String, unless numbers: [Int32],
@@ -134,20 +147,21 @@ package struct FileSystem: Sendable {
   }
 }
 
-/// The number with which the system refuses a call, errno(3); a seam throws it to make a step fail
-/// so.
+/// The error number of a failed system call, as in errno(3).
+///
+/// A hook throws it to make a step fail.
 package struct SystemFailure: Error, Hashable {
   package let number: Int32
 
   package init(_ number: Int32) { self.number = number }
 }
 
-/// A kind of step on the file system, as error messages and the fault seam name it.
+/// A kind of step on the file system, for messages and hooks.
 package enum FileOperation: String, Sendable, CaseIterable {
   case open, create, createDirectory, read, write, sync, rename, remove, link, list, status, lock
   case journal
 
-  /// The verb of a message: “cannot … path”.
+  /// The verb in the message “Cannot … path”.
   var verb: String {
     switch self {
     case .open: "open"
@@ -160,7 +174,7 @@ package enum FileOperation: String, Sendable, CaseIterable {
     case .remove: "remove"
     case .link: "link"
     case .list: "list"
-    case .status: "look at"
+    case .status: "read the status of"
     case .lock: "lock"
     case .journal: "write the journal"
     }
@@ -168,39 +182,39 @@ package enum FileOperation: String, Sendable, CaseIterable {
 }
 
 extension ContentError {
-  /// The failure of a system call on `path`, sorted by its number.
+  /// Creates the error for a failed system call on `path`.
   package init(errno number: Int32, _ operation: FileOperation, _ path: String) {
     let message = "Cannot \(operation.verb) \(path)"
     let cause = String(cString: strerror(number))
     switch number {
     case ENOSPC, EDQUOT:
       self.init(
-        .diskFull, message, remedy: "Free space on that file system and start again",
+        .diskFull, message, remedy: "Free space on that file system and try again",
         subject: path, cause: cause)
     case ENOENT, ENOTDIR:
       self.init(.fileMissing, message, remedy: "Check the path", subject: path, cause: cause)
     case EACCES, EPERM, EROFS:
       self.init(
-        .notPermitted, message, remedy: "Give this user the right to it, or choose another folder",
+        .notPermitted, message, remedy: "Change its permissions or owner, or use another folder",
         subject: path, cause: cause)
     case EMFILE, ENFILE:
       self.init(
-        .tooManyFiles, message, remedy: "Raise the limit of open files and start again",
+        .tooManyFiles, message, remedy: "Raise the limit of open files and try again",
         subject: path, cause: cause)
     case EOPNOTSUPP, ENOSYS:
       self.init(
         .fileSystemUnsupported, "\(message): the file system does not support this",
-        remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
+        remedy: "Use a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
         subject: path, cause: cause)
     case EXDEV:
       self.init(
         .fileSystemUnsupported, message,
-        remedy: "Keep the whole folder on one file system; in a container, on a volume",
+        remedy: "Keep the whole folder on one file system. In a container, use a volume",
         subject: path, cause: cause)
     case EFBIG:
       self.init(
         .fileFailed, message,
-        remedy: "Raise the limit of file sizes, or choose a file system that has longer files",
+        remedy: "Raise the limit of file sizes, or use a file system that supports larger files",
         subject: path, cause: cause)
     default:
       self.init(

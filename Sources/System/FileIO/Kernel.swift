@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// The system calls of the kernel, one for one.
+/// The system calls of the kernel, without changes.
 final class Kernel: SystemCalls {
   static let shared = Kernel()
 
@@ -21,7 +21,7 @@ final class Kernel: SystemCalls {
 
   func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
-  // MARK: Looking
+  // MARK: Status
 
   func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32 {
     Glibc.fstat(descriptor, &status)
@@ -40,7 +40,8 @@ final class Kernel: SystemCalls {
   }
 
   func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32 {
-    // A descriptor of its own: reading moves its position, and closing the stream closes it.
+    // Opened again, since reading changes the position, and closing the stream closes the
+    // descriptor.
     let duplicate = Glibc.openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard duplicate != -1 else { return -1 }
     guard let stream = fdopendir(duplicate) else {
@@ -122,7 +123,7 @@ final class Kernel: SystemCalls {
     }
   }
 
-  // Glibc's module lacks the names SEEK_DATA and SEEK_HOLE.
+  // Glibc's module does not export SEEK_DATA and SEEK_HOLE.
   func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { lseek(descriptor, offset, 3) }
 
   func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { lseek(descriptor, offset, 4) }

@@ -1,23 +1,24 @@
-/// Bytes in memory that somebody lends: they stay as they are for as long as a copy of this is
-/// kept.
+/// Borrowed bytes in memory.
 ///
-/// So what arrives can go to other threads without being copied. The lender has its memory back
-/// when the last copy is dropped, on the thread that does.
+/// They do not change while a copy of this value exists.
+///
+/// Received bytes can be passed to other threads without a copy. The lender gets its memory back
+/// when the last copy is released, on the thread that releases it.
 package struct LentBytes: @unchecked Sendable {
-  // Unchecked, because nobody writes to the memory before the lender is let go.
+  // Unchecked, because the memory does not change while the lender is retained.
   private let memory: UnsafeRawBufferPointer
   private let lender: AnyObject?
 
-  /// Lends `memory`, which `lender` keeps as it is; nobody does for memory that stays for ever.
+  /// Lends `memory`, which `lender` keeps unchanged, or nil if the memory stays valid forever.
   package init(_ memory: UnsafeRawBufferPointer, from lender: AnyObject?) {
     self.memory = memory
     self.lender = lender
   }
 
-  /// How many bytes.
+  /// The number of bytes.
   package var count: Int { memory.count }
 
-  /// Calls `body` with the bytes, which are valid only within.
+  /// Calls `body` with the bytes, which are only valid during the call.
   package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows
     -> Result
   {

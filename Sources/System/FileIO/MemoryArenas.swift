@@ -3,14 +3,13 @@ import Glibc
 
 /// The heaps (arenas) that glibc keeps for the threads of this process.
 ///
-/// glibc makes up to eight for each processor, and each keeps what is free in it. The threads of a
-/// queue change heaps from one download to the next, so the memory of a process would grow for
-/// days.
+/// glibc creates up to eight per processor, and each keeps its free memory. The threads of a queue
+/// change heaps between downloads, so the memory of a process would grow for days.
 package enum MemoryArenas {
-  /// Few enough to stay small, and enough that threads do not wait for each other.
+  /// Few enough to stay small, but enough that threads do not wait for each other.
   private static let maximum: Int32 = 2
 
-  /// Limits their number, unless the user has done so in the environment.
+  /// Limits the number of arenas, unless the environment already does so.
   package static func limit() { _ = isLimited }
 
   private static let isLimited: Bool = {

@@ -1,18 +1,20 @@
-/// A file that holds disk space for what must also be written on a full disk, such as a removal.
+/// A file that reserves disk space for writes that a full disk must allow, such as a removal.
 ///
-/// The file is the only state, so every part of a library can release the space. May be used from
-/// any thread.
+/// The file is the only state, so every part of a library can release the space. Use it from any
+/// thread.
 package struct SpaceReserve: Sendable {
-  /// Bytes that are held.
+  /// The reserved bytes.
   package static let size: Int64 = 1 << 20
   private static let name = "journal.reserve"
 
   private let folder: Directory
 
-  /// The reserve in a library's folder.
+  /// Creates the reserve of a library's folder.
   package init(in folder: Directory) { self.folder = folder }
 
-  /// Gives the space back to the file system; false if none was held.
+  /// Releases the space.
+  ///
+  /// Returns false if none was reserved.
   package func release() -> Bool {
     guard isHeld else { return false }
     do {
@@ -23,9 +25,11 @@ package struct SpaceReserve: Sendable {
     }
   }
 
-  /// Takes the space again once the disk has several times as much; true if it is held.
+  /// Reserves the space again if the disk has several times as much.
   ///
-  /// On a file system where that fails nothing is held.
+  /// Returns whether it is reserved.
+  ///
+  /// If this fails on a file system, nothing is reserved.
   package func fill() -> Bool {
     if isHeld { return true }
     do {

@@ -1,26 +1,27 @@
 package import Glibc
 
-/// The system calls by which everything reaches a file system; a simulated disk has its own.
+/// The system calls for file systems.
 ///
-/// Each does what the manual page of its name says, returns what that says, and sets `errno` when
-/// it fails. None follows a symbolic link, but for `open` and `mkdir`, which take paths. What is
-/// needed to look at what is there, and to remove it, takes names that need not be text. From any
-/// thread.
+/// A simulated disk has its own implementation.
+///
+/// Each call behaves and returns as its manual page says, and sets `errno` on failure. Symbolic
+/// links are not followed, except by `open` and `mkdir`, which take paths. Calls that inspect and
+/// remove entries take names that may not be valid UTF-8. Use it from any thread.
 package protocol SystemCalls: AnyObject, Sendable {
   // Opening.
   func open(_ path: String, _ flags: Int32) -> Int32
   func openat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t)
     -> Int32
-  /// A duplicate with close-on-exec.
+  /// Duplicates a descriptor with close-on-exec.
   func dup(_ descriptor: Int32) -> Int32
   func close(_ descriptor: Int32)
 
-  // Looking.
+  // Status.
   func fstat(_ descriptor: Int32, _ status: inout stat) -> Int32
   func fstatat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat) -> Int32
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32
   func faccessat(_ folder: Int32, _ name: String) -> Int32
-  /// Calls `body` with each name of a folder, `.` and `..` included, and with its `d_type`.
+  /// Calls `body` with each name of a folder, including `.` and `..`, and its `d_type`.
   func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32
   func readlinkat(_ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>) -> Int
 
@@ -39,26 +40,28 @@ package protocol SystemCalls: AnyObject, Sendable {
   // Bytes.
   func pread(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer, _ offset: off_t) -> Int
   func write(_ descriptor: Int32, _ buffer: UnsafeRawBufferPointer) -> Int
-  /// Takes at most the first 1,024 buffers, as many as the system does.
+  /// Writes at most the first 1,024 buffers, the limit of the system.
   func pwritev(_ descriptor: Int32, _ buffers: ArraySlice<UnsafeRawBufferPointer>, _ offset: off_t)
     -> Int
-  /// `lseek` with `SEEK_DATA`: from `offset` on, the first byte that is not in a hole.
+  /// `lseek` with `SEEK_DATA`: the first byte at or after `offset` that is not in a hole.
   func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t
-  /// `lseek` with `SEEK_HOLE`: from `offset` on, the first byte of a hole, or the end.
+  /// `lseek` with `SEEK_HOLE`: the first byte at or after `offset` that is in a hole, or the end.
   func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t
   func ftruncate(_ descriptor: Int32, _ length: off_t) -> Int32
-  /// `posix_fallocate` from the beginning, but sets `errno`.
+  /// `posix_fallocate` from offset 0, but with `errno`.
   func allocate(_ descriptor: Int32, _ length: off_t) -> Int32
-  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`; what it says matters to nobody.
+  /// `sync_file_range` with `SYNC_FILE_RANGE_WRITE`.
+  ///
+  /// The result is ignored.
   func beginWritingBack(_ descriptor: Int32)
 
   // Attributes.
   func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32
   /// `fchmodat` with `AT_SYMLINK_NOFOLLOW`.
   func fchmodat(_ folder: Int32, _ name: String, _ mode: mode_t) -> Int32
-  /// Sets the time of access to now.
+  /// Sets the access time to now.
   func touch(_ descriptor: Int32)
-  /// `futimens` of the time of the last change only.
+  /// Sets only the modification time with `futimens`.
   func setModified(_ descriptor: Int32, _ time: timespec) -> Int32
   func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32
 
@@ -71,7 +74,7 @@ package protocol SystemCalls: AnyObject, Sendable {
 }
 
 extension SystemCalls {
-  /// A file system that does not tell where its holes are.
+  /// A file system that does not report holes.
   package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
   package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
 

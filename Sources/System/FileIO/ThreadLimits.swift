@@ -2,22 +2,22 @@ import CLinux
 import ContentModel
 import Glibc
 
-/// How many threads this process may still start: `RLIMIT_NPROC` and the control groups'
-/// `pids.max`.
+/// How many threads this process may still start, by `RLIMIT_NPROC` and `pids.max`.
 ///
-/// libdispatch waits for ever if it gets no thread, so what needs threads asks first.
+/// `pids.max` is the limit of control groups. libdispatch waits forever if it gets no thread, so
+/// code that needs threads checks first.
 package struct ThreadLimits {
-  /// What limits threads, and how many more it allows.
+  /// A limit, and how many more threads it allows.
   package struct Limit: Hashable, Sendable {
     package let name: String
     package let remaining: Int
   }
 
-  /// The text of a file; nil if it cannot be read.
+  /// Returns the text of a file, or nil if it cannot be read.
   private let text: (String) -> String?
-  /// The numbers of all processes.
+  /// Returns the names in `/proc`, among them the numbers of all processes.
   private let processes: () -> [String]
-  /// The soft limit of the user's threads; nil for none.
+  /// The soft limit of the user's threads, or nil for no limit.
   private let userLimit: Int?
   private let user: UInt32
 
@@ -42,17 +42,18 @@ package struct ThreadLimits {
     try limits.require(count, for: purpose)
   }
 
-  /// Throws `tooFewThreads` if one of the limits does not allow `count` more threads.
+  /// Throws `tooFewThreads` unless all limits allow `count` more threads.
   package func require(_ count: Int, for purpose: String) throws {
     guard let limit = exceeded(by: count) else { return }
     throw ContentError(
       .tooFewThreads,
-      "\(purpose) needs \(count) threads, and \(limit.name) allows \(max(0, limit.remaining)) more",
-      remedy: "Raise the limit (ulimit -u, or the control group's pids.max), or end other processes"
+      "\(purpose) needs \(count) threads; \(limit.name) allows \(max(0, limit.remaining)) more",
+      remedy:
+        "Raise the limit (ulimit -u, or pids.max of the control group), or end other processes"
     )
   }
 
-  /// The first limit that does not allow `count` more threads; nil if all do.
+  /// Returns the first limit that does not allow `count` more threads, or nil.
   package func exceeded(by count: Int) -> Limit? {
     if let remaining = remainingOfUser(needed: count), remaining < count {
       return Limit(name: "RLIMIT_NPROC of user \(user)", remaining: remaining)
@@ -67,8 +68,8 @@ package struct ThreadLimits {
 
   private func remainingOfUser(needed count: Int) -> Int? {
     guard let userLimit, !isExempt else { return nil }
-    // Counting a user's threads takes a file for each process; those of all users together are in
-    // one file.
+    // To count a user's threads, one file per process must be read. A single file has the count of
+    // all users.
     if let all = Self.threadCount(text("/proc/loadavg") ?? ""), all <= userLimit - count {
       return userLimit - all
     }
@@ -78,7 +79,7 @@ package struct ThreadLimits {
     return userLimit - used
   }
 
-  /// Whether the system does not count this user: root, but not the root of a user namespace.
+  /// Whether the limit does not apply: for root, but not for the root of a user namespace.
   private var isExempt: Bool {
     guard user == 0 else { return false }
     let fields = text("/proc/self/uid_map")?.split(whereSeparator: \.isWhitespace) ?? []
@@ -89,14 +90,14 @@ package struct ThreadLimits {
     text(path).flatMap { Int($0.prefix { !$0.isWhitespace }) }
   }
 
-  // MARK: What the system's files say
+  // MARK: Files of the system
 
-  /// The folders with the limits of a process, by its `/proc/self/cgroup`: its own and those above.
+  /// Returns the control groups in `/proc/self/cgroup`: the process's own and their parents.
   package static func controlGroups(_ text: String) -> [String] {
     let lines = text.split(separator: "\n").map {
       $0.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     }.filter { $0.count == 3 }
-    // Version 1 has a hierarchy for each controller, version 2 one for all.
+    // Version 1 has a hierarchy per controller. Version 2 has a single hierarchy.
     let first = lines.first { $0[1].split(separator: ",").contains("pids") }
     guard let line = first ?? lines.first(where: { $0[1].isEmpty }) else { return [] }
     var folders = [first == nil ? "/sys/fs/cgroup" : "/sys/fs/cgroup/pids"]
@@ -106,14 +107,16 @@ package struct ThreadLimits {
     return folders.reversed()
   }
 
-  /// How many threads there are by `/proc/loadavg`, whose fourth field is `running/all`.
+  /// Parses the number of all threads in `/proc/loadavg`, whose fourth field is `running/all`.
   package static func threadCount(_ text: String) -> Int? {
     let fields = text.split(separator: " ")
     guard fields.count > 3, let all = fields[3].split(separator: "/").last else { return nil }
     return Int(all)
   }
 
-  /// How many threads a process has by its `/proc/<id>/status`; 0 if it belongs to another user.
+  /// Parses the number of threads in `/proc/<id>/status`.
+  ///
+  /// 0 if another user owns the process.
   package static func threads(of user: UInt32, status: String) -> Int {
     var threads = 0
     for line in status.split(separator: "\n") {
@@ -137,7 +140,7 @@ package struct ThreadLimits {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor != -1 else { return nil }
     defer { close(descriptor) }
-    // What is longer has the lines that matter at its beginning.
+    // The relevant lines are at the start of longer files.
     let count = read(descriptor, &bytes, bytes.count)
     return count < 0 ? nil : String(decoding: bytes[..<count], as: UTF8.self)
   }

@@ -3,16 +3,18 @@ import Digests
 import FileIO
 import Concurrency
 
-/// What the threads of an assembly share: files that are being written, and those that are whole.
+/// The state that the threads of an assembly share: files in progress and files that are complete.
 final class AssemblyContext: Sendable {
   let survey: PackageSurvey
   let name: String
   let folder: Directory
-  /// Threads that the work is shared among.
+  /// The number of threads that share the work.
+  ///
+  /// If it is 0, the caller's thread does all the work.
   let workers: Int
-  /// Whether each file's bytes are hashed and compared with its digest.
+  /// Whether the bytes of each file are hashed and compared with the file's digest.
   let comparesDigests: Bool
-  /// Nil where the sync at the end writes all.
+  /// Nil if only the final sync writes the data to disk.
   let writeback: WritebackThread?
   private let progress: @Sendable (Int64) -> Void
 
@@ -41,16 +43,16 @@ final class AssemblyContext: Sendable {
         }))
   }
 
-  /// Notes that so many bytes were written.
+  /// Adds `bytes` to the progress.
   func wrote(_ bytes: Int64) {
     writeback?.note(bytes)
     progress(bytes)
   }
 
-  /// Each file's identity once it is whole.
+  /// The identity of each file that is complete, by its number in the index.
   var identities: [FileIdentity?] { state.withLock { $0.identities } }
 
-  /// Notes that file `number` is whole.
+  /// Records that file `number` is complete.
   func complete(_ number: Int, _ identity: FileIdentity) {
     state.withLock { state in
       state.identities[number] = identity
@@ -58,8 +60,9 @@ final class AssemblyContext: Sendable {
     }
   }
 
-  /// The large file `number`; `isNew` for the thread that asked first, which brings what is at
-  /// hand.
+  /// Returns the large file `number`, and whether this call opened it.
+  ///
+  /// The thread that gets `isNew` copies the pieces that are available locally.
   func largeFile(_ number: Int, _ chain: FolderChain) throws -> (file: LargeFile, isNew: Bool) {
     let plan = survey.plan
     let entry = plan.index.files[number]

@@ -1,8 +1,10 @@
 import ContentModel
 
-/// Which bytes of which file each member holds; pure.
+/// Maps each gzip member to the parts of files that it contains.
+///
+/// Pure.
 struct AssemblyPlan: Sendable {
-  /// Bytes that one member holds of one file.
+  /// The bytes of one file in one member.
   struct Part: Sendable {
     let member: Int
     /// The file's number in the index.
@@ -14,16 +16,20 @@ struct AssemblyPlan: Sendable {
 
   let index: PackageIndex
   let payload: PayloadIndex
-  /// All parts, by member and by file at once, since both follow each other in the plain bytes.
+  /// All parts, sorted by member and also by file, since both have the order of the payload.
   let parts: [Part]
   /// The parts of each member.
   let partsOfMember: [Range<Int>]
-  /// The parts of each entry of the index; none for those without data.
+  /// The parts of each entry of the index.
+  ///
+  /// The range is empty for an entry without data.
   let partsOfFile: [Range<Int>]
-  /// Where each member begins in the package.
+  /// The start offset of each member in the package.
   let offsets: [Int64]
 
-  /// Takes a consistent index whose payload is `payload`, after its entries kept the rules.
+  /// Creates a plan.
+  ///
+  /// The index must be consistent, and its payload must be `payload`.
   init(_ index: PackageIndex, _ payload: PayloadIndex) {
     self.index = index
     self.payload = payload
@@ -53,7 +59,7 @@ struct AssemblyPlan: Sendable {
               member: number, file: file, memberOffset: Int(from - start),
               fileOffset: from - data.lowerBound, length: Int(to - from)))
         }
-        // A file that goes on in the next member is looked at again there.
+        // A file that continues in the next member is visited again there.
         if data.upperBound > end { break }
         look += 1
       }
@@ -71,32 +77,34 @@ struct AssemblyPlan: Sendable {
     }
   }
 
-  /// Whether the file lies whole in one member, so that it is written in one go.
+  /// Whether one member contains the whole file, so that it is written at once.
   func isSmall(_ file: Int) -> Bool { partsOfFile[file].count == 1 }
 
-  /// SHA-256 of a part's bytes, where the index says one.
+  /// Returns the SHA-256 digest of a part, or nil if the index does not record one.
   func digest(ofPart number: Int) -> Digest? {
     let part = parts[number]
     let member = payload.members[part.member]
     return part.length == member.plainLength ? member.plainDigest : nil
   }
 
-  /// Throws the first rule that the index itself breaks: signed, and not believed all the same.
+  /// Throws the first rule that the index breaks.
   ///
-  /// The same rules that an archive's entries are judged by. What they say of sizes is bounded by
-  /// the package's length, as it is for an archive.
+  /// A signature does not make an index safe.
+  ///
+  /// The rules are those for the entries of an archive. As for an archive, the package's length
+  /// limits the declared sizes.
   static func check(_ index: PackageIndex, name: String, limits: PackageLimits) throws {
     do {
       guard index.packageLength <= limits.packageLength else {
         throw Refusal.limit(
           "limit-package",
-          "The package has \(index.packageLength) bytes, more than the \(limits.packageLength) allowed"
+          "The package has \(index.packageLength) bytes; the limit is \(limits.packageLength)"
         )
       }
       let limit = limits.plainLimit(packedLength: index.packageLength)
       guard index.installedSize <= limit else {
         throw Refusal.limit(
-          "limit-size", "The files have more than the \(limit) bytes allowed for this package")
+          "limit-size", "The files have more than \(limit) bytes, the limit for this package")
       }
       var rules = EntryRules(limits: limits, isContent: true, expecting: index.files.count)
       for file in index.files {
@@ -108,7 +116,9 @@ struct AssemblyPlan: Sendable {
       let info = index.files.first { $0.path == ContentInfo.fileName && $0.kind == .file }
       guard let info else { throw Refusal(.contentInfoMissing) }
       guard info.size <= ContentInfo.maximumLength else {
-        throw Refusal.limit("limit-size", "ContentInfo.plist is too long", path: info.path)
+        throw Refusal.limit(
+          "limit-size", "ContentInfo.plist is longer than \(ContentInfo.maximumLength) bytes",
+          path: info.path)
       }
     } catch let refusal as Refusal {
       throw refusal.error(in: name)
@@ -117,7 +127,9 @@ struct AssemblyPlan: Sendable {
 }
 
 extension ArchiveEntry {
-  /// An entry of an index as an archive would say it; modes are not told, since none is kept.
+  /// Converts an entry of an index to an entry of an archive.
+  ///
+  /// Permissions are not recorded.
   fileprivate init(_ file: IndexedFile) {
     let kind: Kind =
       switch file.kind {

@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 
-/// Makes folders, links and empty files, and takes away what does not belong.
+/// Creates folders, links and empty files, and removes unexpected entries.
 struct AssemblyPreparation {
   private let survey: PackageSurvey
   private let folder: Directory
@@ -42,7 +42,9 @@ struct AssemblyPreparation {
     try place.folder.createLink(place.name, to: entry.target ?? "")
   }
 
-  /// Whether a file that is in staging must give way: only what is right there is kept.
+  /// Returns whether a file in staging must be removed.
+  ///
+  /// Only verified content is kept.
   private static func isUseless(_ state: AtHand) -> Bool {
     switch state {
     case .staged: false

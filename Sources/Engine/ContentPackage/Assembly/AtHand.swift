@@ -1,17 +1,20 @@
 package import ContentModel
 package import FileIO
 
-/// A tree of installed files, whose unchanged files and pieces need not be fetched again.
+/// A tree of installed files.
+///
+/// Files and pieces that have not changed are not fetched again.
 package struct ReusableTree: Sendable {
-  /// Its root.
+  /// The root folder.
   package let root: Directory
-  /// What was installed there, by the bytes of their paths.
+  /// The installed files, sorted by the bytes of their paths.
   package let files: [InstalledFile]
-  /// Whether a file whose identity is the journaled one is taken for unchanged; else each is
-  /// hashed.
+  /// Whether a file with its recorded identity counts as unchanged.
+  ///
+  /// If not, each file is hashed.
   package let isTrusted: Bool
 
-  /// Creates a source of files.
+  /// Creates a tree of reusable files.
   package init(root: Directory, files: [InstalledFile], isTrusted: Bool = true) {
     self.root = root
     self.files = files
@@ -19,26 +22,29 @@ package struct ReusableTree: Sendable {
   }
 }
 
-/// Where the bytes of a file are at hand, so that they need not be fetched.
+/// The local copy of a file's bytes, if there is one.
+///
+/// Bytes with a local copy are not fetched.
 enum AtHand: Sendable {
-  /// Nowhere.
+  /// The file must be fetched.
   case nothing
-  /// In staging, whole and as promised.
+  /// The complete, verified file is in staging.
   case staged(FileIdentity)
-  /// In an installed tree, whole: at this path; `isSealed` when it may be shared, since nobody made
-  /// it writable or executable.
+  /// The complete file is in an installed tree at `path`.
+  ///
+  /// It can be hard-linked if `isSealed`, that is, neither writable nor executable.
   case installed(tree: Int, path: String, isSealed: Bool)
-  /// Some parts of it: each with its place and the offset there.
+  /// Some parts of the file exist locally.
   case pieces([Piece])
 
-  /// One part of a file that was found.
+  /// A part of a file that exists locally.
   struct Piece: Sendable {
     let part: Int
-    /// Nil when the part is in its place in staging already.
+    /// Nil if the part is already at its offset in the staged file.
     let source: Source?
   }
 
-  /// Where a piece can be copied from.
+  /// The file and the offset that a piece can be copied from.
   struct Source: Sendable {
     let tree: Int
     let path: String

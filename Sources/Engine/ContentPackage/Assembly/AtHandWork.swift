@@ -2,9 +2,13 @@ import ContentModel
 import FileIO
 import Concurrency
 
-/// The files of an assembly that need no member: linked, copied or made empty, by whoever has time.
+/// A work queue of the files that need no member.
+///
+/// Threads link, copy or create them when idle.
 final class AtHandWork: Sendable {
-  /// Files that a thread takes at once: neighbors, since a folder takes one new name at a time.
+  /// Files that a thread takes at once.
+  ///
+  /// They are neighbors, since a folder adds one name at a time.
   private static let portion = 64
   /// Bytes that a thread takes at once.
   private static let portionBytes: Int64 = 1 << 20
@@ -14,9 +18,9 @@ final class AtHandWork: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// Where in `files` the next portion begins.
+    /// The index in `files` of the next portion.
     var next = 0
-    /// Files that are further names of installed ones, with their inodes.
+    /// The files that were hard-linked to installed files, with their inodes.
     var links: [(file: Int, inode: UInt64)] = []
   }
 
@@ -34,10 +38,12 @@ final class AtHandWork: Sendable {
     }
   }
 
-  /// Whether it is more than one thread should do.
+  /// Whether there is more work than one thread should do.
   var isMuch: Bool { files.count > Self.portion }
 
-  /// Does some of what is left; false when nothing is.
+  /// Processes the next portion.
+  ///
+  /// Returns false if all portions are taken.
   func doSome(by worker: MemberWorker) throws -> Bool {
     let taken = state.withLock { state in
       let taken = portion(from: state.next)
@@ -61,16 +67,18 @@ final class AtHandWork: Sendable {
     return start..<end
   }
 
-  /// Bytes of a file that is not linked.
+  /// Returns the size of a file, or 0 if the file can be hard-linked.
   private func bytesToWrite(_ number: Int) -> Int64 {
     if case .installed(_, _, isSealed: true) = survey.states[number] { return 0 }
     return survey.plan.index.files[number].size
   }
 
-  /// Leaves undone what nobody has begun.
+  /// Drops the portions that no thread has taken.
   func giveUp() { state.withLock { $0.next = files.count } }
 
-  /// Files that are names of one inode: each new name has changed the identity of those before.
+  /// The files that share an inode.
+  ///
+  /// Each new link changed the identity of the links before it.
   var namesOfOneInode: [Int] {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }

@@ -3,21 +3,23 @@ import Digests
 import FileIO
 import Concurrency
 
-/// A file of several members while its parts arrive in any order, from any thread.
+/// A file that spans several members.
 ///
-/// Each part is written to its place at once. The file's digest, if it is to be compared, is
-/// computed over its parts in order, straight from the arriving bytes where these come in turn,
-/// else from what was written, which the system still holds in memory.
+/// Its parts arrive in any order, from any thread.
+///
+/// Each part is written at once to its offset. The digest is computed over the parts in order: from
+/// the arriving bytes if they are next, otherwise by reading the written bytes back, which are
+/// usually in the page cache.
 final class LargeFile: @unchecked Sendable {
-  // Unchecked, because `digest` is used only by the one thread that has set `isHashing`, and `file`
-  // is set once under the lock, before anyone uses it.
+  // Unchecked, since only the thread that has set `isHashing` uses `digest`, and `file` does not
+  // change.
 
   private struct State {
     var isWritten: [Bool]
-    /// Parts that are not written.
+    /// The number of parts that are not written.
     var left: Int
     var isSealed = false
-    /// The first part that is not in the digest yet.
+    /// The index of the first part that is not in the digest.
     var next = 0
     var isHashing = false
   }
@@ -29,7 +31,9 @@ final class LargeFile: @unchecked Sendable {
   private let state: Mutex<State>
   private var digest = DigestStream()
 
-  /// Opens or creates the file; `written` are parts that are in their place from before.
+  /// Opens or creates the file.
+  ///
+  /// `written` lists the parts that are already at their offsets.
   init(
     _ entry: IndexedFile, _ parts: [AssemblyPlan.Part], written: Set<Int>,
     in folder: Directory, _ name: String, comparingDigest: Bool
@@ -37,16 +41,18 @@ final class LargeFile: @unchecked Sendable {
     comparesDigest = comparingDigest
     self.entry = entry
     self.parts = parts
-    // Writable until it is whole: so the next start can tell.
+    // The file stays writable until it is complete, so that a restart can tell the difference.
     file = try folder.updatedFile(name, mode: 0o644)
     let isWritten = parts.indices.map { written.contains($0) }
     state = Mutex(State(isWritten: isWritten, left: isWritten.count { !$0 }))
   }
 
-  /// Writes part `number`; the file's identity when it is whole now, and sealed.
+  /// Writes part `number`.
   ///
-  /// `scratch` is the thread's own, as long as the longest part. Throws `indexMismatch` when the
-  /// bytes together are not those of the file's digest.
+  /// Returns the identity of the file if it is now complete and sealed.
+  ///
+  /// Each thread passes its own `scratch`, which is at least as long as the longest part. Throws
+  /// `indexMismatch` if the complete file does not match its digest.
   func write(
     _ bytes: PlainRuns, part number: Int, name: String,
     _ scratch: UnsafeMutableRawBufferPointer
@@ -72,7 +78,7 @@ final class LargeFile: @unchecked Sendable {
     return try hashOn(name, scratch, isFirstDone: true)
   }
 
-  /// Goes on from what is written already; as `write`.
+  /// Continues from the parts that are already written, and returns and throws like `write`.
   func resume(name: String, _ scratch: UnsafeMutableRawBufferPointer) throws -> FileIdentity? {
     guard comparesDigest else { return try sealWhole(name) }
     let mayHash = state.withLock { state in
@@ -85,12 +91,12 @@ final class LargeFile: @unchecked Sendable {
     return mayHash ? try hashOn(name, scratch, isFirstDone: false) : nil
   }
 
-  /// What the thread that hashes does next.
+  /// The next action of the thread that hashes.
   private enum Step {
     case hash(Int), leave, seal
   }
 
-  /// Adds each part that follows and is written; the file's identity when it is whole.
+  /// Hashes the written parts that follow, and returns the file's identity if it is complete.
   private func hashOn(
     _ name: String, _ scratch: UnsafeMutableRawBufferPointer, isFirstDone: Bool
   ) throws -> FileIdentity? {
@@ -119,7 +125,9 @@ final class LargeFile: @unchecked Sendable {
     return .hash(state.next)
   }
 
-  /// Seals the file once every part is written; nil before, and for all but the first that asks.
+  /// Seals the file if all parts are written.
+  ///
+  /// Returns nil if not, or if it is already sealed.
   private func sealWhole(_ name: String) throws -> FileIdentity? {
     let isMine = state.withLock { state in
       guard state.left == 0, !state.isSealed else { return false }
@@ -140,10 +148,11 @@ final class LargeFile: @unchecked Sendable {
 }
 
 extension ContentError {
-  /// A file that is not what the signed index says of it.
+  /// Returns the error for a file that does not match the signed index.
   static func differs(_ path: String, in name: String) -> ContentError {
     ContentError(
-      .indexMismatch, "\(name): “\(path)” differs from the signed index",
-      remedy: "Fetch the package again; if it stays, publish it again", subject: name)
+      .indexMismatch, "\(name): “\(path)” does not match the signed index",
+      remedy: "Fetch the package again. If the error persists, publish the package again",
+      subject: name)
   }
 }

@@ -2,27 +2,30 @@ import Concurrency
 import ContentModel
 import FileIO
 
-/// Who makes the files of an assembly: all processors, or for little the thread that brings
-/// members.
+/// The threads that create the files of an assembly.
 ///
-/// Members are decoded as they arrive; meanwhile, and after the last one, files are made of what is
-/// at hand. For one thread.
+/// A small package uses only the caller.
+///
+/// Members are decoded as they arrive. Files that are available locally are created in between, and
+/// after the last member. Use it from one thread.
 final class MemberDecoderPool {
-  /// Less than so many plain bytes are decoded before threads would have been started.
+  /// With fewer decompressed bytes than this, decoding ends before threads would have started.
   private static let minimumForThreads = 1 << 20
-  /// Packed bytes that wait at most: a part of what a source lends, so that it can go on meanwhile,
-  /// and the caller has something to do.
+  /// The limit of the compressed bytes that wait in the queue.
+  ///
+  /// It is lower than what a source lends, so that the source can continue, and so that the caller
+  /// also decodes.
   private static let waitingBytes = 256 << 10
 
   private let members: [IndexedMember]
   private let caller: MemberWorker
   private let atHand: AtHandWork
-  /// Nil when the caller does it all.
+  /// Nil if the caller's thread does all the work.
   private let others: (queue: MemberQueue, threads: WorkerThreads)?
 
-  /// Begins with what is at hand, and prepares for the missing members of the context's survey.
+  /// Starts with the local files, and prepares for the missing members of the context's survey.
   ///
-  /// Throws when no thread is to be had, and what goes wrong with what is at hand.
+  /// Throws if a thread cannot be started, and errors while local files are created.
   init(_ context: AssemblyContext) throws {
     let survey = context.survey
     let atHand = AtHandWork(survey)
@@ -36,7 +39,7 @@ final class MemberDecoderPool {
       while try atHand.doSome(by: caller) {}
       return
     }
-    // One less, since the caller decodes, too, whenever the others have enough to do.
+    // One less, since the caller also decodes while the queue is full.
     let count = max(1, context.workers - 1)
     let queue = MemberQueue(limit: Self.waitingBytes)
     let threads = try WorkerThreads(count: count) { _ in
@@ -58,20 +61,22 @@ final class MemberDecoderPool {
     leave()
   }
 
-  /// Takes a member's packed bytes; decodes them itself while too many are on their way.
+  /// Queues the compressed bytes of a member, or decodes them now if the queue is full.
   ///
   /// Throws the first error of any member so far.
   func take(_ bytes: LentBytes, member: Int) throws {
     if let queue = others?.queue {
       if let error = queue.error { throw error }
-      // Stored data are in this processor's cache, and need no work but the writing.
+      // Stored members are in this processor's cache, and only need to be written.
       let isStored = bytes.count >= members[member].plainLength
       if !isStored, queue.put(bytes, member: member) { return }
     }
     try bytes.withBytes { try caller.unpack(member, $0) }
   }
 
-  /// Waits until all is written; throws the first error of any file.
+  /// Waits until all files are written.
+  ///
+  /// Throws the first error of any file.
   func finish() throws {
     while try atHand.doSome(by: caller) {}
     leave()

@@ -2,14 +2,14 @@ import Dispatch
 import FileIO
 import Concurrency
 
-/// Packed members on their way from the thread that fetches to the threads that unpack.
+/// A bounded queue of compressed members, from the fetching thread to the decoding threads.
 ///
-/// Few may wait: then whoever brings a member has to decode it, so that a fast network waits for a
-/// slow disk.
+/// If the queue is full, the fetching thread decodes the member. This is the back-pressure of a
+/// slow disk on a fast network.
 final class MemberQueue: Sendable {
   private struct State {
     var waiting: [(member: Int, bytes: LentBytes)] = []
-    /// Bytes of those.
+    /// The total bytes of `waiting`.
     var length = 0
     var error: (any Error)?
   }
@@ -18,10 +18,12 @@ final class MemberQueue: Sendable {
   private let state = Mutex(State())
   private let ready = DispatchSemaphore(value: 0)
 
-  /// At most `limit` bytes wait, or one longer member.
+  /// Creates a queue of at most `limit` bytes, or of one longer member.
   init(limit: Int) { self.limit = limit }
 
-  /// Keeps a member until it is decoded; false where there is no room.
+  /// Adds a member.
+  ///
+  /// Returns false if the queue is full.
   func put(_ bytes: LentBytes, member: Int) -> Bool {
     let isTaken = state.withLock { state in
       guard state.waiting.isEmpty || state.length + bytes.count <= limit else { return false }
@@ -33,19 +35,22 @@ final class MemberQueue: Sendable {
     return isTaken
   }
 
-  /// Says that no more will come.
+  /// Ends the queue.
+  ///
+  /// Its readers stop after the last member.
   func close() { ready.signal() }
 
-  /// Hands waiting members to `body` until none will come, and does something else `meanwhile`, as
-  /// long as there is anything.
+  /// Passes queued members to `body` until the queue ends.
   ///
-  /// The first error is kept, or thrown if it is one of `meanwhile`.
+  /// Calls `meanwhile` while it is empty.
+  ///
+  /// An error of `body` is stored if it is the first. An error of `meanwhile` is thrown.
   func drain(
     meanwhile: () throws -> Bool, _ body: (Int, UnsafeRawBufferPointer) throws -> Void
   ) throws {
     while let (member, bytes) = try next(meanwhile) {
       do {
-        // After an error members are only thrown away, so that nobody waits for room for ever.
+        // After an error, the members are removed but not decoded.
         if error == nil { try bytes.withBytes { try body(member, $0) } }
       } catch {
         fail(error)
@@ -54,7 +59,7 @@ final class MemberQueue: Sendable {
     while error == nil, try meanwhile() {}
   }
 
-  /// Takes members until none will come, so that nobody waits for room.
+  /// Removes members until the queue ends.
   func throwAway() {
     while case _? = try? next({ false }) {}
   }
@@ -71,12 +76,12 @@ final class MemberQueue: Sendable {
       state.length -= state.waiting[0].bytes.count
       return state.waiting.removeFirst()
     }
-    // The other threads must hear of the end, too.
+    // Wake the next thread, which also has to see the end.
     if next == nil { ready.signal() }
     return next
   }
 
-  /// Keeps the first error.
+  /// Stores `error` if it is the first.
   func fail(_ error: any Error) { state.withLock { $0.error = $0.error ?? error } }
 
   /// The first error.

@@ -2,7 +2,9 @@ import ContentModel
 import Digests
 import FileIO
 
-/// One thread's part of an assembly: decodes members and writes what they hold.
+/// One thread of an assembly.
+///
+/// It decodes members and writes their files.
 final class MemberWorker {
   private let context: AssemblyContext
   private let survey: PackageSurvey
@@ -31,7 +33,7 @@ final class MemberWorker {
     scratch.deallocate()
   }
 
-  /// Decodes a member, whose bytes are authenticated, and writes the parts that are missing.
+  /// Decodes a member, whose bytes are authenticated, and writes its missing parts.
   func unpack(_ number: Int, _ packed: UnsafeRawBufferPointer) throws {
     let member = plan.payload.members[number]
     let bytes =
@@ -47,7 +49,7 @@ final class MemberWorker {
     let room = UnsafeMutableRawBufferPointer(rebasing: plain[..<member.plainLength])
     let expected = Decompressor.Member.complete(packed: packed.count, plain: room.count)
     guard decompressor.decompressMember(packed, into: room) == expected else {
-      throw Refusal.damaged("Member \(number) does not decode to what the index says")
+      throw Refusal.damaged("Member \(number) does not have the length that the index records")
         .error(in: context.name)
     }
     return PlainRuns(UnsafeRawBufferPointer(room))
@@ -77,7 +79,9 @@ final class MemberWorker {
     }
   }
 
-  /// Writes a whole file, sealed from the start; if digests are to be compared, then before.
+  /// Creates a whole read-only file.
+  ///
+  /// If digests are compared, the comparison comes first.
   private func writeSmall(_ number: Int, _ bytes: PlainRuns) throws {
     let entry = plan.index.files[number]
     if context.comparesDigests {
@@ -98,9 +102,9 @@ final class MemberWorker {
     return file
   }
 
-  // MARK: What is at hand
+  // MARK: Local files
 
-  /// Makes a file that needs no member; its inode when it has other names.
+  /// Creates a file that needs no member, and returns its inode if it was hard-linked.
   func takeAtHand(_ number: Int) throws -> UInt64? {
     let entry = plan.index.files[number]
     switch survey.states[number] {
@@ -117,20 +121,22 @@ final class MemberWorker {
     return nil
   }
 
-  /// Gives an installed file a second name, and says what it is then; nil where that cannot be.
+  /// Hard-links an installed file.
+  ///
+  /// Returns its new identity, or nil if it cannot be linked.
   private func link(_ entry: IndexedFile, to path: String, of tree: Int) throws -> FileIdentity? {
     let source = try sources[tree].parent(of: path)
     let place = try chain.parent(of: entry.path)
     do {
       try source.folder.hardLink(source.name, to: place.folder, place.name)
     } catch let error as ContentError where error.code != .diskFull {
-      // Too many names, another file system, or a rule of the system: a copy does as well.
+      // Too many links, another file system, or not permitted: copy the file instead.
       return nil
     }
     return try place.folder.status(of: place.name)?.identity
   }
 
-  /// Takes the identities of files anew.
+  /// Reads the identities of files again.
   func lookAgain(at files: [Int]) throws {
     for number in files {
       let place = try chain.parent(of: plan.index.files[number].path)
@@ -163,7 +169,7 @@ final class MemberWorker {
     context.complete(number, try output.status().identity)
   }
 
-  /// Copies the pieces of a large file that installed files have, and counts those in place.
+  /// Copies the local pieces of a large file, and adds those that are already at their offsets.
   private func bringPieces(_ number: Int, to file: LargeFile) throws {
     guard case .pieces(let pieces) = survey.states[number] else { return }
     let first = plan.partsOfFile[number].lowerBound
@@ -176,7 +182,7 @@ final class MemberWorker {
       defer { room.deallocate() }
       let count = try place.folder.file(place.name).read(into: room, at: source.offset)
       let bytes = UnsafeRawBufferPointer(rebasing: room[..<count])
-      // It was right when it was looked for, but others may write what is installed.
+      // The piece matched during the survey, but others may write to installed files.
       guard try Digest(of: bytes) == plan.digest(ofPart: piece.part) else {
         throw ContentError.differs(plan.index.files[number].path, in: context.name)
       }

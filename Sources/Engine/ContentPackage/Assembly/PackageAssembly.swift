@@ -2,13 +2,13 @@ import Concurrency
 package import ContentModel
 package import FileIO
 
-/// Makes the files of a package in a folder, from what is at hand and from members as they arrive.
+/// Creates the files of a package in a folder, from local copies and from arriving members.
 ///
-/// Members are decoded and written by all processors while later ones are fetched, and what is at
-/// hand is linked or copied meanwhile; little is done by the thread that brings the members, since
-/// starting others would take longer. Nothing is made durable: the caller syncs the file system
-/// once. Members taken before an error or a stop are still written, for the next attempt's survey.
-/// For one thread.
+/// Several threads decode and write members while later members are fetched. Local files are linked
+/// or copied in between. If there is little work, the caller's thread does it, since starting
+/// threads would take longer. Nothing is durable until the caller syncs the file system. Members
+/// that were taken before an error or a stop are still written, and the survey of the next attempt
+/// finds them. Use it from one thread.
 package final class PackageAssembly {
   private let survey: PackageSurvey
   private let name: String
@@ -19,17 +19,18 @@ package final class PackageAssembly {
   private let decoders: MemberDecoderPool
   private let writingOut: (WritebackThread, WorkerThreads)?
 
-  /// Prepares `folder`, which `survey` has looked at as staging, and begins with what is at hand.
+  /// Prepares `folder`, the staging folder of `survey`, and starts with the local files.
   ///
-  /// Members were authenticated and the index signed, so each file is what the index's author made
-  /// it; `comparingDigests` finds out besides whether he says the truth about it: each file is
-  /// hashed then, and `finish` or an earlier call throws `indexMismatch` for another digest. What
-  /// is copied from installed files is compared in any case. Beside the caller's there are
-  /// `workers` threads, one a processor unless given; with none `take` unpacks itself. `writeback`
-  /// is called on a further one while much is written, to have the disk write it; that one has
-  /// looked for the files' names before. `progress` is told of bytes written, from any thread.
-  /// Throws errors of the file system, and `indexMismatch` for a file at hand that changed
-  /// meanwhile.
+  /// The members are authenticated and the index is signed, so each file has the bytes that the
+  /// publisher signed. With `comparingDigests`, each file is also hashed and compared with its
+  /// digest in the index; `finish` or an earlier call throws `indexMismatch` if they differ. Files
+  /// that are copied from installed trees are always compared.
+  ///
+  /// `workers` threads share the work with the caller, one per processor by default. If it is 0,
+  /// `take` decodes on the caller's thread. For a large package, one more thread looks up the names
+  /// of files, and then calls `writeback` from time to time to start writing to disk. `progress`
+  /// gets the bytes written, from any thread. Throws file system errors, and `indexMismatch` if a
+  /// local file has changed since the survey.
   package init(
     _ survey: PackageSurvey, name: String, promise: UnpackPromise, in folder: Directory,
     workers: Int? = nil, comparingDigests: Bool = true,
@@ -49,7 +50,7 @@ package final class PackageAssembly {
       writeback: turns, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     decoders = try MemberDecoderPool(context)
-    // Last, because only a complete assembly closes it: who forgets the thread waits for its end.
+    // Last, because only a complete assembly closes it. Without `close`, the thread never ends.
     writingOut = try turns.map { turns in
       let names = DirectoryCachePrewarmer(survey: survey, folder: folder)
       let thread = try WorkerThreads(count: 1) { _ in
@@ -62,24 +63,26 @@ package final class PackageAssembly {
 
   deinit { writingOut?.0.close() }
 
-  /// Takes the verified packed bytes of the missing member that begins at `offset` of the package.
+  /// Takes the verified, compressed bytes of the missing member at `offset` in the package.
   ///
-  /// Waits while too many are on their way. Throws the first error of any member so far.
+  /// Blocks while too many members wait. Throws the first error of any member so far.
   package func take(_ bytes: LentBytes, at offset: Int64) throws {
     guard let member = memberAt[offset],
       survey.plan.payload.members[member].packedLength == bytes.count
     else {
       throw ContentError(
-        .inconsistent, "\(name) has no member of \(bytes.count) bytes at \(offset)",
-        remedy: "Report it with these words", subject: name)
+        .inconsistent, "\(name): no member of \(bytes.count) bytes is missing at offset \(offset)",
+        remedy: "Report this message as a bug", subject: name)
     }
     try decoders.take(bytes, member: member)
   }
 
-  /// Waits until all is written; every entry by path.
+  /// Waits until all files are written.
   ///
-  /// Throws `indexMismatch`, `archiveDamaged`, `wrongProduct`, `wrongVersion` and the like when the
-  /// package is not what was promised.
+  /// Returns every entry, in the order of the index.
+  ///
+  /// Throws `indexMismatch`, `archiveDamaged`, `wrongProduct`, `wrongVersion` and similar errors if
+  /// the package is not the one that `promise` describes.
   package func finish() throws -> [InstalledFile] {
     try decoders.finish()
     let identities = context.identities
@@ -87,7 +90,7 @@ package final class PackageAssembly {
       guard entry.kind != .file || identity != nil else {
         throw ContentError(
           .inconsistent, "\(name): “\(entry.path)” was not written",
-          remedy: "Report it with these words", subject: name)
+          remedy: "Report this message as a bug", subject: name)
       }
       return InstalledFile(entry: entry, identity: identity)
     }

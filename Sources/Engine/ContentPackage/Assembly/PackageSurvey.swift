@@ -2,28 +2,30 @@ import Concurrency
 package import ContentModel
 package import FileIO
 
-/// What is at hand of a package, and which of its members are missing; nothing is written by it.
+/// The local copies of a package's content, and the members that are missing.
+///
+/// Read-only.
 package struct PackageSurvey: Sendable {
   /// A member that must be fetched.
   package struct Missing: Hashable, Sendable {
-    /// Its number in the index.
+    /// The member's number in the index.
     package let member: Int
-    /// Where it begins in the package, in bytes.
+    /// The start offset in the package, in bytes.
     package let offset: Int64
-    /// Bytes.
+    /// The compressed length in bytes.
     package let length: Int
-    /// SHA-256 of its packed bytes.
+    /// The SHA-256 digest of the compressed bytes.
     package let digest: Digest
   }
 
   let plan: AssemblyPlan
   let catalog: ReuseCatalog
   let states: [AtHand]
-  /// Whether each part is at hand.
+  /// Whether each part exists locally.
   let isAtHand: [Bool]
-  /// What does not belong into staging.
+  /// The entries of staging that are not part of the package.
   let unexpectedEntries: [UnexpectedEntry]
-  /// Entries that staging has already, right or not.
+  /// The paths of entries that staging already has, whether they are correct or not.
   let present: Set<String>
 
   /// The members that must be fetched, in the order of the package.
@@ -32,7 +34,7 @@ package struct PackageSurvey: Sendable {
   /// Bytes that must be fetched.
   package var missingBytes: Int64 { missing.reduce(0) { $0 + Int64($1.length) } }
 
-  /// Bytes of the files that staging must still get, links to installed files not counted.
+  /// The bytes of files that are not in staging yet, without links to installed files.
   package var bytesToWrite: Int64 {
     plan.index.files.indices.reduce(0) { $0 + bytesToWrite($1) }
   }
@@ -47,19 +49,19 @@ package struct PackageSurvey: Sendable {
     }
   }
 
-  /// Disk space that staging must still get, in blocks of `blockLength` bytes.
+  /// The disk space that staging still needs, in blocks of `blockLength` bytes.
   package func spaceToWrite(blockLength: Int64) -> Int64 {
     plan.index.files.indices.reduce(0) { sum, number in
       let file = plan.index.files[number]
       var bytes = bytesToWrite(number)
-      // A copy is made of a file that cannot be shared.
+      // A file that cannot be hard-linked is copied.
       if case .installed(_, _, isSealed: false) = states[number] { bytes = file.size }
       if file.kind == .directory, !present.contains(file.path) { bytes = blockLength }
       return sum + (bytes + blockLength - 1) / blockLength * blockLength
     }
   }
 
-  /// Packed bytes of the members that hold files and need not be fetched.
+  /// The compressed bytes of the members that hold files and need not be fetched.
   package var reusedBytes: Int64 {
     plan.payload.members.indices.reduce(-missingBytes) { sum, member in
       sum
@@ -68,14 +70,14 @@ package struct PackageSurvey: Sendable {
     }
   }
 
-  /// Plain bytes of the longest member.
+  /// The decompressed length of the longest member, in bytes.
   var longestMember: Int { plan.payload.members.lazy.map(\.plainLength).max() ?? 0 }
 
-  /// Looks what `staging` and `trees` have of the package that `index` describes.
+  /// Compares `staging` and `trees` with the package that `index` describes.
   ///
-  /// Blocks; reads what must be hashed, on `workers` threads, one a processor unless given. Throws
-  /// the first rule that the index breaks, `indexMismatch` when it has no members, and what
-  /// `isStopped` throws. `name` is what messages call the package.
+  /// Blocks. Reads and hashes files on `workers` threads, one per processor by default. Throws the
+  /// first rule that the index breaks, `indexMismatch` if it has no members or is inconsistent, and
+  /// the errors of `isStopped`. Messages use `name` for the package.
   package init(
     of index: PackageIndex, name: String, staging: Directory?, reusing trees: [ReusableTree],
     limits: PackageLimits = .standard, workers: Int? = nil,
@@ -83,13 +85,12 @@ package struct PackageSurvey: Sendable {
   ) throws {
     guard let payload = index.payload, index.isConsistent else {
       throw ContentError(
-        .indexMismatch, "\(name) is not indexed by members",
-        remedy: "Ask the store's owner to publish it again", subject: name)
+        .indexMismatch, "\(name) has no index of members",
+        remedy: "Ask the owner of the store to publish the package again", subject: name)
     }
     let workers = workers ?? WorkerThreads.standardCount
     let plan = AssemblyPlan(index, payload)
-    // Nothing is written here, so what is at hand may be looked for before the rules have been
-    // asked.
+    // The survey does not write, so it can run in parallel with the check of the rules.
     self = try alongside(
       { try AssemblyPlan.check(index, name: name, limits: limits) }, workers: workers
     ) {
@@ -155,20 +156,22 @@ package struct PackageSurvey: Sendable {
   }
 }
 
-/// What lies in staging and does not belong there.
+/// An entry of staging that is not part of the package.
 struct UnexpectedEntry: Sendable {
-  /// The path of its folder, with the slash behind it; empty for staging itself.
+  /// The path of the parent folder with a trailing slash.
+  ///
+  /// Empty for staging itself.
   let prefix: String
   let entry: DirectoryEntry
 }
 
-/// What an interrupted download has left in staging.
+/// The content that an interrupted download has left in staging.
 private struct StagingListing {
   private(set) var present: Set<String> = []
   private(set) var unexpectedEntries: [UnexpectedEntry] = []
   private let index: PackageIndex
-  // Most begin with nothing, so that nobody asks. By bytes, since texts are equal that are written
-  // in several ways, and the disk has one.
+  // Lazy, since staging is empty in most cases. Keys are bytes, since strings with different bytes
+  // can be equal.
   private lazy var kinds = Dictionary(
     index.files.map { (Array($0.path.utf8), $0.kind) }, uniquingKeysWith: { first, _ in first })
 

@@ -2,10 +2,12 @@ import ContentModel
 import Digests
 import FileIO
 
-/// Looks what is at hand of the files of a plan: in staging and in installed trees; writes nothing.
+/// Finds local copies of a plan's files, in staging and in installed trees.
 ///
-/// Nothing is taken for what it was called: files count when their journaled identity is unchanged
-/// or their digest is right, pieces when their digest is right. One a thread.
+/// Read-only.
+///
+/// Names are not trusted. A file matches if its recorded identity is unchanged or its digest is
+/// correct. A piece matches if its digest is correct. Each thread uses its own finder.
 final class PieceFinder {
   private let plan: AssemblyPlan
   private let trees: [ReusableTree]
@@ -25,7 +27,9 @@ final class PieceFinder {
 
   deinit { buffer.deallocate() }
 
-  /// What is at hand of file `number`; `isStaged` says that staging has a file of that path.
+  /// Finds the local copy of file `number`.
+  ///
+  /// `isStaged`: staging has a file at that path.
   func find(_ number: Int, isStaged: Bool) throws -> AtHand {
     let file = plan.index.files[number]
     let staged = try isStaged ? findStaged(number, file) : .nothing
@@ -45,7 +49,7 @@ final class PieceFinder {
 
   // MARK: Staging
 
-  /// A file that is sealed is whole or useless; one that is not is taken piece by piece.
+  /// Checks a staged file: a sealed file as a whole, a writable file piece by piece.
   private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand {
     guard let place = try staging?.parent(of: file.path),
       let status = try place.folder.status(of: place.name), status.kind == .file
@@ -66,7 +70,7 @@ final class PieceFinder {
 
   // MARK: Installed files
 
-  /// The status of an installed file that has the bytes of `file`.
+  /// Returns the status of an installed file if it has the bytes of `file`.
   private func unchanged(_ place: ReuseCatalog.Place, _ file: IndexedFile) throws -> FileStatus? {
     let installed = trees[place.tree].files[place.file]
     guard let parent = try? chains[place.tree].parent(of: installed.entry.path),
@@ -83,7 +87,7 @@ final class PieceFinder {
 
   // MARK: Pieces
 
-  /// The pieces of a changed file that are in the files of the same path, but for `known` ones.
+  /// Finds the pieces of a changed file in files of the same path, without the `known` ones.
   private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
     -> [AtHand.Piece]
   {
@@ -98,7 +102,7 @@ final class PieceFinder {
       else { continue }
       let opened = try parent.folder.file(parent.name)
       if status.size == file.size {
-        // In place, where an edit or damage has left the others as they were.
+        // Same offset: an edit or damage often leaves the other pieces in place.
         for (digest, parts) in missing {
           let inPlace = try parts.filter {
             try matches($0, in: opened, at: plan.parts[$0].fileOffset)
@@ -136,7 +140,7 @@ final class PieceFinder {
     return try digest.finish() == expected && done == length
   }
 
-  /// Cuts a file as the builder does, and finds which pieces are wanted.
+  /// Cuts a file as the builder does, and returns the pieces that are missing.
   private func cut(_ file: borrowing File, finding missing: inout [Digest: [Int]]) throws
     -> [(part: Int, offset: Int64)]
   {

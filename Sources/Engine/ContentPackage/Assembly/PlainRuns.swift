@@ -1,19 +1,21 @@
 import CDeflate
 
-/// Plain bytes of a member, in one piece or in several that lie apart; borrowed.
+/// The decompressed bytes of a member, in one or several buffers.
+///
+/// Borrowed.
 struct PlainRuns {
-  /// The pieces, in order.
+  /// The buffers, in order.
   let runs: [UnsafeRawBufferPointer]
 
-  /// Takes bytes that lie together.
+  /// Creates runs from one buffer.
   init(_ bytes: UnsafeRawBufferPointer) { runs = [bytes] }
 
   private init(_ runs: [UnsafeRawBufferPointer]) { self.runs = runs }
 
-  /// Bytes in all.
+  /// The total number of bytes.
   var count: Int { runs.reduce(0) { $0 + $1.count } }
 
-  /// A part of them.
+  /// A subrange of the bytes.
   subscript(range: Range<Int>) -> PlainRuns {
     var start = 0
     var found: [UnsafeRawBufferPointer] = []
@@ -29,21 +31,21 @@ struct PlainRuns {
     return PlainRuns(found)
   }
 
-  /// The first bytes, at most `limit`.
+  /// Returns the first bytes, at most `limit`.
   func prefix(_ limit: Int) -> [UInt8] { Array(runs.joined().prefix(limit)) }
 
   // MARK: Stored members
 
-  /// The plain bytes of a gzip member that stores them as they are, where they lie in it; nil for
-  /// any other member, which is left to the decoder.
+  /// Finds the bytes of a gzip member that only has stored blocks, without a copy.
   ///
-  /// Data that do not compress, which may be most of a package, need no copy then.
+  /// Returns nil for any other member, which then goes to the decoder. Data that do not compress
+  /// need no copy this way.
   /// Source: RFC 1952 §2.3, RFC 1951 §3.2.4.
   init?(storedIn member: UnsafeRawBufferPointer, plainLength: Int) {
     func number(_ place: Int, _ length: Int) -> UInt32 {
       (0..<length).reduce(0) { $0 | UInt32(member[place + $1]) << UInt32(8 * $1) }
     }
-    // Magic, deflate, no optional fields, of a fixed length; at the end CRC-32 and length.
+    // Header: magic, deflate, no optional fields, fixed length. Trailer: CRC-32 and length.
     let end = member.count - 8
     guard end >= 10, number(0, 4) == 0x00_08_8b_1f else { return nil }
     var runs: [UnsafeRawBufferPointer] = []
@@ -52,7 +54,7 @@ struct PlainRuns {
     var place = 10
     var isLast = false
     while !isLast {
-      // Last or not, stored, padding of zeros; the length and its complement.
+      // Block header: last or not, stored, zero padding. Then the length and its complement.
       guard place + 5 <= end, member[place] <= 1 else { return nil }
       let length = Int(number(place + 1, 2))
       guard number(place + 3, 2) == ~UInt32(length) & 0xffff, place + 5 + length <= end else {

@@ -1,6 +1,6 @@
 import ContentModel
 
-/// The files of installed trees, by digest and by path.
+/// An index of the files of installed trees, by digest and by path.
 final class ReuseCatalog: Sendable {
   /// A file of a tree.
   struct Place: Hashable, Sendable {
@@ -8,15 +8,15 @@ final class ReuseCatalog: Sendable {
     let file: Int
   }
 
-  /// A few are enough, should the first be damaged.
+  /// A few are enough in case the first one is damaged.
   private static let placesOfOneDigest = 4
 
   let trees: [ReusableTree]
-  /// The first place of each digest, by its number in `places`.
+  /// The index in `places` of each digest's first place.
   private let first: [Digest: Int]
   /// All files, the newest tree first.
   private let places: [Place]
-  /// The next place of the same digest; -1 behind the last.
+  /// The index of the next place with the same digest, or -1.
   private let next: [Int]
 
   init(_ trees: [ReusableTree]) {
@@ -30,7 +30,7 @@ final class ReuseCatalog: Sendable {
       }
     }
     var next = [Int](repeating: -1, count: places.count)
-    // From the last on, so that each finds those behind it.
+    // In reverse order, so that each place links to the next one.
     for (number, place) in zip(places.indices, places).reversed() {
       guard let digest = trees[place.tree].files[place.file].entry.digest else { continue }
       next[number] = first.updateValue(number, forKey: digest) ?? -1
@@ -40,7 +40,7 @@ final class ReuseCatalog: Sendable {
     self.next = next
   }
 
-  /// Where a file of the same bytes was installed, a few of these places.
+  /// Returns a few places where a file with the same bytes is installed.
   func places(of file: IndexedFile) -> some Sequence<Place> {
     let start = file.digest.flatMap { first[$0] } ?? -1
     return sequence(state: start) { [places, next] number -> Place? in
@@ -50,7 +50,7 @@ final class ReuseCatalog: Sendable {
     }.prefix(Self.placesOfOneDigest)
   }
 
-  /// Files of the same path, in the order of the trees.
+  /// Returns the files of the same path, in the order of the trees.
   func namesakes(of file: IndexedFile) -> [(tree: Int, path: String)] {
     trees.indices.filter { trees[$0].hasFile(at: file.path) }.map { ($0, file.path) }
   }
@@ -59,7 +59,9 @@ final class ReuseCatalog: Sendable {
 }
 
 extension ReusableTree {
-  /// Whether a file was installed at `path`; found by halving, since the files are in order.
+  /// Returns whether a file was installed at `path`.
+  ///
+  /// Binary search, since the files are sorted.
   fileprivate func hasFile(at path: String) -> Bool {
     var low = 0
     var high = files.count

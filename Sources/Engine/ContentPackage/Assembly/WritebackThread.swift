@@ -1,13 +1,14 @@
 import Dispatch
 import Concurrency
 
-/// Has the disk write while more arrives, so that the sync at the end has less to wait for.
+/// Starts writing to disk while more data arrive, so that the final sync takes less time.
 ///
-/// On a thread of its own, whenever so much has been written since the last time: the system then
-/// writes many files at once, which takes half of the processor time of handing it each alone.
+/// Runs on a separate thread after each `stretch` of bytes. Writing many files at once takes half
+/// the processor time of writing each file alone.
 final class WritebackThread: Sendable {
-  /// Bytes between two times; a disk takes long enough to write them for others to arrive
-  /// meanwhile.
+  /// The bytes between two writes.
+  ///
+  /// They take the disk long enough for more to arrive meanwhile.
   static let stretch: Int64 = 32 << 20
 
   private struct State {
@@ -31,10 +32,10 @@ final class WritebackThread: Sendable {
     if begins { ready.signal() }
   }
 
-  /// Whether no more will be written.
+  /// Whether `close` was called.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Calls `body` whenever it is due, until `close`.
+  /// Calls `body` each time enough bytes were written, until `close`.
   func run(_ body: () -> Void) {
     while true {
       ready.wait()
@@ -44,7 +45,9 @@ final class WritebackThread: Sendable {
     }
   }
 
-  /// Says that no more will be written.
+  /// Ends `run`.
+  ///
+  /// Call it after the last write.
   func close() {
     state.withLock { $0.isClosed = true }
     ready.signal()

@@ -6,13 +6,15 @@ import FoundationEssentials
 
 /// Builds the flat product archive `outputName` in `output` from a folder with `Contents`.
 ///
-/// ContentInfo.plist is taken from the folder; `productIdentifier`, `contentIdentifier` and
-/// `version` override what it says, and create it when product and version are given. A content
-/// that neither names is the product's own, for which nothing is written. The rules are checked
-/// first: a folder that breaks one throws that finding's error. The package is read back before it
-/// appears under its name, so never half a file does. The same folder gives the same bytes, however
-/// many `workers` pack it: as many as there are processors unless given. `name` is what messages
-/// call the folder, its path unless given.
+/// `ContentInfo.plist` is read from the folder. `productIdentifier`, `contentIdentifier` and
+/// `version` override its values. If the file does not exist, it is created, provided that product
+/// and version are given. Without a content identifier, the content is the product's own, and the
+/// key is not written.
+///
+/// The folder is checked first; if it breaks a rule, the error of the first finding is thrown. The
+/// package is read back before it is renamed to `outputName`, so a partial file never has that
+/// name. The same folder gives the same bytes for any number of `workers`, which is the number of
+/// processors by default. Messages use `name` for the folder, its path by default.
 package func buildPackage(
   folder: Directory, name: String? = nil, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier?, contentIdentifier: ProductIdentifier? = nil,
@@ -33,7 +35,7 @@ package func buildPackage(
   content.setContentInfo(bytes)
   let newName = ".\(outputName).new"
   try output.removeFile(newName)
-  // Outside of `do`: only a file that this call has created is removed.
+  // Outside of `do`, so that the cleanup only removes a file that this call has created.
   let file = try output.createFile(newName)
   do {
     let archive = try writeArchive(
@@ -48,25 +50,22 @@ package func buildPackage(
     try output.sync()
     return examination
   } catch {
-    // The first failure is the one to report; what cannot be removed now is removed by the next
-    // build.
+    // Report the first error. If the file cannot be removed now, the next build removes it.
     try? output.removeFile(newName)
     throw error
   }
 }
 
-/// Refuses to replace anything but a regular file: a rename would take the place of a device or a
-/// link.
+/// Throws if `name` exists and is not a regular file, because a rename would replace it.
 func checkReplaceable(_ name: String, in folder: Directory) throws {
   guard let kind = try folder.status(of: name)?.kind, kind != .file else { return }
   let path = folder.path(of: name)
   throw ContentError(
-    .usage, "\(path) is not a regular file, so the package cannot replace it",
-    remedy: "Give a new name, or the name of a regular file", subject: path)
+    .usage, "\(path) cannot be replaced by a package: not a regular file",
+    remedy: "Use a new name or the name of a regular file", subject: path)
 }
 
-/// Writes the payload behind the room for the archive's beginning, and then the beginning; the
-/// archive, which is not durable yet.
+/// Writes the payload and then the header before it, and returns the archive, not durable yet.
 private func writeArchive(
   _ file: consuming File, _ content: ContentFolder, _ texts: ProductTexts, _ workers: Int,
   _ limits: PackageLimits
@@ -113,7 +112,9 @@ private func writeEntries(of content: ContentFolder, to payload: PayloadWriter) 
   return try payload.finish()
 }
 
-/// What ContentInfo.plist is to say, and its bytes: those on disk wherever they say it already.
+/// Returns the content of ContentInfo.plist and its bytes.
+///
+/// Correct bytes on disk are kept.
 private func contentInfo(
   of folder: Directory, _ name: String, _ product: ProductIdentifier?,
   _ content: ProductIdentifier?, _ version: ContentVersion?
@@ -121,8 +122,8 @@ private func contentInfo(
   guard try folder.status(of: ContentInfo.fileName) != nil else {
     guard let product, let version else {
       throw ContentError(
-        .contentInfoInvalid, "There is no ContentInfo.plist in \(name)",
-        remedy: "Add the file, or give both the product and the content version",
+        .contentInfoInvalid, "ContentInfo.plist not found in \(name)",
+        remedy: "Add the file, or set both the product identifier and the content version",
         subject: name)
     }
     let info = ContentInfo(
@@ -135,11 +136,11 @@ private func contentInfo(
   do {
     known = try ContentInfo(propertyList: bytes)
   } catch  where product != nil && version != nil {
-    // Both keys are replaced, so they may be missing; all else must still be well-formed.
+    // Both keys are replaced, so they may be missing. The rest must still be well-formed.
     known = nil
   }
   guard let product = product ?? known?.productIdentifier, let version = version ?? known?.version
-  else { throw ContentInfo.invalid("it names no product or no version") }
+  else { throw ContentInfo.invalid("a product identifier or a version is missing") }
   let info = ContentInfo(
     productIdentifier: product, contentIdentifier: try content ?? keptContent(known, bytes),
     version: version)
@@ -147,9 +148,11 @@ private func contentInfo(
   return (info, try info.document(changing: ContentInfo.values(in: bytes)))
 }
 
-/// The content that the list on disk names beside its product; nil when it is the product's own.
+/// Returns the content that the list on disk names.
 ///
-/// Of a list that lacks other keys (`known` is nil), this one must be kept or refused all the same.
+/// Nil if it is the product's own content.
+///
+/// If `known` is nil, the list lacks other keys. This key is still kept, or rejected if invalid.
 private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> ProductIdentifier? {
   if let known {
     return known.contentIdentifier == known.productIdentifier ? nil : known.contentIdentifier
@@ -157,24 +160,26 @@ private func keptContent(_ known: ContentInfo?, _ bytes: [UInt8]) throws -> Prod
   switch try ContentInfo.values(in: bytes)[ContentInfo.contentKey] {
   case nil: return nil
   case .string(let text): return try ContentInfo.contentIdentifier(text)
-  default: throw ContentInfo.invalid("\(ContentInfo.contentKey) is no string")
+  default: throw ContentInfo.invalid("\(ContentInfo.contentKey) is not a string")
   }
 }
 
 extension ContentInfo {
   fileprivate static let contentKey = "HCContentIdentifier"
 
-  /// All keys of a property list; `contentInfoInvalid` when it is none.
+  /// Returns all keys of a property list.
+  ///
+  /// Throws `contentInfoInvalid` for anything else.
   fileprivate static func values(in bytes: [UInt8]) throws -> [String: PropertyListValue] {
     try PropertyListShape.check(bytes)
     do {
       return try PropertyListDecoder().decode([String: PropertyListValue].self, from: Data(bytes))
     } catch {
-      throw invalid("it is no well-formed property list", cause: "\(error)")
+      throw invalid("it is not a well-formed property list", cause: "\(error)")
     }
   }
 
-  /// A property list with these values, and the other keys of `values`.
+  /// Returns a property list with the values of this content, and the other keys of `values`.
   fileprivate func document(changing values: [String: PropertyListValue]) throws -> [UInt8] {
     var values = values
     values["IAPProductIdentifier"] = .string(productIdentifier.rawValue)

@@ -1,29 +1,30 @@
-/// Cuts a large file into pieces whose boundaries depend on its bytes, so that bytes inserted or
-/// removed move few of them; pure.
+/// Cuts a large file into pieces at boundaries that depend on the bytes.
 ///
-/// A gear hash over the last 64 bytes, with a harder condition before the wanted length and an
-/// easier one behind it. The parameters are part of the format: an update finds the pieces of an
-/// installed file by cutting it the same way. Source: Xia et al., FastCDC, USENIX ATC 2016.
+/// Pure.
+///
+/// Bytes that are inserted or removed change few pieces. The cut uses a gear hash of the last 64
+/// bytes, with a stricter condition before the wanted length than after it. The parameters are part
+/// of the format: an update cuts an installed file in the same way to find its pieces. Source: Xia
+/// et al., FastCDC, USENIX ATC 2016.
 enum ContentCutter {
-  /// Pieces are not shorter, but for a file's last one.
+  /// The minimum length of a piece, except for the last piece of a file.
   static let minimum = 64 << 10
-  /// Most pieces are about this long.
+  /// The typical length of a piece.
   static let wanted = 112 << 10
-  /// Pieces are not longer.
+  /// The maximum length of a piece.
   static let maximum = 256 << 10
 
-  // The more bits of the hash must be zero, the rarer is a cut. High bits, since they depend on all
-  // 64 bytes.
+  // More zero bits make a cut rarer. High bits are used, since they depend on all 64 bytes.
   private static let hardMask: UInt64 = ~0 << (64 - 18)
   private static let easyMask: UInt64 = ~0 << (64 - 14)
 
-  /// The length of the piece that begins with `bytes`: all of them when they hold no cut.
+  /// Returns the length of the first piece of `bytes`, or of all bytes if there is no cut.
   static func cut(_ bytes: UnsafeRawBufferPointer) -> Int {
     let end = min(bytes.count, maximum)
     guard end > minimum else { return end }
     return gears.withUnsafeBufferPointer { gears in
       var hash: UInt64 = 0
-      // The hash has forgotten what lies more than 64 bytes back.
+      // The hash only depends on the last 64 bytes.
       var position = minimum - 64
       while position < minimum {
         hash = (hash &<< 1) &+ gears[Int(bytes[position])]
@@ -44,7 +45,7 @@ enum ContentCutter {
     }
   }
 
-  /// A random number for each byte, from SplitMix64 with the seed 1.
+  /// A random number for each byte value, from SplitMix64 with seed 1.
   private static let gears: [UInt64] = {
     var state: UInt64 = 1
     return (0..<256).map { _ in

@@ -1,24 +1,26 @@
 import ContentModel
 import FileIO
 
-/// A folder on disk as the builder packs it: entries in the order of their paths' bytes.
+/// A folder on disk that is packed.
+///
+/// Entries are sorted by the bytes of their paths.
 struct ContentFolder {
   /// A file, folder or link.
   struct Entry {
-    /// The path below the folder, without `./`.
+    /// The path relative to the folder, without `./`.
     let path: String
     let kind: Kind
 
     var components: [String] { path.pathComponents() }
   }
 
-  /// What an entry is, and where its bytes are.
+  /// The kind of an entry, and the location of its bytes.
   enum Kind {
     case directory
     case link(target: String)
-    /// A file of so many bytes on disk.
+    /// A file on disk of `size` bytes.
     case file(size: Int64)
-    /// A file whose bytes are here.
+    /// A file whose bytes are in memory.
     case memory([UInt8])
   }
 
@@ -27,10 +29,12 @@ struct ContentFolder {
   private(set) var entries: [Entry] = []
   private var headers: [ArchiveEntry] = []
   private var findings: [Finding] = []
-  /// Bytes of all files, and those of them that are in holes.
+  /// The total bytes of all files, and the bytes of those that are in holes.
   private var (size, holes): (Int64, Int64) = (0, 0)
 
-  /// Lists the folder, which messages call `name`; throws when it cannot be read.
+  /// Lists the folder.
+  ///
+  /// Messages use `name` for it. Throws if the folder cannot be read.
   init(_ folder: Directory, name: String) throws {
     self.folder = folder
     self.name = name
@@ -38,11 +42,11 @@ struct ContentFolder {
     entries.sort { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
   }
 
-  /// Puts ContentInfo.plist in the place of the one on disk.
+  /// Replaces ContentInfo.plist.
   mutating func setContentInfo(_ bytes: [UInt8]) {
     entries.removeAll { $0.path == ContentInfo.fileName }
     let entry = Entry(path: ContentInfo.fileName, kind: .memory(bytes))
-    // "ContentInfo.plist" stands before "Contents" and all in it, as bytes go.
+    // "ContentInfo.plist" sorts before "Contents" and its entries.
     entries.insert(entry, at: entries.firstIndex { !Self.precedes($0, entry) } ?? entries.endIndex)
   }
 
@@ -53,7 +57,7 @@ struct ContentFolder {
   private mutating func list(_ directory: Directory, prefix: String) throws {
     for entry in try directory.entries() {
       guard entry.isText else {
-        // Left to the rules, which refuse it: nothing is to be missing without a word.
+        // The rules reject it with a message, so that no file is left out silently.
         headers.append(
           ArchiveEntry(
             path: Array(prefix.utf8) + entry.bytes,
@@ -68,7 +72,7 @@ struct ContentFolder {
       switch status.kind {
       case .directory:
         kind = .directory
-        // A folder's setgid and sticky bits belong to the place, and are not packed.
+        // The setgid and sticky bits belong to the location. They are not packed.
         permissions &= 0o777
         entries.append(Entry(path: path, kind: .directory))
         try list(directory.directory(name), prefix: path + "/")
@@ -83,7 +87,7 @@ struct ContentFolder {
         let file = try directory.file(name)
         try checkBeginning(of: file, path)
         size += status.size
-        // Holes of small files do not matter, and to look for them takes time.
+        // Holes in small files are irrelevant, and finding them takes time.
         if status.size > 1 << 20 { holes += try status.size - file.dataLength() }
       case .other: kind = .unknown
       }
@@ -101,18 +105,18 @@ struct ContentFolder {
     }
   }
 
-  /// Every rule that the folder breaks as it is on disk.
+  /// Returns all rules that the folder on disk breaks.
   func brokenRules(_ limits: PackageLimits) -> [Finding] {
     guard headers.contains(where: { $0.path == Array("Contents".utf8) && $0.kind == .directory })
     else {
       return [
         Finding(
-          path: nil, rule: "layout", message: "There is no folder Contents in \(name)",
-          remedy: "Put the files into a folder Contents inside it", code: .buildFailed)
+          path: nil, rule: "layout", message: "Folder Contents not found in \(name)",
+          remedy: "Create a folder Contents inside it and move the files there", code: .buildFailed)
       ]
     }
     var rules = EntryRules(limits: limits, isContent: true)
-    // Contents goes first, because the first entry decides where the content's root is.
+    // Contents comes first, because the first entry determines the root of the content.
     let sorted = headers.sorted { left, right in
       (left.path ?? []).lexicographicallyPrecedes(right.path ?? [])
     }
@@ -122,7 +126,7 @@ struct ContentFolder {
       + (sizeFinding(limits).map { [$0] } ?? [])
   }
 
-  /// Why no package of this folder could be unpacked, as far as that is known before packing.
+  /// Returns why a package of this folder could not be unpacked, as far as is known before packing.
   private func sizeFinding(_ limits: PackageLimits) -> Finding? {
     func finding(_ message: String, remedy: String) -> Finding {
       Finding(
@@ -130,17 +134,16 @@ struct ContentFolder {
     }
     if size > limits.totalSize {
       return finding(
-        "The files have \(size) bytes, more than the \(limits.totalSize) allowed",
+        "The files have \(size) bytes; the limit is \(limits.totalSize)",
         remedy: "Split the content into several contents or products")
     }
-    // At most this long: data that cannot be compressed, holes as zeros, and a header for each
-    // entry.
+    // The maximum: data that do not compress, holes as zeros, and a header for each entry.
     let packed = size - holes + holes / 500 + Int64(entries.count) * 8192
     guard size > limits.plainLimit(packedLength: packed) else { return nil }
     return finding(
       "The files have \(size) bytes, \(holes) of them in holes: more than "
         + "\(limits.expansionRatio) times the size of their package",
-      remedy: "Leave the sparse files out, and let the app create them")
+      remedy: "Remove the sparse files. The app can create them")
   }
 
   /// Opens the file of an entry on disk.

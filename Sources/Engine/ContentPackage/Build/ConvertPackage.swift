@@ -1,14 +1,14 @@
 package import ContentModel
 package import FileIO
 
-/// Builds the flat product archive `outputName` in `output` from an archive in any form that is
-/// read.
+/// Builds the flat product archive `outputName` in `output` from an archive of any supported form.
 ///
-/// `name` is what messages call the archive. It is examined before anything is written: if it
-/// breaks rules, the error names all findings. Then it is unpacked into a private temporary folder
-/// in `output`, from which `buildPackage` builds. So the package is the same, byte for byte, as one
-/// of the folder that was archived. Throws `diskFull` before anything is written if files and
-/// package do not fit. After a throw nothing of this call is left. Otherwise as `buildPackage`.
+/// Messages use `name` for the archive. The archive is examined before anything is written; if it
+/// breaks rules, the error lists all findings. It is then unpacked into a private temporary folder
+/// in `output`, and `buildPackage` builds from that folder. The package is therefore byte for byte
+/// the package of the archived folder. Throws `diskFull` before anything is written if the files
+/// and the package do not fit. After an error, all files of this call are removed. Everything else
+/// is as in `buildPackage`.
 package func convertPackage(
   _ source: any ByteSource, name: String, output: Directory, outputName: String,
   productIdentifier: ProductIdentifier? = nil, contentIdentifier: ProductIdentifier? = nil,
@@ -16,12 +16,12 @@ package func convertPackage(
 ) throws -> PackageExamination {
   try checkReplaceable(outputName, in: output)
   let examination = try examinePackage(source, name: name, limits: limits)
-  // The build replaces ContentInfo.plist if product and version are given, and judges it then.
+  // If product and version are given, the build replaces ContentInfo.plist, and then checks it.
   let isInfoReplaced = productIdentifier != nil && version != nil
   let findings = examination.findings.filter { !isInfoReplaced || $0.code != .contentInfoInvalid }
   if let error = ContentError.combined(
-    findings.map { (name, $0.error(in: name)) }, "\(name) cannot be converted",
-    remedy: "Convert it again when it is corrected")
+    findings.map { (name, $0.error(in: name)) }, "Cannot convert \(name)",
+    remedy: "Correct the archive and convert it again")
   {
     throw error
   }
@@ -36,20 +36,20 @@ package func convertPackage(
   }
 }
 
-/// Refuses an archive whose files do not fit beside the package that is built of them.
+/// Throws `diskFull` if the files and the package that is built from them do not fit.
 private func requireSpace(
   for examination: PackageExamination, _ name: String, in output: Directory,
   _ limits: PackageLimits
 ) throws {
   let (available, blockLength) = try output.space()
-  // A package of files that cannot be compressed is about as long as they are.
+  // A package of files that do not compress is about as long as the files.
   let needed =
     examination.entries.spaceOnDisk(blockLength: blockLength)
     + min(examination.installedSize, limits.packageLength) + (4 << 20)
   guard available < needed else { return }
   throw ContentError(
     .diskFull,
-    "\(name) needs \(needed) bytes in \(output.path) for its files and the package, "
-      + "where \(available) are free",
-    remedy: "Free \(needed - available) bytes there and start again", subject: name)
+    "Cannot convert \(name): it needs \(needed) bytes in \(output.path) "
+      + "for its files and the package, where \(available) are free",
+    remedy: "Free \(needed - available) bytes there and try again", subject: name)
 }

@@ -2,31 +2,33 @@ import ContentModel
 import Dispatch
 import Concurrency
 
-/// Packs members on several threads and hands them over in the order in which they were given.
+/// Compresses members on several threads, and emits them in the order in which they were given.
 ///
-/// A ring of slots: the caller fills one, a worker packs it, and another thread hands its packed
-/// bytes over before it is filled again. So memory is bounded, what comes out does not depend on
-/// how many workers there are, and the caller reads while earlier members are hashed and written.
-/// For one thread.
+/// It is a ring of slots. The caller fills a slot, a worker compresses it, and another thread emits
+/// the compressed bytes before the slot is filled again. Memory is therefore bounded, and the
+/// output does not depend on the number of workers. The caller reads while earlier members are
+/// hashed and written. Use it from one thread.
 final class MemberCompressor {
-  /// Plain bytes of a member at most.
+  /// The maximum number of uncompressed bytes in a member.
   static let capacity = 320 << 10
-  // A quarter less time than level 6 for 0.3 % of the benchmark's package, 1 % of source code.
+  // 25% less time than level 6. The benchmark's package is 0.3% larger, source code 1%.
   private static let level: Int32 = 5
 
   private let slots: [Slot]
-  private let packing = Board()
+  private let packing = SlotQueue()
   private let handover: Handover
   private let workers: WorkerThreads
   private let emitter: WorkerThreads
   private var current = 0
   private var isHeld = false
 
-  /// `emit` gets each member's packed bytes, on one thread of its own until `finish` returns.
+  /// Creates the threads.
+  ///
+  /// One of them calls `emit` for each compressed member until `finish`.
   init(
     workers count: Int, emit: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
   ) throws {
-    // Two a worker and one for who fills: one is packed while the next waits or is handed over.
+    // Two per worker and one for the caller: one is compressed while the other waits or is emitted.
     let slots = (0..<(2 * count + 1)).map { _ in Slot() }
     let (packing, handover) = (packing, Handover(emit))
     emitter = try WorkerThreads(count: 1) { _ in handover.run(slots) }
@@ -42,7 +44,9 @@ final class MemberCompressor {
 
   deinit { join() }
 
-  /// The empty slot's room; throws what `emit` threw.
+  /// Returns the buffer of the free slot.
+  ///
+  /// Throws the error of `emit`, if any.
   func room() throws -> UnsafeMutableRawBufferPointer {
     if !isHeld { slots[current].isFree.wait() }
     isHeld = true
@@ -50,7 +54,7 @@ final class MemberCompressor {
     return slots[current].plain
   }
 
-  /// Gives the first `count` plain bytes of `room` to a worker.
+  /// Queues the first `count` bytes of `room` for compression.
   func submit(_ count: Int) {
     slots[current].plainCount = count
     isHeld = false
@@ -59,7 +63,9 @@ final class MemberCompressor {
     current = (current + 1) % slots.count
   }
 
-  /// Hands over everything that was given; nothing can be given any more.
+  /// Waits until all members are emitted.
+  ///
+  /// Do not call `submit` after it.
   func finish() throws {
     join()
     try handover.check()
@@ -72,20 +78,20 @@ final class MemberCompressor {
     emitter.join()
   }
 
-  private static func pack(_ slots: [Slot], _ packing: Board) {
+  private static func pack(_ slots: [Slot], _ packing: SlotQueue) {
     let packer = try? MemberPacker(level: level)
     while let number = packing.next() {
       let slot = slots[number]
-      // 0 without memory, which the emitter reports.
+      // 0 if memory is exhausted. The emitter reports it.
       slot.packedCount = packer?.pack(slot.plain[..<slot.plainCount], into: slot.packed) ?? 0
       slot.isPacked.signal()
     }
   }
 
-  /// Hands packed members over in their order, until one cannot be.
+  /// Emits compressed members in order, until `emit` fails.
   private final class Handover: Sendable {
-    /// Slots in the order in which they were given.
-    let order = Board()
+    /// The slots in the order in which they were submitted.
+    let order = SlotQueue()
     private let emit: @Sendable (UnsafeRawBufferPointer) throws -> Void
     private let failure = Mutex((any Error)?.none)
 
@@ -96,7 +102,7 @@ final class MemberCompressor {
       while let number = order.next() {
         let slot = slots[number]
         slot.isPacked.wait()
-        // After a failure the ring goes on turning, so that nobody waits for ever.
+        // After an error, slots are still freed, so that no thread waits forever.
         if !hasFailed {
           do {
             try emit(slot)
@@ -114,16 +120,18 @@ final class MemberCompressor {
       try emit(UnsafeRawBufferPointer(rebasing: slot.packed[..<slot.packedCount]))
     }
 
-    /// Throws what could not be handed over.
+    /// Throws the error of `emit`, if any.
     func check() throws {
       if let error = failure.withLock({ $0 }) { throw error }
     }
   }
 
-  /// One member's buffers: the caller's while `isFree` was taken, then a worker's until it signals
-  /// `isPacked`, then the emitter's.
+  /// The buffers of one member.
   ///
-  /// Unchecked, because these semaphores hand the buffers on.
+  /// They belong to the caller after it waited for `isFree`, then to a worker until `isPacked` is
+  /// signaled, then to the emitter.
+  ///
+  /// Unchecked, because these semaphores transfer the ownership of the buffers.
   private final class Slot: @unchecked Sendable {
     let plain = UnsafeMutableRawBufferPointer.allocate(
       byteCount: MemberCompressor.capacity, alignment: 64)
@@ -134,7 +142,7 @@ final class MemberCompressor {
     var plainCount = 0
     var packedCount = 0
 
-    // Signalled here, since a semaphore may not end with a lower value than it began with.
+    // Signaled here, because a semaphore must not be freed with a value below its initial value.
     init() { isFree.signal() }
 
     deinit {
@@ -144,7 +152,7 @@ final class MemberCompressor {
   }
 
   /// The numbers of slots that wait for a thread.
-  private final class Board: Sendable {
+  private final class SlotQueue: Sendable {
     private let waiting = Mutex((numbers: [Int](), isClosed: false))
     private let signal = DispatchSemaphore(value: 0)
 
@@ -158,20 +166,23 @@ final class MemberCompressor {
       signal.signal()
     }
 
-    /// The next number; waits for it, nil when there will be none.
+    /// Waits for the next number, and returns nil after `close`.
     func next() -> Int? {
       signal.wait()
       let number = waiting.withLock { $0.numbers.isEmpty ? nil : $0.numbers.removeFirst() }
-      // The others must hear of the end, too.
+      // Wake the next thread, which also has to see the end.
       if number == nil { signal.signal() }
       return number
     }
   }
 }
 
-/// Makes gzip members with libdeflate; one a thread.
+/// Compresses gzip members with libdeflate.
 ///
-/// Source: RFC 1952 §2.3. libdeflate writes no time, and stores blocks that do not shrink.
+/// Each thread uses its own.
+///
+/// libdeflate writes no modification time, and stores blocks that do not shrink. Source: RFC 1952
+/// §2.3.
 private final class MemberPacker {
   private static let sampleLength = 8 << 10
 
@@ -180,6 +191,8 @@ private final class MemberPacker {
   private let sampler: Compressor
   private let sample = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
 
+  /// Creates the compressors.
+  ///
   /// Throws `outOfMemory`.
   init(level: Int32) throws {
     do {
@@ -194,7 +207,7 @@ private final class MemberPacker {
 
   deinit { sample.deallocate() }
 
-  /// Packs `plain` into `packed`; returns the packed length.
+  /// Compresses `plain` into `packed`, and returns the compressed length.
   func pack(
     _ plain: Slice<UnsafeMutableRawBufferPointer>, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {
@@ -203,7 +216,9 @@ private final class MemberPacker {
       ? storer.compressMember(plain, into: packed) : compressor.compressMember(plain, into: packed)
   }
 
-  /// Whether neither the middle nor the end shrinks even a little, which saves looking at the rest.
+  /// Whether samples of the middle and the end do not shrink.
+  ///
+  /// Then the rest is not tried.
   private func isIncompressible(_ plain: UnsafeRawBufferPointer) -> Bool {
     let length = Self.sampleLength
     guard plain.count >= 4 * length else { return false }

@@ -3,37 +3,38 @@ import Digests
 import FileIO
 import Glibc
 
-/// Writes a payload: cpio (odc) in gzip members that can each be decoded alone.
+/// Writes a payload: a cpio archive (odc) in gzip members that can be decoded separately.
 ///
-/// A member holds some small files whole, with the headers between them, or one piece of one large
-/// file and nothing else. Any gzip reader sees one stream. Numbers that vary from build to build
-/// (inode, owner, times) are zero. Source: cpio(5), “Portable ASCII Format”; RFC 1952 §2.2.
+/// A member holds either several whole small files with their headers, or one piece of a large file
+/// and nothing else. A gzip reader sees one stream. Fields that would differ between builds (inode,
+/// owner, times) are zero. Sources: cpio(5), “Portable ASCII Format”; RFC 1952 §2.2.
 final class PayloadWriter {
-  /// A group of small files ends when it has so many plain bytes.
+  /// The maximum uncompressed length of a group of small files, in bytes.
   ///
-  /// Smaller groups pack worse, larger ones make one changed file cost more: of an update with 1 %
-  /// of the files changed, groups and pieces of about 256 KiB move half as much again, and save
-  /// 0.13 % of the package.
+  /// Smaller groups compress worse. Larger groups make a changed file more expensive: if 1% of the
+  /// files change, groups and pieces of about 256 KiB transfer half as much again, and save 0.13%
+  /// of the package.
   private static let groupLength = 64 << 10
-  /// A longer file is cut into pieces of its own.
+  /// Longer files are cut into pieces.
   private static let smallFileLimit = 128 << 10
-  // What 11 octal digits can say.
+  // The maximum of an 11-digit octal number.
   private static let fileLimit: Int64 = 1 << 33
 
   private let output: PayloadOutput
   private let compressor: MemberCompressor
-  /// Plain bytes of the group that is being filled.
+  /// The bytes in the current group.
   private var filled = 0
 
-  /// Writes to `file` from `offset` on; `limitExceeded` as soon as it would have more than `limit`
-  /// bytes.
+  /// Writes to `file`, starting at `offset`.
+  ///
+  /// A file of more than `limit` bytes fails with `limitExceeded`.
   init(_ file: consuming File, at offset: Int64, upTo limit: Int64, workers: Int) throws {
     let output = PayloadOutput(file, offset, limit)
     compressor = try MemberCompressor(workers: workers) { try output.write($0) }
     self.output = output
   }
 
-  /// Adds an entry whose data, if it has any, are `bytes`.
+  /// Adds an entry whose data are `bytes`.
   func add(path: String, mode: UInt32, bytes: [UInt8] = []) throws {
     let header = try Self.header(path: path, mode: mode, size: Int64(bytes.count))
     try startGroup(header.count + bytes.count)
@@ -43,8 +44,8 @@ final class PayloadWriter {
 
   /// Adds a file of `size` bytes.
   ///
-  /// `read` fills a buffer from an offset of the file on and says how many bytes it found. Throws
-  /// `buildFailed` when they are not as many as promised.
+  /// `read` fills a buffer from an offset of the file, and returns the number of bytes read. Throws
+  /// `buildFailed` if the file does not have `size` bytes.
   func add(
     path: String, mode: UInt32, size: Int64,
     read: (UnsafeMutableRawBufferPointer, Int64) throws -> Int
@@ -69,7 +70,7 @@ final class PayloadWriter {
   ) throws {
     var offset: Int64 = 0
     while offset < size {
-      // One byte more than a piece may have, so that a file that grew is seen to.
+      // One more byte than a piece may have, to detect a file that has grown.
       let room = UnsafeMutableRawBufferPointer(
         rebasing: try compressor.room()[...ContentCutter.maximum])
       let found = try read(room, offset)
@@ -80,7 +81,9 @@ final class PayloadWriter {
     }
   }
 
-  /// Writes the end mark; the payload's length and the SHA-1 of its packed bytes.
+  /// Writes the trailer.
+  ///
+  /// Returns the length of the payload and the SHA-1 of its compressed bytes.
   func finish() throws -> (length: Int64, checksum: [UInt8]) {
     try append(Self.header(path: "TRAILER!!!", mode: 0, size: 0))
     endGroup()
@@ -96,13 +99,13 @@ final class PayloadWriter {
 
   // MARK: Groups
 
-  /// Begins another group when `count` bytes more would make this one too long.
+  /// Starts a new group if `count` more bytes would make the current group too long.
   private func startGroup(_ count: Int) throws {
     if filled > 0, filled + count > Self.groupLength { endGroup() }
-    // A single entry with a very long name and data still fits.
+    // Even an entry with a very long name and its data fits.
     guard count < MemberCompressor.capacity else {
       throw ContentError(
-        .limitExceeded, "A name or link has \(count) bytes, too many for a package",
+        .limitExceeded, "A name or link has \(count) bytes and is too long for a package",
         remedy: "Shorten it")
     }
   }
@@ -126,7 +129,7 @@ final class PayloadWriter {
     let name = Array(path.utf8)
     guard size < fileLimit, name.count < 0o777777 else {
       throw ContentError(
-        .limitExceeded, "“\(path)” has \(size) bytes, too many for an entry of a package",
+        .limitExceeded, "“\(path)” has \(size) bytes and is too large for a package",
         remedy: "Split the file", subject: path)
     }
     // Magic, device, inode, mode, user, group, links, device, time, lengths of name and data.
@@ -147,24 +150,23 @@ final class PayloadWriter {
   private static func changed(_ path: String) -> ContentError {
     ContentError(
       .buildFailed, "\(path) changed while it was read",
-      remedy: "Let no other program write the folder, and start again", subject: path)
+      remedy: "Make sure that no other program writes to the folder, and try again", subject: path)
   }
 }
 
-/// The file that packed members are appended to, and their checksum.
+/// The file that compressed members are appended to, and its checksum.
 ///
-/// Unchecked, because one thread has it at a time: the compressor's until that has finished, then
-/// the caller's.
+/// Unchecked, because only one thread uses it at a time: first the compressor's, then the caller's.
 private final class PayloadOutput: @unchecked Sendable {
   private let file: File
   private var digest = DigestStream(.sha1)
   private let start: Int64
   private let limit: Int64
   private var end: Int64
-  /// Up to where the disk was told to begin.
+  /// The offset up to which writing to disk was started.
   private var begun: Int64 = 0
 
-  /// How much is written before the disk is told to begin.
+  /// The bytes between two starts of writing to disk.
   private static let stretch: Int64 = 8 << 20
 
   init(_ file: consuming File, _ start: Int64, _ limit: Int64) {
@@ -177,7 +179,7 @@ private final class PayloadOutput: @unchecked Sendable {
   func write(_ bytes: UnsafeRawBufferPointer) throws {
     guard end + Int64(bytes.count) <= limit else {
       throw ContentError(
-        .limitExceeded, "The package would have more than the \(limit) bytes allowed",
+        .limitExceeded, "The package would have more than \(limit) bytes, the limit",
         remedy: "Split the content into several contents or products")
     }
     try digest.update(bytes)
@@ -198,8 +200,8 @@ private final class PayloadOutput: @unchecked Sendable {
   func complete(beginning bytes: [UInt8]) throws {
     guard Int64(bytes.count) == start else {
       throw ContentError(
-        .inconsistent, "The archive's beginning has \(bytes.count) bytes, not \(start)",
-        remedy: "Report it with these words")
+        .inconsistent, "The header of the archive has \(bytes.count) bytes, expected \(start)",
+        remedy: "Report this message as a bug")
     }
     try bytes.withUnsafeBytes { try file.write($0, at: 0) }
     file.beginWritingBack()

@@ -1,9 +1,9 @@
 import ContentModel
 
-/// The small files of a flat product archive around its payload.
+/// The small files of a flat product archive, in addition to the payload.
 ///
-/// Source: productbuild(1); what `productbuild --content` writes. A product identifier has no
-/// character that XML would need escaped.
+/// They are what `productbuild --content` writes. A product identifier has no characters that XML
+/// must escape. Source: productbuild(1).
 struct ProductTexts {
   private let identifier: String
   private let version: String
@@ -24,10 +24,10 @@ struct ProductTexts {
     kilobytes = (size + 1023) / 1024
   }
 
-  /// The component's folder in the archive.
+  /// The folder of the component in the archive.
   var name: String { "\(identifier).pkg" }
 
-  /// Paths and bytes, in the order of the archive.
+  /// The paths and bytes, in the order of the archive.
   var files: [(path: String, bytes: [UInt8])] {
     [("Distribution", Array(distribution.utf8)), ("\(name)/PackageInfo", Array(packageInfo.utf8))]
   }

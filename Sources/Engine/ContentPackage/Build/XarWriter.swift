@@ -1,43 +1,45 @@
 import ContentModel
 import Digests
 
-/// Lays out a xar archive of a few small files and one long one.
+/// Lays out a xar archive of a few small files and one long file.
 ///
-/// All data is stored as it is, so that any part of the long file is a byte range of the archive.
-/// The beginning is as long whatever the numbers and checksums in it are, so that the long file can
-/// be written before they are known. Source: the xar format; SHA-1 because neither libarchive nor
-/// older readers take better.
+/// All data are stored uncompressed, so that each part of the long file is a byte range of the
+/// archive. The length of the header does not depend on numbers and checksums, so that the long
+/// file can be written before they are known. SHA-1 is used because libarchive and older readers do
+/// not support newer digests. Source: the xar format.
 struct XarWriter {
-  /// A file: its path, length and SHA-1.
+  /// A file with its path, length and SHA-1.
   private struct File {
     let path: String
     var length: Int64
     var checksum: [UInt8]
   }
 
-  // The heap begins with the digest of the compressed table of contents.
+  // The heap starts with the digest of the compressed table of contents.
   private static let digestLength: Int64 = 20
 
   private var files: [File] = []
 
-  /// Adds a file behind those before it; at most one folder deep, folders in one piece.
+  /// Adds a file.
+  ///
+  /// A path has at most one folder, and files of a folder are added together.
   mutating func add(_ path: String, length: Int64, checksum: [UInt8]) {
     files.append(File(path: path, length: length, checksum: checksum))
   }
 
-  /// Adds a file whose length and checksum come later, behind those before it.
+  /// Adds a file whose length and checksum are set later.
   mutating func reserve(_ path: String) {
     add(path, length: 0, checksum: [UInt8](repeating: 0, count: Int(Self.digestLength)))
   }
 
-  /// Says what the last file is.
+  /// Sets the length and checksum of the last file.
   mutating func completeLast(length: Int64, checksum: [UInt8]) {
     guard let last = files.indices.last else { return }
     files[last].length = length
     files[last].checksum = checksum
   }
 
-  /// Everything before the first file's bytes: header, table of contents and its digest.
+  /// Returns everything before the first file: header, table of contents and its digest.
   func beginning() throws -> [UInt8] {
     let table = Array(tableOfContents().utf8)
     let packed = try Self.deflated(table)
@@ -106,13 +108,13 @@ struct XarWriter {
       """
   }
 
-  /// An element with a number, padded behind it to the same length for any number.
+  /// Returns an element with a number, padded after it to a constant length.
   private static func padded(_ name: String, _ number: Int64) -> String {
     let digits = String(number)
     return "<\(name)>\(digits)</\(name)>" + String(repeating: " ", count: max(0, 19 - digits.count))
   }
 
-  /// Stored in zlib's form, because its length must not depend on what it says.
+  /// Uses zlib's stored blocks, because the length must not depend on the content.
   private static func deflated(_ plain: [UInt8]) throws -> [UInt8] {
     try Compressor(level: 0).compressedStream(plain)
   }

@@ -1,11 +1,15 @@
 import CDeflate
 import ContentModel
 
-/// Owns a compressor of libdeflate; one thread at a time may use it.
+/// A libdeflate compressor.
+///
+/// Use it from one thread at a time.
 struct Compressor: ~Copyable {
   private let handle: OpaquePointer
 
-  /// A compressor of `level` 0 (stores) to 12; throws `outOfMemory`.
+  /// Creates a compressor of `level` 0 (stored) to 12.
+  ///
+  /// Throws `outOfMemory`.
   init(level: Int32) throws {
     guard let handle = libdeflate_alloc_compressor(level) else {
       throw ContentError.outOfMemory("libdeflate")
@@ -15,7 +19,9 @@ struct Compressor: ~Copyable {
 
   deinit { libdeflate_free_compressor(handle) }
 
-  /// Writes a gzip member (RFC 1952) without a time; returns its length, 0 if it does not fit.
+  /// Writes a gzip member (RFC 1952) without a time.
+  ///
+  /// Returns its length, or 0 if it does not fit.
   borrowing func compressMember(
     _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {
@@ -23,7 +29,7 @@ struct Compressor: ~Copyable {
       handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
   }
 
-  /// Writes deflated data (RFC 1951); returns its length, 0 if it does not fit.
+  /// Writes deflate data (RFC 1951), and returns its length, or 0 if it does not fit.
   borrowing func deflate(
     _ plain: UnsafeRawBufferPointer, into packed: UnsafeMutableRawBufferPointer
   ) -> Int {
@@ -31,7 +37,7 @@ struct Compressor: ~Copyable {
       handle, plain.baseAddress, plain.count, packed.baseAddress, packed.count)
   }
 
-  /// The zlib stream (RFC 1950) of `plain`.
+  /// Returns the zlib stream (RFC 1950) of `plain`.
   borrowing func compressedStream(_ plain: [UInt8]) -> [UInt8] {
     let bound = libdeflate_zlib_compress_bound(handle, plain.count)
     return [UInt8](unsafeUninitializedCapacity: bound) { packed, count in

@@ -1,10 +1,14 @@
 import CDeflate
 import ContentModel
 
-/// Owns a decompressor of libdeflate; one thread at a time may use it.
+/// A libdeflate decompressor.
+///
+/// Use it from one thread at a time.
 struct Decompressor: ~Copyable {
   private let handle: OpaquePointer
 
+  /// Creates a decompressor.
+  ///
   /// Throws `outOfMemory`.
   init() throws {
     guard let handle = libdeflate_alloc_decompressor() else {
@@ -15,9 +19,9 @@ struct Decompressor: ~Copyable {
 
   deinit { libdeflate_free_decompressor(handle) }
 
-  /// The outcome for a gzip member.
+  /// The result of decompressing a gzip member.
   enum Member: Equatable {
-    /// Its length in bytes, and that of its content.
+    /// The compressed and the decompressed length in bytes.
     case complete(packed: Int, plain: Int)
     /// The content does not fit into the buffer.
     case tooLong
@@ -40,7 +44,9 @@ struct Decompressor: ~Copyable {
     }
   }
 
-  /// Decompresses a zlib stream (RFC 1950); nil if it is damaged or does not have `length` bytes.
+  /// Decompresses a zlib stream (RFC 1950).
+  ///
+  /// Nil if it is damaged or does not have `length` bytes.
   borrowing func decompressStream(_ packed: [UInt8], length: Int) -> [UInt8]? {
     var plain = [UInt8](repeating: 0, count: length)
     let result = libdeflate_zlib_decompress(handle, packed, packed.count, &plain, length, nil)

@@ -1,19 +1,21 @@
-/// What an archive says of one of its entries, unchecked.
+/// The header of an archive's entry.
+///
+/// The values are not checked.
 struct ArchiveEntry {
-  /// The path's bytes as they stand in the archive; nil when there are none.
+  /// The raw bytes of the path, or nil if there is no path.
   let path: [UInt8]?
   let kind: Kind
   /// Permission bits with setuid, setgid and sticky, 0 to 0o7777.
   let permissions: UInt32
-  /// Bytes of data; nil when the archive does not say.
+  /// The length of the data in bytes, or nil if the archive does not record it.
   let size: Int64?
 
-  /// What an entry can be.
+  /// The type of an entry.
   enum Kind: Hashable {
     case file, directory
-    /// A symbolic link and its target's bytes.
+    /// A symbolic link with the bytes of its target.
     case link(target: [UInt8])
-    /// A second name of the file at this path.
+    /// A hard link to the file at this path.
     case hardLink(to: [UInt8])
     case characterDevice, blockDevice, pipe, socket, unknown
   }

@@ -4,10 +4,11 @@ import Glibc
 
 /// A libarchive reader for exactly one format and at most one filter.
 ///
-/// Every other parser of libarchive stays off, since each is attack surface. libarchive reports a
-/// doubtful entry as a warning: everything but OK and EOF is a failure here. Used by one thread.
+/// All other parsers of libarchive stay disabled to reduce the attack surface. libarchive reports a
+/// doubtful entry as a warning, so any result except OK and EOF is an error. Use it from one
+/// thread.
 final class ArchiveReader {
-  /// A format that is read.
+  /// A supported format.
   enum Format { case xar, zip, tar, cpio, raw }
 
   /// A compression around the format.
@@ -16,15 +17,17 @@ final class ArchiveReader {
   private let archive: OpaquePointer
   private let locale: locale_t
   private let input: ArchiveInput
-  // libarchive fills the buffer except at the end. Asked again there, 3.6.2 makes up zeros for a
-  // xar's entry: its reader leaves a wrong offset behind.
+  // libarchive only fills part of the buffer at the end. If it is called again after the end,
+  // libarchive 3.6.2 returns made-up zeros for an entry of a xar, because its offset is wrong.
   private var isDataEnded = false
 
-  /// Opens `stream`; throws a refusal when libarchive does not like it, or what the stream throws.
+  /// Opens `stream`.
+  ///
+  /// Throws a refusal if libarchive rejects it, and the errors of the stream.
   init(_ stream: any ByteStream, format: Format, filter: Filter? = nil) throws {
     guard let locale = hc_utf8_locale_create() else {
       throw ContentError(
-        .inconsistent, "The C library offers no locale C.UTF-8",
+        .inconsistent, "The locale C.UTF-8 is not available",
         remedy: "Install glibc 2.35 or newer")
     }
     guard let archive = archive_read_new() else {
@@ -34,7 +37,7 @@ final class ArchiveReader {
     self.archive = archive
     self.locale = locale
     input = ArchiveInput(stream)
-    // From here on a throw runs deinit, which frees both.
+    // From here on, `deinit` frees both if an error is thrown.
     try calling("enable the format") { Self.enable(format, archive) }
     if let filter { try calling("enable the filter") { Self.enable(filter, archive) } }
     let context = Unmanaged.passUnretained(input).toOpaque()
@@ -46,7 +49,7 @@ final class ArchiveReader {
     }
     try calling("open the archive") { archive_read_open1(archive) }
     if filter != nil, archive_filter_count(archive) < 2 {
-      throw Refusal.damaged("The compressed data has no valid header")
+      throw Refusal.damaged("The compressed data has an invalid header")
     }
   }
 
@@ -58,8 +61,8 @@ final class ArchiveReader {
   private static func enable(_ format: Format, _ archive: OpaquePointer) -> Int32 {
     switch format {
     case .xar: archive_read_support_format_xar(archive)
-    // The seekable reader finds entries by the central directory and takes their names from the
-    // local headers. `ZipDirectory` has compared the two before. The streaming reader stays off.
+    // The seekable reader finds entries with the central directory, but uses the names of the local
+    // headers. `ZipDirectory` has already compared them. The streaming reader stays disabled.
     case .zip: archive_read_support_format_zip_seekable(archive)
     case .tar: archive_read_support_format_tar(archive)
     case .cpio: archive_read_support_format_cpio(archive)
@@ -76,7 +79,9 @@ final class ArchiveReader {
     }
   }
 
-  /// The next entry, nil at the archive's end; data that was not read is skipped.
+  /// Returns the next entry, or nil at the end.
+  ///
+  /// Skips data that were not read.
   func next() throws -> ArchiveEntry? {
     var entry: OpaquePointer?
     let result = try calling("read the next entry", alsoFine: ARCHIVE_EOF) {
@@ -87,7 +92,9 @@ final class ArchiveReader {
     return withLocale { Self.values(of: entry) }
   }
 
-  /// Reads data of the entry, 0 at its end; holes are filled with zeros.
+  /// Reads data of the entry.
+  ///
+  /// Returns 0 at the end. Holes are filled with zeros.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if isDataEnded { return 0 }
     let count = withLocale { archive_read_data(archive, buffer.baseAddress, buffer.count) }
@@ -96,22 +103,22 @@ final class ArchiveReader {
     return count
   }
 
-  /// Passes over what is left of the entry's data.
+  /// Skips the rest of the entry's data.
   func skipData() throws {
     try calling("skip an entry's data", alsoFine: ARCHIVE_EOF) { archive_read_data_skip(archive) }
   }
 
-  /// Bytes of the format that were consumed, after decompression.
+  /// The number of bytes of the format that were consumed, after decompression.
   var plainPosition: Int64 { archive_filter_bytes(archive, 0) }
 
-  /// Refuses a compressed `source` that goes on behind what was consumed of it.
+  /// Throws if a compressed `source` has data after the end of the compressed stream.
   func checkRest(of source: any ByteSource) throws {
     var offset = UInt64(max(0, archive_filter_bytes(archive, -1)))
     while true {
       let rest = try source.bytes(at: offset, count: 64 << 10)
       if rest.isEmpty { return }
       guard rest.allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data goes on behind its end")
+        throw Refusal.damaged("The compressed data has extra bytes after its end")
       }
       offset += UInt64(rest.count)
     }
@@ -125,7 +132,7 @@ final class ArchiveReader {
   {
     let result = withLocale(body)
     guard result == ARCHIVE_OK || result == alsoFine else { throw failure(action) }
-    // A source's failure is never taken for the archive's end.
+    // An error of the source must not look like the end of the archive.
     if let error = input.error { throw error }
     return result
   }
@@ -133,7 +140,7 @@ final class ArchiveReader {
   private func failure(_ action: String) -> any Error {
     if let error = input.error { return error }
     let cause = archive_error_string(archive).map { String(cString: $0) }
-    return Refusal.damaged("Cannot \(action)", cause: cause ?? "libarchive gives no reason")
+    return Refusal.damaged("Cannot \(action)", cause: cause ?? "libarchive reported no cause")
   }
 
   private func withLocale<Result>(_ body: () -> Result) -> Result {
@@ -170,10 +177,14 @@ final class ArchiveReader {
   }
 }
 
-/// What libarchive's callbacks work on; owned by the reader, which outlives every call.
+/// The state of libarchive's callbacks.
+///
+/// The reader owns it and outlives every call.
 private final class ArchiveInput {
   let stream: any ByteStream
-  /// What the stream threw; libarchive is told to stop, and the reader throws it.
+  /// The error of the stream.
+  ///
+  /// It makes libarchive stop, and then the reader throws it.
   var error: (any Error)?
 
   init(_ stream: any ByteStream) { self.stream = stream }
@@ -194,7 +205,7 @@ private func readNextBlock(
     return bytes.count
   } catch {
     input.error = error
-    hc_archive_set_error(archive, -1, "The source of the package failed")
+    hc_archive_set_error(archive, -1, "Cannot read the package")
     return -1
   }
 }

@@ -1,21 +1,26 @@
 package import FileIO
 
-/// A package's bytes, read at any offset; used by one thread at a time.
+/// The bytes of a package, which can be read at any offset.
+///
+/// One thread uses it at a time.
 package protocol ByteSource: AnyObject {
-  /// Bytes in all; does not change.
+  /// The total number of bytes.
+  ///
+  /// It does not change.
   var length: Int64 { get }
 
-  /// Reads up to `buffer.count` bytes at `offset`, at least one; 0 at the end and behind it.
+  /// Reads 1 to `buffer.count` bytes at `offset`.
   ///
-  /// What it throws reaches the caller of whatever reads the package, unchanged.
+  /// Returns 0 at the end and after it.
+  ///
+  /// Errors are passed unchanged to the caller who reads the package.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
 }
 
 extension ByteSource {
-  /// Reads on at `offset`, to the next multiple of the buffer's length at most and not beyond
-  /// `end`; 0 there.
+  /// Reads at `offset` up to the next multiple of the buffer's length, but not past `end`.
   ///
-  /// So a part of the package is read by the same steps wherever reading began.
+  /// Returns 0 at `end`. Therefore the same blocks are read wherever reading starts.
   func readStep(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64, before end: Int64)
     throws -> Int
   {
@@ -25,7 +30,9 @@ extension ByteSource {
       ? 0 : try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
   }
 
-  /// Up to `count` bytes at `offset`; fewer only at the end.
+  /// Returns up to `count` bytes at `offset`.
+  ///
+  /// It returns fewer only at the end.
   func bytes(at offset: UInt64, count: Int) throws -> [UInt8] {
     guard offset < UInt64(length) else { return [] }
     let start = Int64(offset)
@@ -44,12 +51,14 @@ extension ByteSource {
   }
 }
 
-/// A package that lies in a file.
+/// A package in a file.
 package final class FileByteSource: ByteSource {
   package let length: Int64
   private let file: File
 
-  /// Takes the file; throws when it cannot be looked at.
+  /// Takes ownership of the file.
+  ///
+  /// Throws if its status cannot be read.
   package init(_ file: consuming File) throws {
     length = try file.status().size
     self.file = file

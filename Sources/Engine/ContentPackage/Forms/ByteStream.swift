@@ -1,10 +1,12 @@
-/// Bytes in order, such as libarchive reads them.
+/// A sequence of bytes, in the form in which libarchive reads it.
 protocol ByteStream: AnyObject {
-  /// The next bytes, empty at the end; valid until the next call.
+  /// Returns the next bytes, or an empty buffer at the end.
+  ///
+  /// Valid until the next call.
   func next() throws -> UnsafeRawBufferPointer
 }
 
-/// A stream over a byte source, which can also go to any offset.
+/// A stream over a byte source, which can also seek.
 final class SourceStream: ByteStream {
   private let source: any ByteSource
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
@@ -22,19 +24,19 @@ final class SourceStream: ByteStream {
     return UnsafeRawBufferPointer(rebasing: buffer[..<count])
   }
 
-  /// Goes to `position`, at most to the end.
+  /// Moves to `position`, or to the end if that is less.
   func seek(to position: Int64) { offset = min(max(position, 0), length) }
 }
 
-/// Data of one entry of an archive.
+/// The data of one entry of an archive.
 protocol EntryData: AnyObject {
-  /// Reads on; 0 at the end.
+  /// Reads the next bytes, and returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 }
 
 extension ArchiveReader: EntryData {}
 
-/// Data that lie in a package as they are.
+/// Data that are stored uncompressed in a package.
 final class StoredData: EntryData {
   private let source: any ByteSource
   private let end: Int64
@@ -48,13 +50,13 @@ final class StoredData: EntryData {
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     if position == end { return 0 }
     let count = try source.readStep(into: buffer, at: position, before: end)
-    if count == 0 { throw Refusal.damaged("The package breaks off") }
+    if count == 0 { throw Refusal.damaged("The package is truncated") }
     position += Int64(count)
     return count
   }
 }
 
-/// The data of an entry, bounded and compared with its checksum.
+/// The data of an entry, with a size limit and a checksum.
 final class EntryStream: ByteStream {
   private let data: any EntryData
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
@@ -62,8 +64,11 @@ final class EntryStream: ByteStream {
   private var allowed: Int64
   private let path: String
 
-  /// `checksum` is what the bytes must have in the end, nil when that is not known; more than
-  /// `limit` bytes are refused.
+  /// Creates a stream.
+  ///
+  /// The bytes must have `checksum` at the end, unless it is nil.
+  ///
+  /// More than `limit` bytes throw a refusal.
   init(
     _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
   ) {
@@ -79,42 +84,44 @@ final class EntryStream: ByteStream {
     let count = try data.read(into: buffer)
     let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
     allowed -= Int64(count)
-    if allowed < 0 { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
+    if allowed < 0 {
+      throw Refusal.limit("limit-size", "The decompressed package exceeds the size limit")
+    }
     try checksum?.update(bytes)
     return bytes
   }
 
-  /// Reads what is left and compares the checksum.
+  /// Reads the rest and compares the checksum.
   func finish() throws {
     while try !next().isEmpty {}
     guard try checksum?.matches() ?? true else {
-      throw Refusal.damaged("The checksum of “\(path)” is wrong", path: path)
+      throw Refusal.damaged("Checksum mismatch in “\(path)”", path: path)
     }
   }
 }
 
-/// A stream that ends in a refusal when more arrives than a package may expand to.
+/// A stream that throws a refusal if a package expands to too many bytes.
 ///
-/// Data is limited entry by entry by whoever reads it; this bounds what nobody else counts:
-/// headers, and names so long that libarchive would hold gigabytes of them in memory.
+/// Readers limit the data of each entry. This stream also limits headers, and names that are so
+/// long that libarchive would hold gigabytes of them in memory.
 final class MeteredStream: ByteStream {
-  // A header's own limit. No header that keeps the rules has more than a few kilobytes; libarchive
-  // keeps 48 bytes for each four of a sparse file's map, and compares each entry of an ACL with all
-  // others.
+  // The limit of one header. A header that keeps the rules has at most a few kilobytes. libarchive
+  // keeps 48 bytes per four bytes of a sparse file's map, and compares each entry of an ACL with
+  // all others.
   private static let headerLimit: Int64 = 256 << 10
-  // What a header is given at once, so that what is read ahead of it hardly counts.
+  // The size of a read within a header, so that reading ahead adds little to its length.
   private static let headerPiece = 64 << 10
 
   private let inner: any ByteStream
   private let limit: Int64
   private var total: Int64 = 0
   private var headerStart: Int64?
-  // What the inner stream gave and was not handed on yet.
+  // Bytes of the inner stream that were not returned yet.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Where the last byte that is not zero ends.
+  /// The offset after the last byte that is not zero.
   private(set) var lastMark: Int64 = 0
 
-  /// Lets `limit` bytes through.
+  /// Creates a stream that returns at most `limit` bytes.
   init(_ inner: any ByteStream, limit: Int64) {
     self.inner = inner
     self.limit = limit
@@ -127,14 +134,16 @@ final class MeteredStream: ByteStream {
     pending = UnsafeRawBufferPointer(rebasing: pending[count...])
     if let last = bytes.lastIndex(where: { $0 != 0 }) { lastMark = total + Int64(last) + 1 }
     total += Int64(bytes.count)
-    if total > limit { throw Refusal.limit("limit-size", "The package expands beyond all bounds") }
+    if total > limit {
+      throw Refusal.limit("limit-size", "The decompressed package exceeds the size limit")
+    }
     if let headerStart, total - headerStart > Self.headerLimit {
-      throw Refusal.limit("limit-header", "An entry's header has more bytes than are read")
+      throw Refusal.limit("limit-header", "The header of an entry exceeds the size limit")
     }
     return bytes
   }
 
-  /// Counts what `body` takes as one header.
+  /// Counts the bytes that `body` reads as one header.
   func readingHeader<Result>(_ body: () throws -> Result) rethrows -> Result {
     headerStart = total
     defer { headerStart = nil }
@@ -142,7 +151,7 @@ final class MeteredStream: ByteStream {
   }
 }
 
-/// Some bytes that were read already, then the rest of a stream.
+/// A stream of bytes that were already read, followed by the rest of a stream.
 final class ReplayStream: ByteStream {
   private let rest: any ByteStream
   private let buffer: UnsafeMutableRawBufferPointer

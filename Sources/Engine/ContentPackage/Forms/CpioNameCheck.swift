@@ -1,10 +1,9 @@
 import ContentModel
 
-/// A stream of a cpio archive, odc or newc, that ends in a refusal at a name that no file can have.
+/// A stream of a cpio archive (odc or newc) that throws a refusal at an invalid name.
 ///
-/// libarchive makes room for any length that a name says it has, up to 4 GB, and takes a name with
-/// a NUL in it for what lies before the NUL. It compares each file that has further names with all
-/// before.
+/// libarchive allocates any length that a name declares, up to 4 GB. It truncates a name at a NUL.
+/// It compares each hard-linked file with all previous ones.
 final class CpioNameCheck: ByteStream {
   private static let linkedLimit = 32_768
 
@@ -18,15 +17,15 @@ final class CpioNameCheck: ByteStream {
     guard !scanner.isAtEnd else { return bytes }
     guard scanner.push(bytes) else {
       throw scanner.isAtLongName
-        ? Refusal.limit("limit-header", "An entry's header has more bytes than are read")
-        : Refusal.damaged("The payload is no cpio archive, odc or newc")
+        ? Refusal.limit("limit-header", "The header of an entry exceeds the size limit")
+        : Refusal.damaged("The payload is not a cpio archive (odc or newc)")
     }
     guard scanner.linkedCount <= Self.linkedLimit else {
       throw Refusal.limit(
-        "limit-entries", "More than \(Self.linkedLimit) files and folders have several names")
+        "limit-entries", "More than \(Self.linkedLimit) files and folders have several links")
     }
     guard !scanner.hasSplitName else {
-      throw Refusal(PathRules.finding("path-control", "A name has a NUL in it", path: ""))
+      throw Refusal(PathRules.finding("path-control", "A name contains a NUL character", path: ""))
     }
     return bytes
   }

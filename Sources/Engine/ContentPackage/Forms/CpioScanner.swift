@@ -1,33 +1,39 @@
 import ContentModel
 
-/// Finds where each entry's data lie in the plain bytes of a cpio archive, odc or newc; pure.
+/// Finds the data of each entry in the bytes of a cpio archive, odc or newc.
 ///
-/// Bytes are pushed in any portions. It checks nothing that libarchive checks when the archive is
-/// examined: what it finds counts only where both agree. Source: cpio(5).
+/// Pure.
+///
+/// Bytes are pushed in chunks of any size. Checks that libarchive makes during the examination are
+/// not repeated: the result counts only if both agree. Source: cpio(5).
 struct CpioScanner {
-  /// An entry as its header says.
+  /// An entry as its header describes it.
   struct Entry: Hashable {
     let path: [UInt8]
     let mode: UInt32
-    /// Where its data begin in the plain bytes.
+    /// The start offset of its data in the archive.
     let offset: Int64
     let size: Int64
   }
 
   private static let nameLimit = PackageLimits.headerPathLength
 
-  /// Every entry so far, without the end mark; none when they are not kept.
+  /// All entries so far, without the trailer.
+  ///
+  /// Empty if entries are not kept.
   private(set) var entries: [Entry] = []
   private let keepsEntries: Bool
-  /// Whether the end mark was read.
+  /// Whether the trailer was read.
   private(set) var isAtEnd = false
 
-  /// How many entries say that their file has further names; folders may say so, too.
+  /// The number of entries with more than one link.
+  ///
+  /// Folders may count, too.
   private(set) var linkedCount = 0
-  /// Whether a name has a NUL in it before its end.
+  /// Whether a name contains a NUL before its end.
   private(set) var hasSplitName = false
 
-  /// Whether it stands at a header whose name is longer than is read.
+  /// Whether the name of the current header exceeds the limit.
   var isAtLongName: Bool {
     guard let form = Form(magic: header), header.count >= form.fixedLength else { return false }
     return (form.nameLength(header) ?? 0) > Self.nameLimit
@@ -37,10 +43,12 @@ struct CpioScanner {
 
   private var position: Int64 = 0
   private var header: [UInt8] = []
-  /// Bytes of data and padding to pass over before the next header.
+  /// The bytes of data and padding before the next header.
   private var skip: Int64 = 0
 
-  /// Takes the next plain bytes; false when they are no cpio archive.
+  /// Takes the next bytes.
+  ///
+  /// Returns false if they are not a cpio archive.
   mutating func push(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty, !isAtEnd {
@@ -59,7 +67,7 @@ struct CpioScanner {
     return true
   }
 
-  /// Bytes of the header that is being read, as far as is known; nil when it is none.
+  /// The length of the current header, as far as it is known, or nil if the header is invalid.
   private var headerLength: Int? {
     guard header.count >= 6 else { return 6 }
     guard let form = Form(magic: header) else { return nil }
@@ -70,7 +78,7 @@ struct CpioScanner {
     return form.padded(form.fixedLength + name)
   }
 
-  /// Takes a header in, once all its bytes are there.
+  /// Parses a complete header.
   private mutating func endHeader() -> Bool {
     guard let form = Form(magic: header), let nameLength = form.nameLength(header),
       let mode = form.mode(header), let size = form.size(header)
@@ -79,7 +87,7 @@ struct CpioScanner {
     let name = header[form.fixedLength..<(form.fixedLength + nameLength)]
     guard name.last == 0 else { return false }
     let path = name.dropLast()
-    // Padding of the name with NULs is another matter.
+    // NULs that pad the name are allowed.
     if let end = path.firstIndex(of: 0), path[end...].contains(where: { $0 != 0 }) {
       hasSplitName = true
     }
@@ -93,7 +101,7 @@ struct CpioScanner {
     return true
   }
 
-  /// The two forms that are read, and where their numbers stand.
+  /// The two supported formats, and the offsets of their fields.
   private enum Form {
     case odc, newc
 
@@ -108,7 +116,7 @@ struct CpioScanner {
     var isPadded: Bool { self == .newc }
     var fixedLength: Int { self == .odc ? 76 : 110 }
 
-    /// The length of header and name, with what follows until data begin.
+    /// Returns `length` of header and name, rounded up to the start of the data.
     func padded(_ length: Int) -> Int { isPadded ? (length + 3) / 4 * 4 : length }
 
     func mode(_ header: [UInt8]) -> UInt32? {

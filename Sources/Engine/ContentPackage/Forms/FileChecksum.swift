@@ -1,11 +1,12 @@
 import ContentModel
 import Digests
 
-/// A checksum that an archive promises for the bytes of one of its files.
+/// A checksum that an archive records for the bytes of a file.
 ///
-/// It tells damage early; it is no protection, since whoever changes the file changes it too.
+/// It detects damage early. It does not protect from attacks, since an attacker can also change the
+/// checksum.
 struct FileChecksum: ~Copyable {
-  /// The digest and the value that it must have.
+  /// The algorithm and the expected value.
   struct Expected: Hashable {
     let algorithm: DigestStream.Algorithm
     let bytes: [UInt8]
@@ -21,6 +22,6 @@ struct FileChecksum: ~Copyable {
 
   mutating func update(_ bytes: UnsafeRawBufferPointer) throws { try stream.update(bytes) }
 
-  /// Whether the bytes so far have the promised checksum.
+  /// Returns whether the bytes so far match the checksum.
   mutating func matches() throws -> Bool { try stream.finishBytes() == expected.bytes }
 }

@@ -1,25 +1,27 @@
 import ContentModel
 
-/// A flat product archive: where in the xar its one component's payload lies.
+/// A flat product archive: finds the payload of its component in the xar.
 ///
 /// Source: productbuild(1), `--content`.
 struct FlatProduct {
-  /// The payload's path in the xar.
+  /// The path of the payload in the xar.
   let payloadPath: String
-  /// Where the payload's bytes lie in the xar; nil when the xar holds them encoded.
+  /// The range of the payload in the xar, or nil if the xar stores it encoded.
   let payloadRange: Range<Int64>?
   let findings: [Finding]
 
   private let checksum: FileChecksum.Expected?
 
-  /// Nil when the xar is no flat product archive; a refusal when it has not exactly one payload.
+  /// Returns nil for another kind of xar.
+  ///
+  /// Throws a refusal if there is not exactly one payload.
   init?(_ table: XarTable) throws {
     let payloads = table.files.filter { Self.isComponent($0, named: "Payload") }
     let hasDistribution = table.files.contains { $0.path == "Distribution" }
     guard hasDistribution || !payloads.isEmpty else { return nil }
     guard let payload = payloads.first, payloads.count == 1 else {
       throw Refusal.form(
-        "payload-count", "The product archive has \(payloads.count) payloads, not one",
+        "payload-count", "The product archive has \(payloads.count) payloads, expected 1",
         remedy:
           "Build it from one content folder, with productbuild --content or the package command")
     }
@@ -30,8 +32,7 @@ struct FlatProduct {
       .map { Self.scriptsFinding($0.path) }
   }
 
-  /// Whether the file `name` lies in a component's folder, or at the root of a component on its
-  /// own.
+  /// Returns whether the file is `name` in the folder of a component, or at the root.
   private static func isComponent(_ file: XarTable.File, named name: String) -> Bool {
     guard file.path.hasSuffix(name) else { return false }
     let components = file.path.pathComponents()
@@ -44,15 +45,17 @@ struct FlatProduct {
 
   private static func scriptsFinding(_ path: String) -> Finding {
     Finding(
-      path: path, rule: "executable-scripts", message: "“\(path)” holds installer scripts",
-      remedy: "Build the package without scripts: hosted content has no executable code",
+      path: path, rule: "executable-scripts", message: "“\(path)” contains installer scripts",
+      remedy: "Build the package without scripts. Hosted content must not contain executable code",
       code: .executableContent)
   }
 
-  /// Opens the payload, whose bytes are read from `source` where they lie in it as they are.
+  /// Opens the payload.
   ///
-  /// Refused when the payload itself, which a xar may hold compressed, has more than `limit` bytes.
-  /// A thread of its own reads the packed bytes and computes their checksum.
+  /// If it is stored uncompressed, its bytes are read from `source`.
+  ///
+  /// Throws a refusal if the payload, which a xar can compress, has more than `limit` bytes. A
+  /// separate thread reads the compressed bytes and computes their checksum.
   func openPayload(
     _ stream: SourceStream, _ source: any ByteSource, limit: Int64
   ) throws -> OpenPayload {
@@ -60,7 +63,7 @@ struct FlatProduct {
     while let entry = try outer.next() {
       guard String(decoding: entry.path ?? [], as: UTF8.self) == payloadPath, entry.kind == .file
       else { continue }
-      // libarchive would hash them twice and compare neither digest.
+      // libarchive would compute two digests and compare neither.
       let stored = payloadRange.flatMap { range in
         entry.size == Int64(range.count) ? StoredData(source, range) : nil
       }
@@ -70,7 +73,8 @@ struct FlatProduct {
       let packed = ReadAheadStream.ifPossible(data)
       return OpenPayload(data: data, packed: packed, plain: try plainPayload(packed))
     }
-    throw Refusal.damaged("“\(payloadPath)” is listed but not there", path: payloadPath)
+    throw Refusal.damaged(
+      "“\(payloadPath)” not found, although the archive lists it", path: payloadPath)
   }
 
   private func plainPayload(_ packed: any ByteStream) throws -> any ByteStream {
@@ -79,18 +83,22 @@ struct FlatProduct {
     if first.starts(with: [0x1f, 0x8b]) { return try GzipStream(whole) }
     if first.starts(with: Array("07070".utf8)) { return whole }
     if first.starts(with: PbzxStream.magic) { return try PbzxStream(whole) }
-    throw Refusal.damaged("The payload is neither gzip, pbzx nor cpio", path: payloadPath)
+    throw Refusal.damaged("The payload is not in gzip, pbzx or cpio format", path: payloadPath)
   }
 }
 
-/// A payload that is read; for one thread.
+/// A payload that is being read.
+///
+/// Use it from one thread.
 struct OpenPayload {
   fileprivate let data: EntryStream
   fileprivate let packed: any ByteStream
   /// The bytes of its cpio archive.
   let plain: any ByteStream
 
-  /// Reads what is left and compares the checksum; when `plain` was read to its end.
+  /// Reads the rest and compares the checksum.
+  ///
+  /// Call it at the end of `plain`.
   func finish() throws {
     while try !packed.next().isEmpty {}
     try data.finish()
@@ -98,12 +106,12 @@ struct OpenPayload {
 }
 
 extension XarTable {
-  /// The checksum of each file whose path is there once.
+  /// The checksum of each file that has one.
   var checksums: [String: FileChecksum.Expected] {
     let known = files.compactMap { file in
       file.checksum.map { (file.path, $0) }
     }
-    // Two files of one path are refused anyway; the first one's checksum will do until then.
+    // Duplicate paths are rejected anyway. Until then, use the first checksum.
     return Dictionary(known, uniquingKeysWith: { first, _ in first })
   }
 }

@@ -1,12 +1,12 @@
 import CDeflate
 import ContentModel
 
-/// The plain bytes of a gzip stream of any number of members.
+/// The decompressed bytes of a gzip stream with any number of members.
 ///
-/// Members of up to 1 MiB are inflated whole by libdeflate, which checks their CRC-32 and length
-/// before a byte is handed on; libarchive 3.6.2 checks neither. A longer member, and all behind it,
-/// goes through libarchive, because libdeflate cannot stream; its CRC-32 is compared when it is the
-/// last. Source: RFC 1952 §2.2.
+/// libdeflate decompresses whole members of up to 1 MiB, and checks their CRC-32 and length before
+/// it returns any byte. libarchive 3.6.2 checks neither. A longer member and all members after it
+/// go through libarchive, because libdeflate cannot stream. The CRC-32 of a long member is compared
+/// if it is the last one. Source: RFC 1952 §2.2.
 final class GzipStream: ByteStream {
   private static let memberLimit = 1 << 20
 
@@ -14,7 +14,7 @@ final class GzipStream: ByteStream {
   private let decompressor: Decompressor
   private let plain = UnsafeMutableRawBufferPointer.allocate(
     byteCount: GzipStream.memberLimit, alignment: 16)
-  // Longer than a packed member of 1 MiB of plain bytes can be, its header included.
+  // Longer than a compressed member of 1 MiB can be, including its header.
   private let window = UnsafeMutableRawBufferPointer.allocate(
     byteCount: GzipStream.memberLimit + (192 << 10), alignment: 16)
   private var start = 0
@@ -24,15 +24,17 @@ final class GzipStream: ByteStream {
   private var longMember: ArchiveReader?
   private var longChecksum: UInt32 = 0
   private var longLength: UInt32 = 0
-  // What the upstream delivered and the window had no room for yet.
+  // Bytes of the upstream that did not fit into the window.
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
 
+  /// Creates a stream.
+  ///
   /// Throws `outOfMemory`.
   init(_ upstream: any ByteStream) throws {
     do {
       decompressor = try Decompressor()
     } catch {
-      // deinit does not run before all properties are set.
+      // `deinit` does not run before all properties are set.
       plain.deallocate()
       window.deallocate()
       throw error
@@ -50,7 +52,7 @@ final class GzipStream: ByteStream {
       if let longMember { return try nextBytes(of: longMember) }
       if end - start < 2 { try refill() }
       guard isAtMember else {
-        if memberCount == 0 { throw Refusal.damaged("The compressed data is no gzip stream") }
+        if memberCount == 0 { throw Refusal.damaged("The compressed data is not a gzip stream") }
         try checkPadding()
         return plainBytes(0)
       }
@@ -63,16 +65,16 @@ final class GzipStream: ByteStream {
       case .some(let count) where count > 0: return plainBytes(count)
       case .some(-1): try startLongMember()
       case .some: continue
-      case nil: throw Refusal.damaged("Compressed data is damaged or breaks off")
+      case nil: throw Refusal.damaged("The compressed data is damaged or truncated")
       }
     }
   }
 
-  /// Behind the last member there may be zeros, and nothing else.
+  /// Throws unless only zeros follow the last member.
   private func checkPadding() throws {
     repeat {
       guard window[start..<end].allSatisfy({ $0 == 0 }) else {
-        throw Refusal.damaged("The compressed data goes on behind its end")
+        throw Refusal.damaged("The compressed data has extra bytes after its end")
       }
       start = end
       try refill()
@@ -87,8 +89,11 @@ final class GzipStream: ByteStream {
     end - start >= 2 && window[start] == 0x1f && window[start + 1] == 0x8b
   }
 
-  /// Inflates the member at `start`: its plain bytes, −1 when they do not fit, nil when it is not
-  /// complete and whole.
+  /// Decompresses the member at `start`.
+  ///
+  /// Returns the number of decompressed bytes.
+  ///
+  /// −1 if they do not fit, nil if the member is incomplete or damaged.
   private func inflateMember() -> Int? {
     let packed = UnsafeRawBufferPointer(rebasing: window[start..<end])
     switch decompressor.decompressMember(packed, into: plain) {
@@ -101,7 +106,7 @@ final class GzipStream: ByteStream {
     }
   }
 
-  /// Moves what is left to the window's beginning and fills it up.
+  /// Moves the remaining bytes to the start of the window and fills it.
   private func refill() throws {
     window.copyMemory(from: UnsafeRawBufferPointer(rebasing: window[start..<end]))
     end -= start
@@ -121,11 +126,11 @@ final class GzipStream: ByteStream {
     let bytes = plainBytes(try longMember.read(into: plain))
     longChecksum = libdeflate_crc32(longChecksum, bytes.baseAddress, bytes.count)
     longLength &+= UInt32(bytes.count)
-    // The stream's last eight bytes are CRC-32 and length of its last member. When the length is
-    // that of all bytes since the long member began, it is that one.
+    // The last eight bytes of the stream are the CRC-32 and length of the last member. If the
+    // length is that of all bytes since the long member began, the long member is the last one.
     let checksum = upstream.littleEndian(0..<4)
     if bytes.isEmpty, longLength == upstream.littleEndian(4..<8), longChecksum != checksum {
-      throw Refusal.damaged("The CRC-32 of the compressed data is wrong")
+      throw Refusal.damaged("CRC-32 mismatch in the compressed data")
     }
     return bytes
   }
@@ -135,7 +140,7 @@ final class GzipStream: ByteStream {
     let all = ReplayStream(UnsafeRawBufferPointer(rebasing: window[start..<end]), then: rest)
     let reader = try ArchiveReader(all, format: .raw, filter: .gzip)
     guard try reader.next() != nil else {
-      throw Refusal.damaged("Compressed data is damaged or breaks off")
+      throw Refusal.damaged("The compressed data is damaged or truncated")
     }
     longMember = reader
   }
@@ -154,7 +159,7 @@ private final class TailStream: ByteStream {
     return bytes
   }
 
-  /// The number that some of the last eight bytes spell.
+  /// Returns a little-endian number from the last eight bytes.
   func littleEndian(_ range: Range<Int>) -> UInt32 {
     guard tail.count == 8 else { return 0 }
     return tail[range].reversed().reduce(0) { $0 << 8 | UInt32($1) }

@@ -1,5 +1,5 @@
 extension ArraySlice<UInt8> {
-  /// What follows the first `mark`; empty when there is none.
+  /// Returns the bytes after the first `mark`, or nothing if it is not found.
   func behind(_ mark: String) -> ArraySlice<UInt8> {
     let mark = Array(mark.utf8)
     var rest = self

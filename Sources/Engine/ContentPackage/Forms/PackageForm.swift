@@ -1,11 +1,13 @@
-/// How a package is written; recognized by its bytes, never by its name.
+/// The format of a package.
+///
+/// It is detected by its bytes, not by its name.
 package enum PackageForm: String, Codable, Sendable, CaseIterable {
-  /// A xar archive with `Distribution` and a nested component, as productbuild makes it.
+  /// A xar archive with `Distribution` and a nested component, as productbuild creates it.
   case flatProductArchive
   /// A xar archive with the content as its direct entries.
   case xar
   /// A zip archive.
   case zip
-  /// A tar archive, plain or compressed with gzip, xz, zstd or bzip2.
+  /// A tar archive, uncompressed or compressed with gzip, xz, zstd or bzip2.
   case tar
 }

@@ -1,12 +1,12 @@
 import ContentModel
 
-/// The entries of a package, whatever its form: the shell around libarchive.
+/// Reads the entries of a package of any form with libarchive.
 ///
-/// It opens the layers, hands over headers and data unchecked, and notices what libarchive does
-/// not: a tar that breaks off between entries, and wrong checksums in a xar.
+/// It opens the layers and returns headers and data unchecked. It also detects two errors that
+/// libarchive ignores: a tar that is truncated between entries, and wrong checksums in a xar.
 final class PackageReader {
   let form: PackageForm
-  /// What is wrong with the container itself.
+  /// The findings about the container itself.
   let containerFindings: [Finding]
 
   private let reader: ArchiveReader
@@ -14,21 +14,23 @@ final class PackageReader {
   private let checksums: [String: FileChecksum.Expected]
   private let meter: MeteredStream?
   private let isTar: Bool
-  /// Looks at what lies behind a compressed stream.
+  /// Checks the bytes after the end of a compressed stream.
   private let checkRest: () throws -> Void
 
   private var checksum: FileChecksum?
   private var checksumPath = ""
   private var lastEntryEnd: Int64 = 0
 
-  /// Opens the package; a refusal when it is none, or damaged at its beginning.
+  /// Opens the package.
+  ///
+  /// Throws a refusal if the form is unknown or the start is damaged.
   init(_ source: any ByteSource, limits: PackageLimits) throws {
     guard source.length <= limits.packageLength else {
       throw Refusal.limit(
         "limit-package",
-        "The package has \(source.length) bytes, more than the \(limits.packageLength) allowed")
+        "The package has \(source.length) bytes; the limit is \(limits.packageLength)")
     }
-    // Headers take plain bytes too; without a bound they would be a bomb of their own.
+    // Headers also expand. Without a limit, they could be a decompression bomb.
     let limit = limits.plainLimit(packedLength: source.length) + Int64(limits.entryCount) * 4096
     let stream = SourceStream(source)
     let container = try Container(source)
@@ -75,14 +77,14 @@ final class PackageReader {
     containerFindings = findings
   }
 
-  /// The plain bytes of a stream compressed with `filter`, and what looks at what lies behind it.
+  /// Returns the decompressed stream, and the check of the bytes after its end.
   private static func plain(
     _ stream: SourceStream, _ filter: ArchiveReader.Filter?, _ limit: Int64,
     _ source: any ByteSource
   ) throws -> (any ByteStream, checkRest: () throws -> Void) {
     guard let filter else { return (stream, {}) }
     if filter == .gzip { return (try GzipStream(stream), {}) }
-    // A reader of its own, so that the plain bytes can be metered before tar sees them.
+    // A separate reader, so that the bytes are metered before the tar reader gets them.
     let packed: any ByteStream =
       switch filter {
       case .xz: WindowCheck(stream, .xz)
@@ -91,21 +93,23 @@ final class PackageReader {
       }
     let reader = try ArchiveReader(packed, format: .raw, filter: filter)
     guard try reader.next() != nil else {
-      throw Refusal.damaged("The compressed data is damaged or breaks off")
+      throw Refusal.damaged("The compressed data is damaged or truncated")
     }
     let plain = EntryStream(reader, path: "", limit: limit)
-    // Of bzip2, libarchive does not look itself.
+    // libarchive does not check this for bzip2.
     return (plain, filter == .bzip2 ? { try reader.checkRest(of: source) } : {})
   }
 
-  /// The same stream, unless it is a cpio archive, in which a reader of tar would find only damage.
+  /// Returns the same stream.
+  ///
+  /// Throws for a cpio archive, which would look like a damaged tar.
   private static func refusingCpio(_ plain: any ByteStream) throws -> any ByteStream {
     let first = try plain.next()
     if first.starts(with: Container.cpioMark) { throw Container.cpioRefusal }
     return ReplayStream(first, then: plain)
   }
 
-  /// The next entry; nil at the end of a complete archive.
+  /// Returns the next entry, or nil at the end of a complete archive.
   func next() throws -> ArchiveEntry? {
     let entry =
       if let meter { try meter.readingHeader { try reader.next() } } else { try reader.next() }
@@ -118,7 +122,7 @@ final class PackageReader {
     return entry
   }
 
-  /// Reads data of the entry; 0 at its end.
+  /// Reads data of the entry, and returns 0 at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
     let count = try reader.read(into: buffer)
     if count > 0 {
@@ -126,14 +130,14 @@ final class PackageReader {
     } else {
       lastEntryEnd = reader.plainPosition
       guard try checksum?.matches() ?? true else {
-        throw Refusal.damaged("The checksum of “\(checksumPath)” is wrong", path: checksumPath)
+        throw Refusal.damaged("Checksum mismatch in “\(checksumPath)”", path: checksumPath)
       }
       checksum = nil
     }
     return count
   }
 
-  /// Notes where the entry's data ends, when none was read.
+  /// Skips the data of the entry, and records where they end.
   func skipData() throws {
     try reader.skipData()
     lastEntryEnd = reader.plainPosition
@@ -141,18 +145,18 @@ final class PackageReader {
   }
 
   private func finish() throws {
-    // libarchive takes the end of the file for the end of a tar. A complete one has a block of
-    // zeros there, which libarchive has consumed beyond the last entry and its padding.
+    // libarchive accepts the end of the file as the end of a tar. A complete tar has a block of
+    // zeros there, which libarchive has consumed after the last entry and its padding.
     let paddedEnd = (lastEntryEnd + 511) / 512 * 512
     if isTar, reader.plainPosition < paddedEnd + 512 {
-      throw Refusal.damaged("The tar archive breaks off: its end mark is missing")
+      throw Refusal.damaged("The tar archive is truncated: its end-of-archive block is missing")
     }
-    // What follows the last entry belongs to the compressed stream's own checks, and may be
-    // nothing but padding: another program could take it for another archive.
+    // Only padding may follow the last entry, since another program could read more bytes as
+    // another archive. The compressed stream checks its own end.
     if let meter {
       while try !meter.next().isEmpty {}
       guard meter.lastMark <= reader.plainPosition else {
-        throw Refusal.damaged("The archive goes on behind its end")
+        throw Refusal.damaged("The archive has extra bytes after its end")
       }
     }
     try payload?.finish()
@@ -160,7 +164,7 @@ final class PackageReader {
   }
 }
 
-/// The outermost layer, recognized by its first bytes.
+/// The outermost layer, detected by its first bytes.
 enum Container {
   case xar, zip
   case tar(ArchiveReader.Filter?)
@@ -169,7 +173,7 @@ enum Container {
     if case .tar = self { true } else { false }
   }
 
-  /// The form as far as the first bytes tell.
+  /// The form, as far as the first bytes determine it.
   var form: PackageForm {
     switch self {
     case .xar: .xar
@@ -184,13 +188,13 @@ enum Container {
     guard let container = Self(first: block[...]) else {
       throw Refusal.form(
         "form-unknown",
-        block.isEmpty ? "The file is empty" : "The bytes are no xar, zip or tar archive",
+        block.isEmpty ? "The file is empty" : "The file is not a xar, zip or tar archive",
         remedy: "Build a package from a folder with Contents and ContentInfo.plist")
     }
     self = container
   }
 
-  /// How a cpio archive with text headers begins, whichever of them it has.
+  /// The first bytes of each cpio archive with text headers.
   fileprivate static let cpioMark = Array("07070".utf8)
 
   fileprivate static let cpioRefusal = Refusal.form(
@@ -210,7 +214,9 @@ enum Container {
     }
   }
 
-  /// Whether the header's checksum fits, which all tar dialects have at the same place.
+  /// Returns whether the checksum of the header matches.
+  ///
+  /// It is the same in all tar formats.
   private static func isTarHeader(_ block: ArraySlice<UInt8>) -> Bool {
     guard block.count == 512 else { return false }
     let digits = block[148..<156].drop { $0 == 32 }.prefix { (48...55).contains($0) }

@@ -1,18 +1,20 @@
 import ContentModel
 
-/// What is done with the entries of a package as they come.
+/// Receives the entries of a package as they are read.
 protocol EntryVisitor: AnyObject {
-  /// Told each broken rule; throws to stop at it.
+  /// Receives a broken rule.
+  ///
+  /// Throws to stop.
   func refuse(_ finding: Finding) throws
-  /// An entry that keeps the rules of paths and types begins.
+  /// Starts an entry that keeps the rules of paths and types.
   func begin(_ entry: CheckedEntry) throws
-  /// The next bytes of a file that has begun.
+  /// Adds bytes to the current file.
   func add(_ bytes: UnsafeRawBufferPointer) throws
-  /// The entry that has begun is complete.
+  /// Ends the current entry.
   func end(_ entry: CheckedEntry) throws
 }
 
-/// Reads a package once from beginning to end, applying every rule on the way.
+/// Reads a package once from start to end, and applies all rules.
 struct PackageWalk {
   private let reader: PackageReader
   private let visitor: any EntryVisitor
@@ -21,10 +23,12 @@ struct PackageWalk {
   private var rules: EntryRules
   private var plainTotal: Int64 = 0
 
-  /// How the package is written.
+  /// The form of the package.
   var form: PackageForm { reader.form }
 
-  /// Opens the package; a refusal when it cannot be read at all.
+  /// Opens the package.
+  ///
+  /// Throws a refusal if it cannot be read at all.
   init(
     _ source: any ByteSource, limits: PackageLimits, isContent: Bool,
     visitor: any EntryVisitor
@@ -36,7 +40,9 @@ struct PackageWalk {
     self.visitor = visitor
   }
 
-  /// Walks all entries; a refusal when the archive is damaged or exceeds a limit.
+  /// Reads all entries.
+  ///
+  /// Throws a refusal if the archive is damaged or exceeds a limit.
   mutating func run() throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
@@ -44,7 +50,7 @@ struct PackageWalk {
     while let header = try reader.next() {
       let verdict = rules.check(header)
       for finding in verdict.findings {
-        // Reading on would only repeat this one for each entry that follows.
+        // Stop here, since this finding would repeat for each entry that follows.
         if ["limit-entries", "limit-paths"].contains(finding.rule) { throw Refusal(finding) }
         try visitor.refuse(finding)
       }
@@ -67,7 +73,7 @@ struct PackageWalk {
     while true {
       let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<(try reader.read(into: buffer))])
       if bytes.isEmpty { break }
-      // A piece is shorter than the buffer only at the end, so the first one holds any magic.
+      // Only the last read is shorter than the buffer, so the first one contains any magic number.
       if isContent, count == 0, let kind = ExecutableCode.kind(of: bytes) {
         try visitor.refuse(ExecutableCode.finding(kind, path: path))
       }
@@ -80,13 +86,13 @@ struct PackageWalk {
     if let size = header.size, count != size { throw Self.lyingSize(path, size, count) }
   }
 
-  /// Folders and links have no data of their own.
+  /// Checks that a folder or a link has no data.
   private func readNothing(_ verdict: EntryRules.Verdict, _ buffer: UnsafeMutableRawBufferPointer)
     throws
   {
     guard try reader.read(into: buffer) == 0 else {
-      // What nobody asks for is not read to its end, which may be far away.
-      let message = "“\(verdict.shown)” is no regular file and yet carries data"
+      // Do not read data that are not needed to their end, which may be far away.
+      let message = "“\(verdict.shown)” is not a regular file but has data"
       throw Refusal(PathRules.finding("entry-data", message, path: verdict.shown))
     }
     try reader.skipData()
@@ -95,13 +101,13 @@ struct PackageWalk {
   private func checkTotal(_ total: (partialValue: Int64, overflow: Bool), _ path: String) throws {
     guard !total.overflow, total.partialValue <= plainLimit else {
       throw Refusal.limit(
-        "limit-size", "The files have more than the \(plainLimit) bytes allowed for this package",
+        "limit-size", "The files have more than \(plainLimit) bytes, the limit for this package",
         path: path)
     }
   }
 
   private static func lyingSize(_ path: String, _ promised: Int64, _ found: Int64) -> Refusal {
     let more = found > promised ? "at least " : ""
-    return .damaged("“\(path)” has \(more)\(found) bytes, not \(promised) as said", path: path)
+    return .damaged("“\(path)” has \(more)\(found) bytes, expected \(promised)", path: path)
   }
 }

@@ -1,14 +1,16 @@
 import ContentModel
 
-/// The plain bytes of a pbzx stream: chunks that are each an xz stream, or stored as they are.
+/// The decompressed bytes of a pbzx stream.
 ///
-/// `pbzx`, the length of a chunk's plain bytes, then for each chunk the length of its plain bytes
-/// and of its packed ones, all numbers of 64 bits with the highest byte first. Only the last chunk
-/// may be shorter. What Apple's packaging tools write with `--compression latest`; there is no
-/// specification.
+/// Each chunk is an xz stream or is stored.
+///
+/// The stream has the magic `pbzx` and the decompressed length of a chunk. Then each chunk has its
+/// decompressed length, its compressed length and its bytes. Numbers are 64-bit big-endian. Only
+/// the last chunk may be shorter. Apple's packaging tools write it with `--compression latest`;
+/// there is no specification.
 final class PbzxStream: ByteStream {
   static let magic = Array("pbzx".utf8)
-  // Apple's chunks have 16 MiB.
+  // Apple uses chunks of 16 MiB.
   private static let chunkLimit: UInt64 = 64 << 20
   private static let xzMagic: [UInt8] = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0]
 
@@ -18,18 +20,20 @@ final class PbzxStream: ByteStream {
   private var reader: ArchiveReader?
   private var isInChunk = false
   private var isLast = false
-  /// Plain bytes that the chunk still owes.
+  /// The decompressed bytes of the chunk that were not returned yet.
   private var owed: UInt64 = 0
 
-  /// Reads the beginning; throws a refusal when it is none.
+  /// Reads the header.
+  ///
+  /// Throws a refusal if it is invalid.
   init(_ upstream: any ByteStream) throws {
     let input = ChunkedInput(upstream)
     guard try input.take(4) == Self.magic, let length = try input.number(),
       (1...Self.chunkLimit).contains(length)
-    else { throw Self.damaged("begins wrongly") }
+    else { throw Self.damaged("has an invalid header") }
     self.input = input
     chunkLength = length
-    // Last, since what was made before something throws is given back by nobody.
+    // Last, because an error thrown after this line would leak the buffer.
     buffer = .allocate(byteCount: 256 << 10, alignment: 16)
   }
 
@@ -41,24 +45,26 @@ final class PbzxStream: ByteStream {
         return UnsafeRawBufferPointer(start: nil, count: 0)
       }
       let bytes = try nextOfChunk()
-      guard UInt64(bytes.count) <= owed else { throw Self.damaged("holds more than it says") }
+      guard UInt64(bytes.count) <= owed else {
+        throw Self.damaged("has a chunk that is longer than declared")
+      }
       owed -= UInt64(bytes.count)
       if !bytes.isEmpty { return bytes }
       guard owed == 0, input.left == 0 else {
-        throw Self.damaged("holds other lengths than it says")
+        throw Self.damaged("has a chunk whose length differs from the declared one")
       }
       reader = nil
       isInChunk = false
     }
   }
 
-  /// False at the end of the stream.
+  /// Reads the header of a chunk, and returns false at the end of the stream.
   private func beginChunk() throws -> Bool {
     input.left = .max
     guard let plain = try input.number() else { return false }
     guard let packed = try input.number(), !isLast, (1...chunkLength).contains(plain),
       (1...(chunkLength + (1 << 20))).contains(packed)
-    else { throw Self.damaged("has a chunk that cannot be") }
+    else { throw Self.damaged("has a chunk with an invalid length") }
     isLast = plain < chunkLength
     owed = plain
     input.left = packed
@@ -85,15 +91,16 @@ final class PbzxStream: ByteStream {
   }
 }
 
-/// A stream of which parts are taken one by one, and `left` says how much of the present one there
-/// is.
+/// A stream that is read chunk by chunk.
+///
+/// `left` limits the current chunk.
 private final class ChunkedInput: ByteStream {
   private let upstream: any ByteStream
   private var pending = UnsafeRawBufferPointer(start: nil, count: 0)
-  // What was looked at, and comes first.
+  // Bytes that were peeked. They are returned first.
   private var peeked: [UInt8] = []
   private let replay = UnsafeMutableRawBufferPointer.allocate(byteCount: 16, alignment: 16)
-  /// Bytes that `next` may still hand out.
+  /// The bytes that `next` may still return.
   var left: UInt64 = .max
 
   init(_ upstream: any ByteStream) { self.upstream = upstream }
@@ -117,7 +124,7 @@ private final class ChunkedInput: ByteStream {
     return UnsafeRawBufferPointer(rebasing: pending[..<count])
   }
 
-  /// The next `count` bytes, fewer at the end.
+  /// Returns the next `count` bytes, or fewer at the end.
   func take(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -130,17 +137,19 @@ private final class ChunkedInput: ByteStream {
     return bytes
   }
 
-  /// The next `count` bytes of the chunk, at most 16, which stay to be read.
+  /// Returns the next `count` bytes of the chunk, at most 16, and keeps them in the stream.
   func peek(_ count: Int) throws -> [UInt8] {
     peeked = try take(min(count, Int(min(left, 16))))
     return peeked
   }
 
-  /// The next number; nil at the end, a refusal within it.
+  /// Reads a number.
+  ///
+  /// Returns nil at the end. Throws a refusal if it is truncated.
   func number() throws -> UInt64? {
     let bytes = try take(8)
     guard !bytes.isEmpty else { return nil }
-    guard bytes.count == 8 else { throw Refusal.damaged("The payload's pbzx stream breaks off") }
+    guard bytes.count == 8 else { throw Refusal.damaged("The payload's pbzx stream is truncated") }
     return bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

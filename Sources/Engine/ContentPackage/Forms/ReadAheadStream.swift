@@ -1,24 +1,25 @@
 import Dispatch
 import Concurrency
 
-/// A stream that a thread of its own reads, a few pieces ahead of whoever takes them.
+/// A stream that reads ahead on a separate thread.
 ///
-/// So one processor reads a payload and computes its checksum, or decodes it, while another one
-/// takes apart what it has. For one thread, and nobody else may read the inner stream before this
-/// one's end.
+/// One processor can read a payload and compute its checksum, or decode it, while another one
+/// parses. Use it from one thread. Only this stream may read the inner stream until its end.
 final class ReadAheadStream: ByteStream {
   private let ring: Ring
   private let thread: WorkerThreads
   private var isHolding = false
-  /// The last answer, once there is nothing more to come.
+  /// The result that `next` repeats after the end.
   private var end: Result<UnsafeRawBufferPointer, any Error>?
 
-  /// `inner` read ahead; itself where no thread is to be had.
+  /// Returns a read-ahead stream, or `inner` if a thread cannot be started.
   static func ifPossible(_ inner: any ByteStream) -> any ByteStream {
     (try? ReadAheadStream(inner)) ?? inner
   }
 
-  /// Begins to read; throws when no thread is to be had.
+  /// Starts to read.
+  ///
+  /// Throws if a thread cannot be started.
   init(_ inner: any ByteStream) throws {
     let ring = Ring(inner)
     self.ring = ring
@@ -45,10 +46,10 @@ final class ReadAheadStream: ByteStream {
   }
 }
 
-/// Buffers that go around between the thread that fills them and the one that takes them.
+/// A ring of buffers between the thread that fills them and the thread that takes them.
 ///
-/// Unchecked, because each slot and what counts them belong to one side at a time, as the
-/// semaphores hand them on.
+/// Unchecked, because only one side at a time uses a slot and its counter. The semaphores transfer
+/// the ownership.
 private final class Ring: @unchecked Sendable {
   private final class Slot {
     var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 64)
@@ -69,7 +70,7 @@ private final class Ring: @unchecked Sendable {
     for _ in slots { free.signal() }
   }
 
-  // MARK: For the thread that reads
+  // MARK: The reading thread
 
   func fill() {
     for number in 0... {
@@ -92,7 +93,7 @@ private final class Ring: @unchecked Sendable {
     return bytes.count
   }
 
-  // MARK: For the thread that takes
+  // MARK: The taking thread
 
   func take() throws -> UnsafeRawBufferPointer {
     ready.wait()

@@ -1,37 +1,39 @@
 import ContentModel
 
-/// Follows the frames of compressed bytes, and refuses one whose decoder needs too much memory.
+/// Parses compressed frames, and rejects a frame whose decoder needs too much memory.
 ///
-/// A decoder keeps the plain bytes to which later ones may refer, as many as each frame says: up to
-/// 4 GiB in xz and lzma, 128 MiB in zstd. libarchive 3.6.2 has no option to limit that. Sources:
-/// the .xz file format 1.2.1, LZMA2 in xz-embedded, RFC 8878 §3.
+/// A decoder keeps a window of previous bytes. Each frame declares its size: up to 4 GiB in xz and
+/// lzma, 128 MiB in zstd. libarchive 3.6.2 has no option to limit it. Sources: the .xz file format
+/// 1.2.1, LZMA2 in xz-embedded, RFC 8878 §3.
 struct WindowScanner {
-  /// A compression that says how much memory it takes.
+  /// A compression format that declares its window.
   enum Format { case xz, zstd, lzma }
 
-  /// What `xz -6` and `zstd -19` use.
+  /// The window of `xz -6` and `zstd -19`, in bytes.
   static let limit: UInt64 = 8 << 20
 
   private enum State {
-    // Of zstd.
+    // States of zstd.
     case frame, zstdBlock
-    // Of xz.
+    // States of xz.
     case stream, block, chunk, index
-    // Of lzma.
+    // States of lzma.
     case properties
   }
 
   private var state: State
-  /// The bytes of the field that is being read, and how many it has as far as is known.
+  /// The bytes of the current field, and its length as far as it is known.
   private var field: [UInt8] = []
   private var wanted: Int
-  /// Bytes to pass over before the next field.
+  /// The bytes before the next field.
   private var skip: UInt64 = 0
   private var hasChecksum = false
   private var checkLength: UInt64 = 0
-  /// Bytes of the block or of the index so far, which are padded.
+  /// The bytes of the current block or index.
+  ///
+  /// Both are padded.
   private var length: UInt64 = 0
-  /// Numbers that the index still has; nil before it says so.
+  /// The numbers left in the index, or nil until the count was read.
   private var numbers: UInt64?
   private var number: UInt64 = 0
   private var shift: UInt64 = 0
@@ -44,7 +46,7 @@ struct WindowScanner {
     }
   }
 
-  /// Follows all of `range`.
+  /// Checks all of `range`.
   static func check(_ source: any ByteSource, _ range: Range<Int64>, _ format: Format) throws {
     var scanner = Self(format)
     let data = StoredData(source, range)
@@ -57,7 +59,7 @@ struct WindowScanner {
     }
   }
 
-  /// Follows the next bytes.
+  /// Parses the next bytes.
   mutating func push(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -85,7 +87,7 @@ struct WindowScanner {
     }
   }
 
-  /// Goes on with a field of at least `count` bytes, `skip` bytes further on.
+  /// Expects a field of at least `count` bytes, after `skip` other bytes.
   private mutating func expect(_ next: State, _ count: Int, behind skip: UInt64 = 0) {
     state = next
     wanted = count
@@ -98,7 +100,8 @@ struct WindowScanner {
       throw Refusal(
         Finding(
           path: nil, rule: "limit-window",
-          message: "Decompressing the package takes \(window) bytes of memory, more than \(limit)",
+          message:
+            "Decompressing the package needs \(window) bytes of memory; the limit is \(limit)",
           remedy: "Compress it with gzip, with xz -6 or with zstd -19", code: .limitExceeded))
     }
   }
@@ -135,7 +138,7 @@ struct WindowScanner {
     let header = field[...].littleEndian(0, 3)
     let type = header >> 1 & 3
     guard type < 3 else { throw Self.damaged }
-    // A block of one repeated byte holds that byte alone.
+    // An RLE block contains only the repeated byte.
     let size = type == 1 ? 1 : header >> 3
     let isLast = header & 1 == 1
     expect(
@@ -179,7 +182,7 @@ struct WindowScanner {
     expect(.chunk, 1)
   }
 
-  /// The window that the properties of LZMA2 say.
+  /// Returns the window for the properties of LZMA2.
   private static func window(_ bits: UInt8) -> UInt64 {
     bits >= 40 ? 0xffff_ffff : UInt64(2 | bits & 1) << UInt64(bits / 2 + 11)
   }
@@ -197,7 +200,7 @@ struct WindowScanner {
   private mutating func endChunkHeader() throws {
     let control = field[0]
     if control == 0 {
-      // Block and index are padded to whole words.
+      // Block and index are padded to a multiple of four bytes.
       return expect(.block, 1, behind: (3 - length % 4) + checkLength)
     }
     guard control <= 2 || control >= 0x80 else { throw Self.damaged }
@@ -215,18 +218,18 @@ struct WindowScanner {
     number |= UInt64(field[0] & 0x7f) << shift
     shift += 7
     if field[0] & 0x80 == 0 {
-      // Two numbers for each block.
+      // Two numbers per block.
       guard number < 1 << 62 else { throw Self.damaged }
       numbers = numbers.map { $0 - 1 } ?? number * 2
       (number, shift) = (0, 0)
     }
     guard numbers == 0 else { return expect(.index, 1) }
-    // Padding, the index's CRC-32 and the stream's footer.
+    // Padding, the CRC-32 of the index and the footer of the stream.
     expect(.stream, 4, behind: (4 - length % 4) % 4 + 4 + 12)
   }
 }
 
-/// A stream of compressed bytes that ends in a refusal at a frame whose window is too large.
+/// A stream of compressed bytes that throws a refusal if the window of a frame is too large.
 final class WindowCheck: ByteStream {
   private let inner: any ByteStream
   private var scanner: WindowScanner

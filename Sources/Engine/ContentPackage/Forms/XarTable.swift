@@ -1,18 +1,18 @@
 import ContentModel
 
-/// The names and checksums in a xar archive's table of contents.
+/// The names and checksums in the table of contents of a xar archive.
 ///
-/// libarchive reads the archive; this tells before which of the two xar forms it is, and
-/// what each file's checksum must be, since libarchive 3.6.2 does not notice a wrong one.
-/// Source: the xar format, header and table of contents.
+/// libarchive reads the archive. This table determines which of the two xar forms it has. It also
+/// provides the checksums of files, because libarchive 3.6.2 does not detect a wrong one. Source:
+/// the xar format, header and table of contents.
 struct XarTable {
   /// A file of the table.
   struct File {
-    /// Its path from the archive's root on.
+    /// The path from the archive's root.
     let path: String
-    /// What its bytes must have once extracted; nil when that is not said in a way that is known.
+    /// The checksum of the extracted bytes, or nil if the table has no supported one.
     let checksum: FileChecksum.Expected?
-    /// Where its bytes lie in the archive as they are; nil when they are encoded or not said.
+    /// The range of a file that is stored uncompressed, or nil if it is encoded or not given.
     var storedRange: Range<Int64>?
   }
 
@@ -22,12 +22,14 @@ struct XarTable {
   private static let packedLimit: UInt64 = 8 << 20
   private static let plainLimit: UInt64 = 32 << 20
 
-  /// Reads the table; a refusal when it is damaged, too long, or sealed by a digest that libarchive
-  /// cannot check.
+  /// Reads the table.
+  ///
+  /// Throws a refusal if the table is damaged, too long, or if libarchive does not support the
+  /// algorithm of its digest.
   init(_ source: any ByteSource) throws {
     let header = try source.bytes(at: 0, count: Self.headerLength)
     guard header.count == Self.headerLength, header.starts(with: Array("xar!".utf8)) else {
-      throw Refusal.damaged("The xar header breaks off")
+      throw Refusal.damaged("The xar header is truncated")
     }
     func number(_ range: Range<Int>) -> UInt64 {
       header[range].reduce(0) { $0 << 8 | UInt64($1) }
@@ -38,13 +40,13 @@ struct XarTable {
     try Self.checkDigest(number(24..<28))
     guard packedLength <= Self.packedLimit, plainLength <= Self.plainLimit else {
       throw Refusal.limit(
-        "limit-table", "The xar table of contents has \(plainLength) bytes, more than are read")
+        "limit-table", "The xar table of contents has \(plainLength) bytes, which is too long")
     }
     guard headerLength >= Self.headerLength else {
-      throw Refusal.damaged("The xar header breaks off")
+      throw Refusal.damaged("The xar header is truncated")
     }
     var reader = XarTableReader()
-    // Nothing holds the document while the files are made.
+    // Passed directly, so that the document is freed before the files are created.
     try reader.read(
       Self.document(source, at: headerLength, Int(packedLength), plainLength: Int(plainLength)))
     let heap = Int64(headerLength + packedLength)
@@ -66,7 +68,7 @@ struct XarTable {
   ) throws -> [UInt8] {
     let packed = try source.bytes(at: offset, count: packedLength)
     guard packed.count == packedLength, let plain = try inflated(packed, length: plainLength) else {
-      throw Refusal.damaged("The xar table of contents is damaged or breaks off")
+      throw Refusal.damaged("The xar table of contents is damaged or truncated")
     }
     return plain
   }
@@ -76,8 +78,8 @@ struct XarTable {
     guard number > 2 else { return }
     throw Refusal.form(
       "xar-table-digest",
-      "The xar table of contents is sealed with \(name ?? "digest \(number)"), which libarchive "
-        + "3.6.2 cannot read",
+      "The digest of the xar table of contents is \(name ?? "number \(number)"), which "
+        + "libarchive 3.6.2 does not support",
       remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
   }
 

@@ -1,31 +1,38 @@
 import ContentModel
 
-/// What a xar's table may hold, counted while it is read.
+/// Limits on the content of a xar's table, enforced while it is read.
 ///
-/// libarchive reads the whole table before its first entry: it keeps a record of about 500 bytes
-/// for each file, the whole path of each, and texts such as owners. Its XML parser keeps every name
-/// of an element.
+/// libarchive reads the whole table before the first entry. It keeps about 500 bytes per file, the
+/// whole path of each file, and texts such as owners. Its XML parser keeps all element names.
 struct XarTableLimits {
-  /// Files, folders, links and extended attributes; real tables of 32 MiB have hardly more.
+  /// Files, folders, links and extended attributes.
+  ///
+  /// A real table of 32 MiB has hardly more.
   static let entryCount = 40_000
-  /// Elements; a file has about twenty.
+  /// Elements.
+  ///
+  /// A file has about twenty.
   static let elementCount = 2 << 20
-  /// Extended attributes of one file, which libarchive sorts by going through all of them.
+  /// Extended attributes per file, which libarchive sorts in quadratic time.
   static let attributeCount = 256
-  /// Folders in each other; the rules of paths allow less.
+  /// Levels of nested folders.
+  ///
+  /// The rules of paths allow fewer.
   static let depth = 64
-  /// Elements in each other.
+  /// Levels of nested elements.
   static let elementDepth = 128
-  /// Bytes of paths, targets, owners and names of attributes together.
+  /// Total bytes of paths, targets, owners and names of attributes.
   static let textTotal = 8 << 20
-  /// Bytes of one text, or of a comment.
+  /// Bytes of one text or comment.
   static let textLength = 1 << 20
-  /// Bytes of one tag, and words in it: its parser compares each attribute with all others.
+  /// Bytes and words of one tag.
+  ///
+  /// The parser compares each attribute with all others.
   static let tagLength = 4096
   static let wordCount = 64
-  /// Different names of elements and attributes that mean nothing here.
+  /// Distinct names of unknown elements and of attributes.
   static let nameCount = 1024
-  /// What libarchive keeps of a flag's element.
+  /// The bytes that libarchive keeps per flag.
   static let flagLength = 16
 
   private var entries = 0
@@ -33,7 +40,7 @@ struct XarTableLimits {
   private var kept = 0
   private var names: Set<String> = []
 
-  /// Counts a file in `depth` folders.
+  /// Counts a file that is inside `depth` folders.
   mutating func addEntry(depth: Int) throws {
     guard depth < Self.depth else {
       throw Self.exceeded("limit-depth", "nests folders more than \(Self.depth) deep")
@@ -48,23 +55,25 @@ struct XarTableLimits {
     }
   }
 
-  /// Counts an extended attribute, the `number`th of its file.
+  /// Counts an extended attribute, which is number `number` of its file.
   mutating func addAttribute(_ number: Int) throws {
     guard number <= Self.attributeCount else {
       throw Self.exceeded(
-        "limit-table", "has more than \(Self.attributeCount) attributes of a file")
+        "limit-table", "has a file with more than \(Self.attributeCount) attributes")
     }
     try addEntry()
   }
 
-  /// Counts the path of a file, whose last part is `name`.
+  /// Counts the path of a file.
+  ///
+  /// `name` is its last component.
   mutating func keep(name: String, pathLength: Int) throws {
     let longest = name.utf8.split(separator: UInt8(ascii: "/")).lazy.map(\.count).max() ?? 0
     guard longest <= PackageLimits.standard.componentLength else {
       throw Self.tooLong(name, "has a component of \(longest) bytes")
     }
     guard pathLength <= PackageLimits.headerPathLength else {
-      throw Self.tooLong(name, "has \(pathLength) bytes with its folders")
+      throw Self.tooLong(name, "has \(pathLength) bytes including its folders")
     }
     try keep(pathLength)
   }
@@ -78,15 +87,15 @@ struct XarTableLimits {
     }
   }
 
-  /// Checks a tag that opens an element in `depth` others and has `words` behind its name.
+  /// Checks a start tag that is nested in `depth` elements and has `words` after its name.
   mutating func open(depth: Int, words: Int) throws {
     elements += 1
     guard depth < Self.elementDepth, words <= Self.wordCount, elements <= Self.elementCount else {
-      throw Self.exceeded("limit-table", "is nested too deeply or too long")
+      throw Self.exceeded("limit-table", "has too many elements, attributes or levels")
     }
   }
 
-  /// Counts the name of an element that means nothing here.
+  /// Counts the name of an unknown element.
   mutating func note(name: String) throws {
     guard names.count < Self.nameCount || names.contains(name) else {
       throw Self.exceeded("limit-table", "has more than \(Self.nameCount) kinds of elements")
@@ -105,7 +114,7 @@ struct XarTableLimits {
     }
   }
 
-  /// Where the tag ends that `rest` begins with; nil when it does not.
+  /// Returns the index of the end of the tag at the start of `rest`, or nil if it does not end.
   func tagEnd(_ rest: ArraySlice<UInt8>) throws -> Int? {
     if let end = rest.prefix(Self.tagLength).firstIndex(of: UInt8(ascii: ">")) { return end }
     guard rest.count < Self.tagLength else {

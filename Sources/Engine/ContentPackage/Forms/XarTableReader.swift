@@ -2,19 +2,17 @@ import ContentModel
 import Digests
 import FoundationEssentials
 
-/// Picks names, checksums and places out of a xar table's XML; a scanner for that grammar, no XML
-/// parser.
+/// Reads names, checksums and ranges from a xar table, without a full XML parser.
 ///
-/// It knows elements, text and the five named entities. libarchive reads the same table with a
-/// whole XML parser and believes what it finds there; so what the two could take for different
-/// things is refused, and so is what libarchive 3.6.2 takes without a look: numbers that are none,
-/// an element that is there twice (a second type of a hard link makes it go round in circles), a
-/// link to no file. A table packs to a thousandth, so `XarTableLimits` bounds what libarchive would
-/// keep of it.
+/// It supports elements, text and the five predefined entities. libarchive reads the same table
+/// with a full XML parser and trusts it. Therefore, everything that the two could read differently
+/// is rejected. So is input that libarchive 3.6.2 does not check: invalid numbers, duplicate
+/// elements (a second type of a hard link causes an endless loop), and links to unknown files. A
+/// table can compress 1000:1, so `XarTableLimits` limits the memory that libarchive needs.
 struct XarTableReader {
   private struct Node {
     let parent: Int?
-    /// Bytes of the whole path.
+    /// The length of the full path in bytes.
     var pathLength = 0
     var name: String?
     var checksum: FileChecksum.Expected?
@@ -23,24 +21,24 @@ struct XarTableReader {
     var size: Int64?
     var encoding = Encoding.other
     var identifier: Int64?
-    /// The identifier of the file that this one is another name of.
+    /// The identifier of the file that this hard link refers to.
     var original: Int64?
-    /// The elements that were there, a bit each: those of the file, and 16 above those of its data.
+    /// A bit for each element that was read: bits of the file, and from 16 on bits of its data.
     var elements: UInt32 = 0
     var attributeCount = 0
 
-    /// Where its bytes lie behind the table; nil when that is not said.
+    /// The range of the bytes in the heap, or nil if it is not given.
     var range: Range<Int64>? {
       guard let offset, let length else { return nil }
       let (end, overflow) = offset.addingReportingOverflow(length)
       return overflow ? nil : offset..<end
     }
 
-    /// Where its bytes lie as they are; nil when they are encoded or not said.
+    /// The range of uncompressed bytes, or nil if they are encoded or the range is not given.
     var storedRange: Range<Int64>? { encoding == .stored && length == size ? range : nil }
   }
 
-  /// How a file's bytes are packed.
+  /// The encoding of a file's bytes.
   private enum Encoding {
     case stored, lzma, xz, other
 
@@ -58,9 +56,9 @@ struct XarTableReader {
     }
   }
 
-  /// The elements that mean something here.
+  /// The elements that are read.
   private enum Element: UInt32 {
-    // Those that a file may have once come first, since each has a bit.
+    // Elements that a file may have only once come first, since each has a bit.
     case name, type, link, mode, data, offset, length, size, encoding, checksum
     case file, user, group, attribute, flags, other
 
@@ -90,7 +88,7 @@ struct XarTableReader {
     }
   }
 
-  /// Where files lie behind the table whose decoder says how much memory it takes.
+  /// The ranges in the heap of files whose format declares a window.
   var windows: [(format: WindowScanner.Format, range: Range<Int64>)] {
     nodes.compactMap { node in
       node.encoding.windowFormat.flatMap { format in node.range.map { (format, $0) } }
@@ -106,8 +104,8 @@ struct XarTableReader {
       rest = rest[(opening + 1)...]
       try limits.check(textLength: text.count)
       if isInName, rest.first != UInt8(ascii: "/") {
-        // libarchive puts the folder's path in front of each part.
-        throw Self.refused("has a name in several parts")
+        // libarchive prefixes each part with the path of the folder.
+        throw Self.refused("has a name that contains an element")
       }
       if rest.starts(with: "!--".utf8) {
         let behind = rest.behind("-->")
@@ -122,8 +120,7 @@ struct XarTableReader {
     try checkLinks()
   }
 
-  /// Refuses what libarchive's parser would take for another encoding than UTF-8, and so for other
-  /// text.
+  /// Throws if libarchive's parser could detect an encoding other than UTF-8.
   private static func checkEncoding(_ xml: [UInt8]) throws {
     let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
     let text = xml.starts(with: byteOrderMark) ? xml[3...] : xml[...]
@@ -137,10 +134,10 @@ struct XarTableReader {
   private mutating func handle(tag: ArraySlice<UInt8>) throws {
     switch tag.first {
     case UInt8(ascii: "?"): try Self.checkInstruction(tag)
-    case UInt8(ascii: "!"): throw Self.refused("declares a document type or has raw text")
+    case UInt8(ascii: "!"): throw Self.refused("has a document type or CDATA")
     case UInt8(ascii: "/"): try close()
     default:
-      guard Self.isPlain(tag) else { throw Self.refused("has a tag that reads in two ways") }
+      guard Self.isPlain(tag) else { throw Self.refused("has an ambiguous tag") }
       let isEmpty = tag.last == UInt8(ascii: "/")
       let words = (isEmpty ? tag.dropLast() : tag).split {
         $0 == 32 || $0 == 9 || $0 == 10 || $0 == 13
@@ -155,7 +152,7 @@ struct XarTableReader {
   private static func checkInstruction(_ tag: ArraySlice<UInt8>) throws {
     let text = String(decoding: tag, as: UTF8.self).lowercased()
     guard tag.count > 1, text.hasSuffix("?") else {
-      throw refused("has a tag that reads in two ways")
+      throw refused("has an ambiguous tag")
     }
     guard text.hasPrefix("?xml"), text.contains("encoding") else { return }
     let value = Array(text.utf8)[...].behind("encoding").filter { $0 != 32 && $0 != 9 }
@@ -183,8 +180,8 @@ struct XarTableReader {
     try limits.addEntry(depth: openFiles.count)
     let folder = openFiles.last
     if let folder, nodes[folder].name == nil {
-      // libarchive would take its path for one at the root.
-      throw Self.refused("has a file in front of its folder's name")
+      // libarchive would put the file into the root folder.
+      throw Self.refused("has a file before the name of its folder")
     }
     var node = Node(parent: folder)
     node.identifier = try identifier.map { try Self.number(Array($0.utf8)) }
@@ -192,7 +189,9 @@ struct XarTableReader {
     openFiles.append(nodes.count - 1)
   }
 
-  /// Takes note of an element of a file, which may be there once.
+  /// Records an element of a file.
+  ///
+  /// Throws if it is a duplicate.
   private mutating func note(
     _ element: Element, _ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>, of file: Int
   ) throws {
@@ -209,24 +208,24 @@ struct XarTableReader {
     guard element.isSingle else { return }
     let bit: UInt32 = 1 << (element.rawValue + (isOfFile ? 0 : 16))
     guard nodes[file].elements & bit == 0 else {
-      throw Self.refused("says the \(name) of a file twice")
+      throw Self.refused("has a file with two elements \(name)")
     }
     nodes[file].elements |= bit
   }
 
-  /// Every other name of a file must be one of a file that there is, and that there is once.
+  /// Throws unless identifiers are unique and each hard link refers to one of them.
   private func checkLinks() throws {
     let identifiers = nodes.compactMap(\.identifier)
     let known = Set(identifiers)
     guard known.count == identifiers.count else {
-      throw Self.refused("gives two files one identifier")
+      throw Self.refused("has two files with the same identifier")
     }
     guard nodes.allSatisfy({ $0.original.map(known.contains) ?? true }) else {
-      throw Self.refused("has another name of a file that is not there")
+      throw Self.refused("has a hard link to an unknown file")
     }
   }
 
-  /// Whether every parser finds the end of the tag and the name in it at the same place.
+  /// Returns whether all parsers agree on the end and the name of the tag.
   private static func isPlain(_ tag: ArraySlice<UInt8>) -> Bool {
     let name = tag.prefix { $0 != 32 && $0 != 9 && $0 != 10 && $0 != 13 }
     return !name.contains(UInt8(ascii: ":")) && !tag.contains(UInt8(ascii: "<"))
@@ -234,7 +233,7 @@ struct XarTableReader {
       && tag.count { $0 == UInt8(ascii: "'") }.isMultiple(of: 2)
   }
 
-  /// The value of an attribute; nil when it is not there.
+  /// Returns the value of an attribute, or nil if it is missing.
   private static func value(_ name: String, _ attributes: ArraySlice<ArraySlice<UInt8>>) -> String?
   {
     attributes.lazy.map { String(decoding: $0, as: UTF8.self) }
@@ -265,7 +264,7 @@ struct XarTableReader {
       isBase64
       ? Data(base64Encoded: Data(text)).map { String(decoding: $0, as: UTF8.self) }
       : Self.unescaped(text)
-    guard let name else { throw Self.refused("has a name that cannot be read") }
+    guard let name else { throw Self.refused("has a name with invalid base64") }
     nodes[file].name = name
     let above = nodes[file].parent.map { nodes[$0].pathLength + 1 } ?? 0
     nodes[file].pathLength = above + name.utf8.count
@@ -277,7 +276,7 @@ struct XarTableReader {
     case .checksum: nodes[file].checksum = Self.checksum(style: style, text)
     case .encoding:
       guard let encoding = style.flatMap({ Encoding.named[$0] }) else {
-        throw Self.refused("names an encoding that is not known")
+        throw Self.refused("has an unknown encoding")
       }
       nodes[file].encoding = encoding
     case .offset: nodes[file].offset = try Self.number(text)
@@ -287,10 +286,12 @@ struct XarTableReader {
     }
   }
 
-  /// A decimal number of at most 18 digits; a refusal for anything else.
+  /// Parses a decimal number of at most 18 digits.
+  ///
+  /// Throws a refusal for anything else.
   private static func number(_ text: [UInt8]) throws -> Int64 {
     guard (1...18).contains(text.count), text.allSatisfy({ (48...57).contains($0) }) else {
-      throw refused("has a number that is none")
+      throw refused("has an invalid number")
     }
     return text.reduce(0) { $0 * 10 + Int64($1 - 48) }
   }

@@ -1,13 +1,13 @@
 import ContentModel
 
-/// The central directory of a zip archive, held against the headers beside the data.
+/// The central directory of a zip archive, compared with the local headers.
 ///
-/// A zip says everything twice, and programs differ in whom they believe: libarchive takes names
-/// from the local headers, most others from the directory. Here both must say the same, and every
-/// byte must belong to exactly one entry, the directory or its end. Source: APPNOTE.TXT 6.3, §4.3
-/// to §4.5.
+/// A zip stores everything twice. libarchive uses the names of the local headers, while most
+/// programs use those of the directory. Both must be equal here, and each byte must belong to
+/// exactly one entry, to the directory or to the end records. Source: APPNOTE.TXT 6.3, §4.3 to
+/// §4.5.
 struct ZipDirectory {
-  /// An entry as one of its two headers says it.
+  /// An entry as described by one of its two headers.
   struct Entry {
     var name: ArraySlice<UInt8>
     let flags: UInt64
@@ -15,11 +15,11 @@ struct ZipDirectory {
     let checksum: UInt64
     var packedLength: UInt64
     var plainLength: UInt64
-    /// Where its local header begins.
+    /// The start offset of its local header.
     var offset: UInt64 = 0
   }
 
-  // No directory that keeps the limits of names and entries is longer.
+  // A directory within the limits of names and entries is not longer.
   private static let lengthLimit: UInt64 = 64 << 20
   private static let entryLength = 46
   private static let localLength = 30
@@ -27,12 +27,15 @@ struct ZipDirectory {
   private let source: any ByteSource
   private let end: ZipEnd
 
-  /// Checks the archive in `source`; a refusal when its parts contradict each other.
+  /// Checks the archive in `source`.
+  ///
+  /// Throws a refusal if its parts are inconsistent.
   static func check(_ source: any ByteSource, limits: PackageLimits) throws {
     let directory = ZipDirectory(source: source, end: try ZipEnd(source))
     guard directory.end.count <= UInt64(limits.entryCount), directory.end.length <= lengthLimit
     else {
-      throw Refusal.limit("limit-entries", "The zip has \(directory.end.count) entries")
+      throw Refusal.limit(
+        "limit-entries", "The zip archive has \(directory.end.count) entries, which is too many")
     }
     let entries = try directory.entries().sorted { $0.offset < $1.offset }
     var next: UInt64 = 0
@@ -40,15 +43,15 @@ struct ZipDirectory {
       guard entry.offset == next else {
         throw Self.refused(
           entry.offset < next
-            ? "has entries that lie on each other, such as \(Self.shown(entry))"
-            : "has \(entry.offset - next) bytes in it that belong to no entry")
+            ? "has overlapping entries, such as \(Self.shown(entry))"
+            : "has \(entry.offset - next) bytes that do not belong to an entry")
       }
       let following =
         index + 1 < entries.count ? entries[index + 1].offset : directory.end.directoryOffset
       next = try directory.checkLocal(entry, following: following)
     }
     guard next == directory.end.directoryOffset else {
-      throw Self.refused("has bytes in it that belong to no entry")
+      throw Self.refused("has bytes that do not belong to an entry")
     }
   }
 
@@ -56,7 +59,7 @@ struct ZipDirectory {
 
   private static func shown(_ entry: Entry) -> String { "“\(PathRules.shown(Array(entry.name)))”" }
 
-  // MARK: The directory
+  // MARK: Central directory
 
   private func entries() throws -> [Entry] {
     let bytes = try source.bytes(at: end.directoryOffset, count: Int(end.length))
@@ -65,11 +68,11 @@ struct ZipDirectory {
     while !rest.isEmpty {
       guard rest.starts(with: [0x50, 0x4b, 1, 2]), rest.count >= Self.entryLength,
         UInt64(entries.count) < end.count
-      else { throw Self.refused("has a damaged directory") }
+      else { throw Self.refused("has a damaged central directory") }
       let lengths = [28, 30, 32].map { Int(rest.littleEndian($0, 2)) }
       let total = Self.entryLength + lengths.reduce(0, +)
       guard rest.count >= total, rest.littleEndian(34, 2) == 0 else {
-        throw Self.refused("has a damaged directory")
+        throw Self.refused("has a damaged central directory")
       }
       var entry = Entry(
         name: rest.part(Self.entryLength, lengths[0]), flags: rest.littleEndian(8, 2),
@@ -82,12 +85,12 @@ struct ZipDirectory {
       rest = rest.dropFirst(total)
     }
     guard UInt64(entries.count) == end.count else {
-      throw Self.refused("has \(entries.count) entries and not the \(end.count) it says")
+      throw Self.refused("has \(entries.count) entries, expected \(end.count)")
     }
     return entries
   }
 
-  /// Refuses what libarchive would make a plain file or a plain name of.
+  /// Throws for entries that libarchive would turn into a plain file or a plain name.
   private static func check(_ entry: Entry, host: UInt64, attributes: UInt64) throws {
     let name = PathRules.shown(Array(entry.name))
     guard entry.name.count <= PackageLimits.headerPathLength else {
@@ -97,18 +100,18 @@ struct ZipDirectory {
     }
     if entry.name.contains(UInt8(ascii: "\\")) {
       throw Refusal(
-        PathRules.finding("path-backslash", "The path “\(name)” contains a back-slash", path: name))
+        PathRules.finding("path-backslash", "The path “\(name)” contains a backslash", path: name))
     }
     try checkCompression(entry, name)
-    // Unix, and macOS: then the upper half is st_mode.
+    // Unix or macOS: the upper 16 bits are st_mode.
     guard host == 3 || host == 19 else { return }
     guard [0, 0o040000, 0o100000, 0o120000].contains(attributes >> 16 & 0o170000) else {
       throw Refusal(
-        PathRules.finding("entry-type", "“\(name)” is neither file, folder nor link", path: name))
+        PathRules.finding("entry-type", "“\(name)” is not a file, folder or link", path: name))
     }
   }
 
-  /// Refuses what is not damaged but not read either.
+  /// Throws for valid but unsupported entries.
   ///
   /// Source: APPNOTE.TXT 6.3, §4.4.4 and §4.4.5.
   private static func checkCompression(_ entry: Entry, _ name: String) throws {
@@ -117,25 +120,27 @@ struct ZipDirectory {
         "form-encrypted", "“\(name)” is encrypted, which is not supported",
         remedy: "Build the zip without a password")
     }
-    // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, as far as libarchive was built with
-    // them.
+    // Stored, Deflate, bzip2, LZMA, Zstandard, xz and PPMd, if libarchive was built with them.
     guard ![0, 8, 12, 14, 93, 95, 98].contains(entry.method) else { return }
     let method = entry.method == 9 ? "Deflate64" : "\(entry.method)"
     throw Refusal.form(
-      "form-compression", "“\(name)” has the compression method \(method), which is not supported",
-      remedy: "Build the zip with the method Deflate, as zip does by default")
+      "form-compression", "“\(name)” has the unsupported compression method \(method)",
+      remedy: "Build the zip with Deflate, the default of zip")
   }
 
   // MARK: Local headers
 
-  /// Compares the local header of `entry`; where what belongs to the entry ends.
+  /// Compares the local header of `entry`.
   ///
-  /// Behind the data a descriptor may stand, of a length that only the place of what is
-  /// `following` tells.
+  /// Returns the end offset of the entry.
+  ///
+  /// A data descriptor can follow the data. Its length is known only from the offset of the
+  /// `following` part.
   private func checkLocal(_ entry: Entry, following: UInt64) throws -> UInt64 {
     let fixed = try source.bytes(at: entry.offset, count: Self.localLength)[...]
     guard fixed.starts(with: [0x50, 0x4b, 3, 4]), fixed.count == Self.localLength else {
-      throw Self.refused("has no data where its directory says, for \(Self.shown(entry))")
+      throw Self.refused(
+        "has no local header at the offset in its directory, for \(Self.shown(entry))")
     }
     let nameLength = Int(fixed.littleEndian(26, 2))
     let extraLength = Int(fixed.littleEndian(28, 2))
@@ -147,14 +152,15 @@ struct ZipDirectory {
       packedLength: fixed.littleEndian(18, 4), plainLength: fixed.littleEndian(22, 4))
     try local.takeExtra(rest.part(nameLength, extraLength), isLocal: true)
     guard rest.count == nameLength + extraLength, local.agrees(with: entry) else {
-      throw Self.refused("says two things about \(Self.shown(entry))")
+      throw Self.refused(
+        "has a local header that differs from the directory, for \(Self.shown(entry))")
     }
     let start = behind + UInt64(rest.count)
     let (dataEnd, overflow) = start.addingReportingOverflow(entry.packedLength)
     guard !overflow, dataEnd <= following else {
-      throw Self.refused("has entries that lie on each other, such as \(Self.shown(entry))")
+      throw Self.refused("has overlapping entries, such as \(Self.shown(entry))")
     }
-    // Checksum and two lengths of 4 or 8 bytes, with or without a signature.
+    // A checksum and two lengths of 4 or 8 bytes, with or without a signature.
     let descriptor = following - dataEnd
     return local.hasDescriptor && [12, 16, 20, 24].contains(descriptor) ? following : dataEnd
   }
@@ -163,12 +169,12 @@ struct ZipDirectory {
 extension ZipDirectory.Entry {
   private static let unknown: UInt64 = 0xffff_ffff
 
-  /// Whether the lengths stand behind the data.
+  /// Whether the lengths follow the data.
   var hasDescriptor: Bool { flags & 8 != 0 }
 
-  /// Whether a local header says what its entry of the directory does.
+  /// Returns whether a local header matches its entry in the directory.
   func agrees(with central: Self) -> Bool {
-    // Encryption, the name's encoding, a masked header.
+    // Encryption, the encoding of the name, a masked header.
     let compared: UInt64 = 1 | 1 << 11 | 1 << 13
     guard name.elementsEqual(central.name), method == central.method,
       flags & compared == central.flags & compared
@@ -182,7 +188,9 @@ extension ZipDirectory.Entry {
     }
   }
 
-  /// Takes lengths of 64 bits, and refuses a second name (0x7075) that is another one.
+  /// Reads 64-bit lengths.
+  ///
+  /// Throws if a second name (0x7075) differs.
   mutating func takeExtra(_ bytes: ArraySlice<UInt8>, isLocal: Bool) throws {
     var rest = bytes
     var hasLengths = false
@@ -191,23 +199,27 @@ extension ZipDirectory.Entry {
       guard rest.count >= 4 + length else { break }
       let field = rest.part(4, length)
       switch rest.littleEndian(0, 2) {
-      case 1 where hasLengths: throw ZipDirectory.refused("gives an entry's length twice")
+      case 1 where hasLengths: throw ZipDirectory.refused("has an entry with two lengths")
       case 1:
         hasLengths = true
         try takeLengths(field, isLocal: isLocal)
       case 0x7075 where !field.dropFirst(5).elementsEqual(name):
-        throw ZipDirectory.refused("gives an entry two names")
+        throw ZipDirectory.refused("has an entry with two names")
       default: break
       }
       rest = rest.dropFirst(4 + length)
     }
   }
 
-  /// The field has only those values, in this order, that do not fit into the header.
+  /// Reads 64-bit lengths.
+  ///
+  /// The field only has values that do not fit into the header, in this order.
   private mutating func takeLengths(_ field: ArraySlice<UInt8>, isLocal: Bool) throws {
     var rest = field
     func next() throws -> UInt64 {
-      guard rest.count >= 8 else { throw ZipDirectory.refused("lacks a length of 64 bits") }
+      guard rest.count >= 8 else {
+        throw ZipDirectory.refused("has an entry without its 64-bit length")
+      }
       defer { rest = rest.dropFirst(8) }
       return rest.littleEndian(0, 8)
     }

@@ -1,8 +1,10 @@
 import ContentModel
 
-/// The end of a zip archive: where its directory lies.
+/// The end records of a zip archive, which locate its directory.
 struct ZipEnd {
-  /// Entries in the directory, and its place and length in bytes.
+  /// The number of entries in the directory.
+  ///
+  /// Then its offset and its length, in bytes.
   let count: UInt64
   let directoryOffset: UInt64
   let length: UInt64
@@ -10,21 +12,23 @@ struct ZipEnd {
   private static let recordLength = 22
   private static let locatorLength = 20
 
-  /// Finds the end record, which must end with the archive; a refusal when it does not.
+  /// Finds the end record.
+  ///
+  /// Throws a refusal if it does not end at the end of the archive.
   init(_ source: any ByteSource) throws {
     let tailStart = UInt64(max(0, source.length - Int64(Self.recordLength + 0xffff)))
     let tail = try source.bytes(at: tailStart, count: Self.recordLength + 0xffff)
     let last = tail.indices.dropLast(Self.recordLength - 1).last {
       tail[$0] == 0x50 && tail[$0...].starts(with: [0x50, 0x4b, 5, 6])
     }
-    guard let last else { throw ZipDirectory.refused("has no directory") }
+    guard let last else { throw ZipDirectory.refused("has no end record") }
     let record = tail[last...]
     guard record.count == Self.recordLength + Int(record.littleEndian(20, 2)) else {
-      throw ZipDirectory.refused("goes on behind its end")
+      throw ZipDirectory.refused("has extra bytes after its end")
     }
     let here = Values(record, at: 8, width: 2)
     guard record.littleEndian(4, 4) == 0, here.countHere == here.count else {
-      throw ZipDirectory.refused("is one of several parts")
+      throw ZipDirectory.refused("is one part of a multi-part archive")
     }
     var values = here
     var start = tailStart + UInt64(last)
@@ -32,17 +36,17 @@ struct ZipEnd {
     if locator.starts(with: [0x50, 0x4b, 6, 7]) {
       let offset = locator[...].littleEndian(8, 8)
       values = try Self.large(source, at: offset, upTo: start - UInt64(Self.locatorLength))
-      guard here.fits(values) else { throw ZipDirectory.refused("has two ends that differ") }
+      guard here.fits(values) else { throw ZipDirectory.refused("has two end records that differ") }
       start = offset
     }
     let (end, overflow) = values.offset.addingReportingOverflow(values.length)
     guard !overflow, end == start else {
-      throw ZipDirectory.refused("has bytes between its directory and its end")
+      throw ZipDirectory.refused("has bytes between its directory and its end record")
     }
     (count, directoryOffset, length) = (values.count, values.offset, values.length)
   }
 
-  /// What both kinds of end records say, in this order.
+  /// The fields that both kinds of end records have, in this order.
   private struct Values {
     let countHere, count, length, offset: UInt64
 
@@ -54,7 +58,7 @@ struct ZipEnd {
       offset = bytes.littleEndian(start + 2 * width + wide, wide)
     }
 
-    /// Whether a record of 32 bits says the same as one of 64, or that it cannot say it.
+    /// Returns whether a 32-bit record matches a 64-bit one, or refers to it.
     func fits(_ large: Values) -> Bool {
       (count == large.count || count == 0xffff)
         && (length == large.length || length == 0xffff_ffff)
@@ -62,32 +66,34 @@ struct ZipEnd {
     }
   }
 
-  /// The end record of 64 bits, which must end at `end`.
+  /// Reads the 64-bit end record, which must end at `end`.
   private static func large(_ source: any ByteSource, at offset: UInt64, upTo end: UInt64) throws
     -> Values
   {
     guard offset < end, end - offset >= 56, end - offset <= 4096 else {
-      throw ZipDirectory.refused("has no directory where its end says")
+      throw ZipDirectory.refused("has no zip64 end record at the offset in its locator")
     }
     let record = try source.bytes(at: offset, count: Int(end - offset))[...]
     guard record.starts(with: [0x50, 0x4b, 6, 6]), record.count == Int(end - offset),
       record.littleEndian(4, 8) == end - offset - 12, record.littleEndian(16, 8) == 0
-    else { throw ZipDirectory.refused("has no directory where its end says") }
+    else { throw ZipDirectory.refused("has no zip64 end record at the offset in its locator") }
     let values = Values(record, at: 24, width: 8)
     guard values.countHere == values.count else {
-      throw ZipDirectory.refused("is one of several parts")
+      throw ZipDirectory.refused("is one part of a multi-part archive")
     }
     return values
   }
 }
 
 extension ArraySlice<UInt8> {
-  /// The number of `width` bytes at `offset` from the beginning, which must be there.
+  /// Returns the number in `width` bytes at `offset`.
+  ///
+  /// The bytes must exist.
   func littleEndian(_ offset: Int, _ width: Int) -> UInt64 {
     part(offset, width).reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// `count` bytes at `offset` from the beginning, fewer at the end.
+  /// Returns `count` bytes at `offset`, or fewer at the end.
   func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> {
     dropFirst(offset).prefix(count)
   }

@@ -1,11 +1,11 @@
 import ContentModel
 import Digests
 
-/// Makes index entries of what a walk finds: paths, digests, and what ContentInfo.plist says.
+/// Creates index entries during a walk: paths, digests and the values of ContentInfo.plist.
 struct EntryCollector: ~Copyable {
-  /// Every entry so far, in the order of the archive.
+  /// All entries so far, in the order of the archive.
   private(set) var entries: [IndexedFile] = []
-  /// What ContentInfo.plist says; nil until a well-formed one was read.
+  /// The values of ContentInfo.plist, or nil until a well-formed list was read.
   private(set) var info: ContentInfo?
 
   private let isContent: Bool
@@ -13,7 +13,7 @@ struct EntryCollector: ~Copyable {
   private var size: Int64 = 0
   private var propertyList: [UInt8] = []
   private var isPropertyList = false
-  // By path, and only from the first hard link on, since few packages have any.
+  // By path. Created at the first hard link, since few packages have one.
   private var positions: [String: Int]?
 
   init(isContent: Bool) { self.isContent = isContent }
@@ -27,13 +27,15 @@ struct EntryCollector: ~Copyable {
   mutating func add(_ bytes: UnsafeRawBufferPointer) throws {
     size += Int64(bytes.count)
     try digest.update(bytes)
-    // One byte more than allowed is kept, so that a list that is too long is seen to be.
+    // One byte more than the limit is kept, to detect a list that is too long.
     if isPropertyList {
       propertyList += bytes.prefix(ContentInfo.maximumLength + 1 - propertyList.count)
     }
   }
 
-  /// Takes the entry, and returns what it is; a bad ContentInfo.plist throws.
+  /// Adds and returns the entry.
+  ///
+  /// Throws if ContentInfo.plist is invalid.
   mutating func end(_ entry: CheckedEntry) throws -> IndexedFile {
     let made = try indexed(entry)
     for folder in entry.impliedFolders { append(IndexedFile(path: folder, kind: .directory)) }
@@ -56,13 +58,14 @@ struct EntryCollector: ~Copyable {
     case .hardLink(let components):
       let path = components.joined(separator: "/")
       guard let source = entryIndex(of: path).map({ entries[$0] }) else {
-        throw Refusal.damaged("“\(path)”, to which “\(entry.path)” leads, was refused", path: path)
+        throw Refusal.damaged(
+          "“\(path)”, the target of the hard link “\(entry.path)”, was refused", path: path)
       }
       return IndexedFile(path: entry.path, kind: .file, size: source.size, digest: source.digest)
     }
   }
 
-  /// Where the entry at `path` stands in `entries`.
+  /// Returns the position of the entry at `path` in `entries`.
   private mutating func entryIndex(of path: String) -> Int? {
     let known =
       positions
@@ -74,7 +77,7 @@ struct EntryCollector: ~Copyable {
 }
 
 extension IndexedFile {
-  /// Orders by the bytes of the path.
+  /// Compares the bytes of the paths.
   static func isOrdered(_ left: IndexedFile, _ right: IndexedFile) -> Bool {
     left.path.precedesByBytes(right.path)
   }

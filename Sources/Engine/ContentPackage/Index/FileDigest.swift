@@ -3,7 +3,9 @@ import Digests
 import FileIO
 
 extension DigestStream {
-  /// The digest of all bytes of `file`, read through `buffer`; the stream must be fresh.
+  /// Returns the digest of all bytes of `file`, read through `buffer`.
+  ///
+  /// The stream must be new.
   mutating func finish(
     reading file: borrowing File, through buffer: UnsafeMutableRawBufferPointer
   ) throws -> Digest {

@@ -1,11 +1,11 @@
 import ContentModel
 import Digests
 
-/// Finds the members of a flat product archive's payload and what lies in each.
+/// Finds the members of a flat product archive's payload, and the content of each member.
 ///
-/// Members are told apart by decoding them, so what is found is what any reader finds.
+/// The boundaries of members are found by decoding them, as any other reader does.
 struct MemberScan {
-  /// Why a package cannot be fetched member by member.
+  /// The reason why a package cannot be fetched by members.
   struct Obstacle: Error {
     let reason: String
     init(_ reason: String) { self.reason = reason }
@@ -15,19 +15,21 @@ struct MemberScan {
   private let range: Range<Int64>
   private var cpio = CpioScanner()
   private var members: [IndexedMember] = []
-  /// Where each member begins in the plain bytes.
+  /// The start offset of each member in the decompressed payload.
   private var starts: [Int64] = []
   private var plainEnd: Int64 = 0
 
-  /// The layout of the package's payload, which holds `entries` as its examination found them.
+  /// Returns the layout of the payload.
   ///
-  /// Throws `Obstacle` when there is none, and what `source` throws.
+  /// `entries` come from the examination of the package.
+  ///
+  /// Throws `Obstacle` if the payload cannot be indexed, and the errors of `source`.
   static func payload(of source: any ByteSource, entries: [IndexedFile]) throws -> PayloadIndex {
     guard case .xar = try Container(source), let table = try? XarTable(source),
       let product = try? FlatProduct(table)
-    else { throw Obstacle("It is no flat product archive") }
+    else { throw Obstacle("The package is not a flat product archive") }
     guard let range = product.payloadRange, !range.isEmpty else {
-      throw Obstacle("The archive holds its payload encoded")
+      throw Obstacle("The payload is stored encoded")
     }
     var scan = MemberScan(source: source, range: range)
     try scan.readMembers()
@@ -57,13 +59,13 @@ struct MemberScan {
       let used = try readMembers(
         in: UnsafeRawBufferPointer(rebasing: window[..<found]), decompressor, plain)
       guard used > 0 else {
-        throw Obstacle("The payload is not made of gzip members of up to 1 MiB")
+        throw Obstacle("The payload does not consist of gzip members of up to 1 MiB")
       }
       offset += Int64(used)
     }
   }
 
-  /// Reads the whole members in `window`; how many bytes they have.
+  /// Reads the complete members in `window`, and returns their length in bytes.
   private mutating func readMembers(
     in window: UnsafeRawBufferPointer, _ decompressor: borrowing Decompressor,
     _ plain: UnsafeMutableRawBufferPointer
@@ -75,7 +77,7 @@ struct MemberScan {
       else { break }
       let packed = UnsafeRawBufferPointer(rebasing: window[start..<(start + used)])
       let bytes = UnsafeRawBufferPointer(rebasing: plain[..<count])
-      guard cpio.push(bytes) else { throw Obstacle("The payload is no cpio archive, odc or newc") }
+      guard cpio.push(bytes) else { throw Obstacle("The payload is not a cpio archive") }
       guard members.count < PayloadIndex.maximumCount else {
         throw Obstacle("The payload has more than \(PayloadIndex.maximumCount) members")
       }
@@ -90,9 +92,11 @@ struct MemberScan {
     return start
   }
 
-  /// What the scan found, once it agrees with what libarchive found.
+  /// Returns the result of the scan.
+  ///
+  /// Throws `Obstacle` if it differs from the result of libarchive.
   private func layout(of entries: [IndexedFile]) throws -> PayloadIndex {
-    guard cpio.isAtEnd else { throw Obstacle("The payload has no end mark") }
+    guard cpio.isAtEnd else { throw Obstacle("The payload has no trailer") }
     var found: [String: CpioScanner.Entry] = [:]
     for entry in cpio.entries {
       let path = entry.path.starts(with: "./".utf8) ? entry.path.dropFirst(2) : entry.path[...]
@@ -104,7 +108,7 @@ struct MemberScan {
       guard let entry = found[file.path], entry.size == file.size, entry.mode & 0o170000 == 0o100000
       else { throw Obstacle("“\(file.path)” has no data of its own") }
       guard entry.offset >= end else {
-        throw Obstacle("The files are not in the order of their paths")
+        throw Obstacle("The files are not sorted by path")
       }
       end = entry.offset + file.size
       return entry.offset
@@ -114,7 +118,9 @@ struct MemberScan {
     return payload
   }
 
-  /// The members, with a digest of plain bytes only where these belong to one file.
+  /// Returns the members.
+  ///
+  /// Only members with data of one file get a digest of uncompressed bytes.
   private func withoutStrangers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
     let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
     var next = 0

@@ -2,25 +2,30 @@ package import ContentModel
 import Digests
 
 extension PackageIndex {
-  /// Bytes of a block of a package that is indexed by blocks.
+  /// The block length of a package that is indexed by blocks, in bytes.
   package static let standardBlockLength = 1 << 20
 
-  /// Derives the index of `source`, whose examination found `entries`: by members where these can
-  /// be decoded alone, else by blocks, with the reason.
+  /// Creates the index of `source`.
+  ///
+  /// `entries` come from its examination.
+  ///
+  /// The index is by members if these can be decoded separately. Otherwise it is by blocks and
+  /// contains the reason.
   package init(indexing source: any ByteSource, entries: [IndexedFile]) throws {
     do {
       let payload = try MemberScan.payload(of: source, entries: entries)
       self.init(packageLength: source.length, payload: payload, files: entries)
       if isConsistent { return }
-      throw MemberScan.Obstacle("Its members contradict each other")
+      throw MemberScan.Obstacle("The index of members is inconsistent")
     } catch let obstacle as MemberScan.Obstacle {
       try self.init(blocksOf: source, entries: entries, obstacle: obstacle.reason)
     } catch is Refusal {
-      try self.init(blocksOf: source, entries: entries, obstacle: "Its form is not known")
+      try self.init(
+        blocksOf: source, entries: entries, obstacle: "The form of the package is unknown")
     }
   }
 
-  /// Computes the digest of each block of `source`.
+  /// Creates an index with the digest of each block of `source`.
   package init(blocksOf source: any ByteSource, entries: [IndexedFile], obstacle: String) throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: Self.standardBlockLength, alignment: 16)
@@ -32,8 +37,9 @@ extension PackageIndex {
       let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
       guard try source.read(into: block, at: offset) == wanted else {
         throw ContentError(
-          .archiveDamaged, "The package became shorter than its \(source.length) bytes",
-          remedy: "Let no other program write the package, and start again")
+          .archiveDamaged,
+          "The package was truncated while it was read: expected \(source.length) bytes",
+          remedy: "Make sure that no other program writes to the package, and try again")
       }
       blocks.append(try Digest(of: UnsafeRawBufferPointer(block)))
       offset += Int64(wanted)

@@ -1,21 +1,23 @@
 package import ContentModel
 import FoundationEssentials
 
-/// What `ContentInfo.plist` says of the content.
+/// The values of `ContentInfo.plist`.
 package struct ContentInfo: Hashable, Sendable {
-  /// The file's name at the content's root.
+  /// The name of the file at the content's root.
   package static let fileName = "ContentInfo.plist"
-  /// The file may not be longer, in bytes.
+  /// The maximum length of the file in bytes.
   package static let maximumLength = 1 << 20
 
-  /// The key `IAPProductIdentifier`.
+  /// The value of the key `IAPProductIdentifier`.
   package let productIdentifier: ProductIdentifier
-  /// The key `HCContentIdentifier`; the product's identifier when it is absent.
+  /// The value of the key `HCContentIdentifier`, or the product's identifier if it is absent.
   package let contentIdentifier: ProductIdentifier
-  /// The key `ContentVersion`.
+  /// The value of the key `ContentVersion`.
   package let version: ContentVersion
 
-  /// Creates the values; nil is the product's own content.
+  /// Creates the values.
+  ///
+  /// A nil `contentIdentifier` means the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion
@@ -25,21 +27,23 @@ package struct ContentInfo: Hashable, Sendable {
     self.version = version
   }
 
-  /// Reads an XML or binary property list; `contentInfoInvalid` when it breaks a rule.
+  /// Reads an XML or binary property list.
   ///
-  /// Keys other than the three are ignored.
+  /// Throws `contentInfoInvalid` if it is invalid.
+  ///
+  /// Other keys are ignored.
   package init(propertyList bytes: [UInt8]) throws {
     try PropertyListShape.check(bytes)
     let keys: Keys
     do {
       keys = try PropertyListDecoder().decode(Keys.self, from: Data(bytes))
     } catch DecodingError.keyNotFound(let key, _) {
-      throw Self.invalid("it lacks the key \(key.stringValue)")
+      throw Self.invalid("the key \(key.stringValue) is missing")
     } catch DecodingError.typeMismatch(_, let context) {
       let key = context.codingPath.last?.stringValue
-      throw Self.invalid(key.map { "\($0) is no string" } ?? "it is no dictionary")
+      throw Self.invalid(key.map { "\($0) is not a string" } ?? "it is not a dictionary")
     } catch {
-      throw Self.invalid("it is no well-formed property list", cause: "\(error)")
+      throw Self.invalid("it is not a well-formed property list", cause: "\(error)")
     }
     do {
       try self.init(
@@ -51,30 +55,32 @@ package struct ContentInfo: Hashable, Sendable {
     }
   }
 
-  // The names are the property list's own.
+  // The names of the keys in the property list.
   private struct Keys: Decodable {
     let ContentVersion: String
     let IAPProductIdentifier: String
     let HCContentIdentifier: String?
   }
 
-  /// Checks the value of `HCContentIdentifier`, which keeps the rules of product identifiers.
+  /// Checks the value of `HCContentIdentifier`.
+  ///
+  /// It has the rules of product identifiers.
   static func contentIdentifier(_ text: String) throws -> ProductIdentifier {
     do {
       return try ProductIdentifier(validating: text)
     } catch let error as ContentError {
       throw ContentError(
         .contentInfoInvalid,
-        "ContentInfo.plist is refused: HCContentIdentifier breaks the rules: \(error.message)",
-        remedy: "\(error.remedy), or leave the key out for the product's own content",
+        "ContentInfo.plist is invalid: HCContentIdentifier: \(error.message)",
+        remedy: "\(error.remedy), or remove the key if this is the product's own content",
         subject: fileName)
     }
   }
 
   static func invalid(_ reason: String, cause: String? = nil) -> ContentError {
     ContentError(
-      .contentInfoInvalid, "ContentInfo.plist is refused: \(reason)",
-      remedy: "Give it the strings ContentVersion, such as 1.0, and IAPProductIdentifier",
+      .contentInfoInvalid, "ContentInfo.plist is invalid: \(reason)",
+      remedy: "Set the strings ContentVersion, such as 1.0, and IAPProductIdentifier",
       subject: fileName, cause: cause.map { String($0.prefix(300)) })
   }
 }

@@ -1,23 +1,26 @@
 import ContentModel
 
-/// Judges entry after entry, remembering what was there: no input or output, only rules.
+/// Checks the entries of a package in order, and remembers them.
 ///
-/// Examination collects all findings; unpacking stops at the first. Both ask the same rules.
+/// Pure.
+///
+/// Examination collects all findings, while unpacking stops at the first one. Both use the same
+/// rules.
 struct EntryRules {
   private let limits: PackageLimits
-  /// Whether the layout and the rules of hosted content are asked for, or only safety.
+  /// Whether the rules of hosted content apply, or only those of safety.
   private let isContent: Bool
   private let paths: PathRules
   private let links: LinkRules
 
   private var seen: [FoldedPath: SeenKind] = [:]
-  // Bytes of what was seen.
+  // The total length of all paths and link targets in bytes.
   private var pathTotal = 0
   private var root = Root.undecided
-  // The parent of the entry before, whose ancestors were all checked.
+  // The parent of the previous entry. All its ancestors were checked.
   private var checkedParent = ""
 
-  /// Expects about `count` entries.
+  /// Creates rules for about `count` entries.
   init(limits: PackageLimits, isContent: Bool, expecting count: Int = 0) {
     self.limits = limits
     seen.reserveCapacity(min(count, limits.entryCount))
@@ -26,30 +29,30 @@ struct EntryRules {
     links = LinkRules(limits: limits)
   }
 
-  /// What the rules say of one entry.
+  /// The result for one entry.
   struct Verdict {
-    /// The path as messages may show it.
+    /// The path in a form that is safe for messages.
     let shown: String
-    /// What to make of the entry; nil when it is refused, or is the root itself.
+    /// The entry to create, or nil if it is refused or is the root itself.
     let entry: CheckedEntry?
     let findings: [Finding]
   }
 
-  /// What was seen at `path`, or at one that differs only in case or in how it is composed.
+  /// Returns the entry at `path`, or at a path that differs only in case or Unicode composition.
   private func lookUp(_ path: FoldedPath) -> (path: String, kind: SeenKind)? {
     seen.index(forKey: path).map { (seen[$0].key.path, seen[$0].value) }
   }
 
-  /// Where the content's root is; the first entry decides.
+  /// The root of the content, which the first entry determines.
   private enum Root: Equatable {
     case undecided, top
     case folder(String)
   }
 
-  /// Files, folders and links so far, implied folders included.
+  /// The number of files, folders and links so far, including implied folders.
   var entryCount: Int { seen.count }
 
-  /// Judges the next entry.
+  /// Checks the next entry.
   mutating func check(_ entry: ArchiveEntry) -> Verdict {
     let path = paths.check(entry.path)
     var findings = typeFindings(entry, path.shown) + path.findings
@@ -63,14 +66,14 @@ struct EntryRules {
     guard findings.isEmpty, !place.isEmpty else {
       if findings.isEmpty, entry.kind != .directory {
         findings.append(
-          PathRules.finding("path-dot", "The root itself is no folder", path: path.shown))
+          PathRules.finding("path-dot", "The root is not a folder", path: path.shown))
       }
       return Verdict(shown: path.shown, entry: nil, findings: findings)
     }
     return admit(place, entry, shown: path.shown)
   }
 
-  // MARK: One entry alone
+  // MARK: A single entry
 
   private func typeFindings(_ entry: ArchiveEntry, _ shown: String) -> [Finding] {
     var findings: [Finding] = []
@@ -101,7 +104,7 @@ struct EntryRules {
 
   // MARK: Layout
 
-  /// Strips the top folder; a finding when the entry is not where content lies.
+  /// Removes the top folder from the path, and returns a finding if the entry is misplaced.
   private mutating func moveIntoContent(
     _ path: inout String, _ entry: ArchiveEntry, _ shown: String
   ) -> Finding? {
@@ -128,7 +131,7 @@ struct EntryRules {
       !names.contains(components[0]) && isInFolder ? .folder(components[0]) : .top
   }
 
-  /// Whether `path` leads to something in `folder`.
+  /// Returns whether `path` is inside `folder`.
   private static func isBelow(_ folder: String, _ path: String) -> Bool {
     path.beginsWithBytes(of: folder[...])
       && path.utf8.dropFirst(folder.utf8.count).first == UInt8(ascii: "/")
@@ -137,18 +140,19 @@ struct EntryRules {
   private static func layoutFinding(_ shown: String) -> Finding {
     Finding(
       path: shown, rule: "layout",
-      message: "“\(shown)” is neither ContentInfo.plist nor in Contents",
-      remedy: "Put the files into the folder Contents, beside the file ContentInfo.plist",
+      message: "“\(shown)” is not ContentInfo.plist and not in the folder Contents",
+      remedy: "Move the files into the folder Contents, next to ContentInfo.plist",
       code: .entryRefused)
   }
 
-  // MARK: Entries together
+  // MARK: Several entries
 
   private mutating func admit(_ path: String, _ entry: ArchiveEntry, shown: String) -> Verdict {
     var findings: [Finding] = []
     let above = Self.folders(above: path)
     if above >= limits.depth {
-      findings.append(limitFinding("limit-depth", "“\(shown)” is \(above + 1) deep", shown))
+      findings.append(
+        limitFinding("limit-depth", "“\(shown)” is nested \(above + 1) levels deep", shown))
     }
     let parent = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path.utf8[..<$0] }
     let isKnownParent = checkedParent.hasSameBytes(as: Substring(parent ?? path.utf8.prefix(0)))
@@ -165,14 +169,14 @@ struct EntryRules {
       findings.append(
         limitFinding(
           "limit-entries",
-          "There are more than \(limits.entryCount) files and folders; folders count too", shown))
+          "The package has more than \(limits.entryCount) entries; folders count, too", shown))
     }
     let own = known == nil ? path.utf8.count + kind.targetLength : 0
     let length = implied.reduce(own) { $0 + $1.utf8.count }
     if pathTotal + length > limits.pathTotal {
       findings.append(
         limitFinding(
-          "limit-paths", "All paths have more than \(limits.pathTotal) bytes together", shown))
+          "limit-paths", "The paths have more than \(limits.pathTotal) bytes in total", shown))
     }
     guard findings.isEmpty else { return Verdict(shown: shown, entry: nil, findings: findings) }
     pathTotal += length
@@ -186,17 +190,17 @@ struct EntryRules {
         isKnownFolder: known != nil), findings: [])
   }
 
-  /// How many folders a path names above its last component.
+  /// Returns the number of folders above the last component of a path.
   private static func folders(above path: String) -> Int {
     let slash = UInt8(ascii: "/")
     return path.utf8.withContiguousStorageIfAvailable { bytes in bytes.count { $0 == slash } }
       ?? path.utf8.count { $0 == slash }
   }
 
-  /// The folders above an entry that no entry has named so far, from the top; a finding when one is
-  /// no folder.
+  /// Returns the folders above an entry that had no entry so far, from the top.
   ///
-  /// It begins at the entry: what lies above a folder that was seen was checked with it.
+  /// Returns a finding if one of them is not a folder. The search starts at the entry and ends at a
+  /// known folder, since the folders above that one were already checked.
   private func impliedFolders(above path: String, _ shown: String) -> ([String], Finding?) {
     var implied: [String] = []
     var rest = path.utf8[...]
@@ -213,10 +217,10 @@ struct EntryRules {
       switch known.kind {
       case .folder, .impliedFolder: return (implied.reversed(), nil)
       case .link:
-        let message = "“\(shown)” leads through the link “\(folder)”"
+        let message = "“\(shown)” is below the link “\(folder)”"
         return ([], PathRules.finding("path-link", message, path: shown))
       case .file:
-        let message = "“\(shown)” takes the file “\(folder)” for a folder"
+        let message = "“\(shown)” is below the file “\(folder)”"
         return ([], PathRules.finding("path-file", message, path: shown))
       }
     }
@@ -228,13 +232,13 @@ struct EntryRules {
   ) -> Finding? {
     guard known.path.hasSameBytes(as: path) else { return Self.sameNameFinding(path, known.path) }
     if known.kind == .impliedFolder, entry.kind == .directory { return nil }
-    return PathRules.finding("path-duplicate", "“\(path)” is there twice", path: path)
+    return PathRules.finding("path-duplicate", "“\(path)” is a duplicate", path: path)
   }
 
   private static func sameNameFinding(_ path: String, _ known: String) -> Finding {
     PathRules.finding(
       "path-same-name",
-      "“\(path)” differs from “\(known)” only in case or in how its characters are composed",
+      "“\(path)” differs from “\(known)” only in case or Unicode composition",
       path: path)
   }
 
@@ -253,12 +257,12 @@ struct EntryRules {
     case .hardLink(let raw):
       let checked = hardLinkTarget(raw, of: path)
       return (.hardLink(to: checked.components), checked.findings)
-    // Other types have been refused before.
+    // Other types were rejected before.
     default: return (.file, [])
     }
   }
 
-  /// A hard link is a second name of a file that this very package has written before.
+  /// Checks that a hard link refers to an earlier file of the same package.
   private func hardLinkTarget(_ raw: [UInt8], of path: String)
     -> (components: [String], findings: [Finding])
   {
@@ -271,23 +275,24 @@ struct EntryRules {
     guard let known = lookUp(FoldedPath(place)), known.kind == .file,
       known.path.hasSameBytes(as: place)
     else {
-      let message = "The hard link “\(path)” leads to “\(target.shown)”, which is no file before it"
+      let message =
+        "The hard link “\(path)” refers to “\(target.shown)”, which is not an earlier file"
       return ([], [PathRules.finding("hard-link", message, path: path)])
     }
     return (place.pathComponents(), [])
   }
 }
 
-/// A path that is the same key in any case, and however its characters are composed.
+/// A path as a key that ignores case and Unicode composition.
 ///
-/// It keeps the hash of its folded form, not that form, which would take as much memory again.
+/// It stores the hash of the folded path, since the folded path would double the memory.
 private struct FoldedPath: Hashable {
   let path: String
   private let folded: Int
 
   init(_ path: String) {
     self.path = path
-    // Swift's equality of strings is canonical equivalence, and so is what it hashes.
+    // Swift compares and hashes strings by canonical equivalence.
     folded = path.lowercased().hashValue
   }
 
@@ -300,25 +305,25 @@ private struct FoldedPath: Hashable {
   func hash(into hasher: inout Hasher) { hasher.combine(folded) }
 }
 
-/// What stands at a path that was seen.
+/// The kind of a known path.
 private enum SeenKind { case file, link, impliedFolder, folder }
 
 /// An entry that keeps the rules.
 struct CheckedEntry {
-  /// The path below the content's root.
+  /// The path relative to the content's root.
   let path: String
   let kind: Kind
-  /// Bytes of data; nil when the archive does not say.
+  /// The length of the data in bytes, or nil if the archive does not record it.
   let size: Int64?
-  /// Folders above it that no entry has named so far, from the top.
+  /// The folders above it that had no entry so far, from the top.
   let impliedFolders: [String]
   /// Whether it is a folder that an earlier path has implied.
   let isKnownFolder: Bool
 
-  /// The names of the path.
+  /// The components of the path.
   var components: [String] { path.pathComponents() }
 
-  /// What is to be made.
+  /// The kind of entry to create.
   enum Kind {
     case file, directory
     case link(target: String)

@@ -1,11 +1,11 @@
 import ContentModel
 
-/// Recognizes executable code by a file's first bytes.
+/// Detects executable code by the first bytes of a file.
 enum ExecutableCode {
-  /// How many bytes are looked at.
+  /// The number of bytes that are checked.
   static let prefixLength = 4
 
-  /// What kind of code begins with `bytes`; nil for none.
+  /// Returns the kind of code that starts with `bytes`, or nil for other data.
   static func kind(of bytes: some Collection<UInt8>) -> String? {
     let bytes = Array(bytes.prefix(prefixLength))
     return magics.first { bytes.starts(with: $0.magic) }?.kind
@@ -26,13 +26,15 @@ enum ExecutableCode {
   static func finding(_ kind: String, path: String) -> Finding {
     Finding(
       path: path, rule: "executable-code", message: "“\(path)” is \(kind)",
-      remedy: "Remove it: hosted content has no executable code", code: .executableContent)
+      remedy: "Remove it. Hosted content must not contain executable code", code: .executableContent
+    )
   }
 
   static func modeFinding(_ permissions: UInt32, path: String) -> Finding {
     let mode = String(permissions, radix: 8)
     return Finding(
       path: path, rule: "executable-mode", message: "“\(path)” is executable (mode \(mode))",
-      remedy: "Remove its execute permission with chmod a-x, or the file", code: .executableContent)
+      remedy: "Remove its execute permission with chmod a-x, or remove the file",
+      code: .executableContent)
   }
 }

@@ -1,16 +1,16 @@
 package import ContentModel
 
-/// A broken rule: which one, where, and what its author can do.
+/// A broken rule: the rule, the entry, and what the package's author can do.
 package struct Finding: Hashable, Codable, Sendable {
-  /// The entry's path as it may be shown; nil when the finding is about the whole package.
+  /// The path of the entry, safe for messages, or nil for a finding about the whole package.
   package let path: String?
-  /// The rule's stable name, such as `path-parent`.
+  /// The stable name of the rule, such as `path-parent`.
   package let rule: String
-  /// What was found; one sentence without a final period.
+  /// The problem, as one sentence without a final period.
   package let message: String
-  /// What the package's author can do; one sentence without a final period.
+  /// What the package's author can do, without a final period.
   package let remedy: String
-  /// The error that it becomes when the package is refused.
+  /// The code of the error if the package is refused.
   package let code: ContentError.Code
 
   /// Creates a finding.
@@ -24,17 +24,17 @@ package struct Finding: Hashable, Codable, Sendable {
     self.code = code
   }
 
-  /// The error that refuses the package `name` for this finding.
+  /// Returns the error that refuses the package `name` because of this finding.
   package func error(in name: String, cause: String? = nil) -> ContentError {
     ContentError(code, "\(name): \(message)", remedy: remedy, subject: name, cause: cause)
   }
 }
 
 extension ContentError {
-  /// One error that names every package with its findings and their remedies; nil for none.
+  /// Returns one error that lists all packages with their findings and remedies.
   ///
-  /// A single error is returned as it is. `summary` begins the message of several, and `remedy` is
-  /// what to do about all of them.
+  /// Returns nil for an empty list, and a single error unchanged. With several errors, the message
+  /// starts with `summary`, and `remedy` applies to all of them.
   package static func combined(
     _ refusals: [(path: String, error: ContentError)], _ summary: String, remedy: String
   ) -> ContentError? {

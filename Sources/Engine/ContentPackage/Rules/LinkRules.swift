@@ -1,18 +1,17 @@
 import ContentModel
 
-/// What the target of a symbolic link must keep: it stays inside the content, whatever else is
-/// there.
+/// The rules for the target of a symbolic link: it must stay inside the content.
 ///
-/// The folders above a link are real folders, since nothing is written through a link; so each
-/// leading `..` leads exactly one of them up, and as many as the link's depth lead to the content's
-/// root. Behind a normal component `..` is refused: that component may be another link, and then
-/// `..` means the folder above *its* target. With `d -> ..` beside it, `l -> d/..` would lead one
-/// folder above what its text says. Without such a `..`, each component either goes down or through
-/// a link for which all this holds too, so no chain of links leads out.
+/// The folders above a link are real folders, since nothing is written through a link. Each leading
+/// `..` therefore goes up by exactly one of them, and as many as the link's depth lead to the
+/// content's root. After a normal component, `..` is rejected: the component may be another link,
+/// and then `..` means the parent of *its* target. For example, with `d -> ..` next to it, `l ->
+/// d/..` leads one folder higher than its text says. Without such a `..`, each component goes down
+/// or through a link with the same property, so a chain of links cannot leave the content.
 struct LinkRules {
   let limits: PackageLimits
 
-  /// Checks the target of the link at `path` whose parents are `depth` folders.
+  /// Checks the target of the link at `path`, which is inside `depth` folders.
   func check(target raw: [UInt8], path: String, depth: Int) -> (target: String, findings: [Finding])
   {
     let shown = PathRules.shown(raw)
@@ -21,7 +20,7 @@ struct LinkRules {
       findings.append(
         Finding(
           path: path, rule: rule, message: "The link “\(path)” \(what)",
-          remedy: "Let it point to something inside the content by a relative path, or remove it",
+          remedy: "Use a relative path to a file inside the content, or remove the link",
           code: .entryRefused))
     }
     guard raw.count <= limits.pathLength else {
@@ -33,9 +32,11 @@ struct LinkRules {
       text.map { !$0.unicodeScalars.contains { $0.properties.generalCategory == .control } }
       ?? false
     if raw.isEmpty || !isPlain || raw.contains(UInt8(ascii: "\\")) {
-      refuse("link-target", "has a target that no file can have: “\(shown)”")
+      refuse("link-target", "has an invalid target: “\(shown)”")
     }
-    if raw.first == UInt8(ascii: "/") { refuse("link-absolute", "points to “\(shown)”") }
+    if raw.first == UInt8(ascii: "/") {
+      refuse("link-absolute", "has the absolute target “\(shown)”")
+    }
     var isDown = false
     var ups = 0
     for part in raw.split(separator: UInt8(ascii: "/")) where !part.elementsEqual([46]) {
@@ -45,7 +46,7 @@ struct LinkRules {
       }
       ups += 1
       if isDown || ups > depth {
-        refuse("link-escape", "leads out of the content, or might: “\(shown)”")
+        refuse("link-escape", "may lead out of the content: “\(shown)”")
         break
       }
     }

@@ -1,33 +1,36 @@
 package import ContentModel
 
-/// What was found in a package by reading all of it.
+/// The result of reading all of a package.
 package struct PackageExamination: Sendable {
-  /// How it is written.
+  /// The form of the package.
   package let form: PackageForm
-  /// What ContentInfo.plist says; nil when it is missing or not well-formed.
+  /// The values of ContentInfo.plist, or nil if it is missing or invalid.
   package let info: ContentInfo?
-  /// Every entry that keeps the rules, by path in byte order, files with their SHA-256.
+  /// All entries that keep the rules, sorted by the bytes of their paths.
   ///
-  /// Folders that are only implied by a path are among them.
+  /// Files have a SHA-256.
+  ///
+  /// Implied folders are included.
   package let entries: [IndexedFile]
-  /// Every broken rule, in the order of the archive; empty for a good package.
+  /// All broken rules, in the order of the archive.
+  ///
+  /// Empty for a valid package.
   package let findings: [Finding]
-  /// Bytes of the package.
+  /// The length of the package in bytes.
   package let packedLength: Int64
 
-  /// Whether it can be published and installed.
+  /// Whether the package can be published and installed.
   package var isValid: Bool { findings.isEmpty }
 
-  /// Bytes of all files once installed.
+  /// The total size of all installed files in bytes.
   package var installedSize: Int64 { entries.reduce(0) { $0 + $1.size } }
 }
 
-/// Reads a package and reports every broken rule at once.
+/// Reads a package and returns all broken rules.
 ///
-/// `name` is what messages call the package. An archive that breaks off or exceeds a limit is a
-/// finding too, after which nothing more is read; a xar that is damaged at its beginning counts as
-/// `xar`. Throws `formUnknown` when the bytes are no package of a form that is read, and what
-/// `source` throws.
+/// Messages use `name` for the package. A truncated archive or an exceeded limit is also a finding,
+/// and ends the examination. The form of a xar that is damaged at its start is `xar`. Throws
+/// `formUnknown` if the form is not supported, and the errors of `source`.
 package func examinePackage(
   _ source: any ByteSource, name: String, limits: PackageLimits = .standard
 ) throws -> PackageExamination {
@@ -46,7 +49,7 @@ package func examinePackage(
       entries: examiner.collector.entries.sorted(by: IndexedFile.isOrdered),
       findings: examiner.findings, packedLength: source.length)
   } catch let refusal as Refusal {
-    // Damaged at its very beginning, it is still a package when its container is one.
+    // If the container is known, a package that is damaged at its start is still a package.
     guard refusal.finding.code != .formUnknown, let container = try? Container(source) else {
       throw refusal.error(in: name)
     }
@@ -56,7 +59,7 @@ package func examinePackage(
   }
 }
 
-/// Collects everything, and stops only at an absurd number of findings.
+/// Collects all findings, up to a limit.
 private final class Examiner: EntryVisitor {
   private static let findingLimit = 1000
 
@@ -66,7 +69,8 @@ private final class Examiner: EntryVisitor {
   func refuse(_ finding: Finding) throws {
     guard findings.count < Self.findingLimit else {
       throw Refusal.limit(
-        "limit-findings", "There are more than \(Self.findingLimit) findings; the rest was not read"
+        "limit-findings",
+        "The package has more than \(Self.findingLimit) findings; the rest was not read"
       )
     }
     findings.append(finding)
@@ -92,7 +96,7 @@ private final class Examiner: EntryVisitor {
 }
 
 extension Finding {
-  /// A bad ContentInfo.plist.
+  /// Creates the finding for an invalid ContentInfo.plist.
   init(contentInfo error: ContentError) {
     self.init(
       path: ContentInfo.fileName, rule: "content-info",
@@ -100,15 +104,15 @@ extension Finding {
       remedy: error.remedy, code: .contentInfoInvalid)
   }
 
-  /// No ContentInfo.plist.
+  /// The finding for a missing ContentInfo.plist.
   static var contentInfoMissing: Finding {
     Finding(
-      path: nil, rule: "content-info-missing", message: "There is no ContentInfo.plist",
-      remedy: "Put ContentInfo.plist beside the folder Contents", code: .contentInfoInvalid)
+      path: nil, rule: "content-info-missing", message: "ContentInfo.plist not found",
+      remedy: "Add ContentInfo.plist next to the folder Contents", code: .contentInfoInvalid)
   }
 }
 
-/// What is wrong with `name` as a published package's file name; nil when nothing is.
+/// Returns a finding if `name` is invalid as the file name of a published package.
 package func packageNameFinding(_ name: String) -> Finding? {
   name.utf8.count > 4 && name.lowercased().hasSuffix(".pkg")
     ? nil

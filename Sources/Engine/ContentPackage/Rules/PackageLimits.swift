@@ -1,27 +1,29 @@
 import ContentModel
 
-/// What a package may not exceed; enforced while it is read.
+/// The limits of a package, enforced while it is read.
 package struct PackageLimits: Sendable {
-  /// Bytes of the package itself; Apple's limit is 2 GB.
+  /// The bytes of the package itself.
+  ///
+  /// Apple's limit is 2 GB.
   package var packageLength: Int64
-  /// Files, folders and links together, implied folders included.
+  /// The total number of files, folders and links, including implied folders.
   package var entryCount: Int
-  /// Components of a path below the content's root.
+  /// The components of a path below the content's root.
   package var depth: Int
-  /// Bytes of all files once installed.
+  /// The total bytes of all installed files.
   package var totalSize: Int64
-  /// Plain bytes for each packed byte, beyond an allowance of `expansionAllowance`.
+  /// The decompressed bytes per compressed byte, in addition to `expansionAllowance`.
   package var expansionRatio: Int64
-  /// Plain bytes that a package may have whatever its packed length is.
+  /// The decompressed bytes that a package of any length may have.
   package var expansionAllowance: Int64
-  /// Bytes of a path, and of a link's target.
+  /// The bytes of a path, and of a link's target.
   package var pathLength: Int
-  /// Bytes of one component of a path.
+  /// The bytes of one component of a path.
   package var componentLength: Int
-  /// Bytes of all paths and links' targets together, implied folders included.
+  /// The total bytes of all paths and link targets, including implied folders.
   package var pathTotal: Int
 
-  /// Bytes of a path in any header, whatever the rules of paths say of it then.
+  /// The bytes of a path in any header, before the rules of paths apply.
   package static let headerPathLength = 4096
 
   /// The limits of hosted content.
@@ -30,7 +32,7 @@ package struct PackageLimits: Sendable {
     totalSize: 8 << 30, expansionRatio: 200, expansionAllowance: 16 << 20, pathLength: 1024,
     componentLength: 255, pathTotal: PackageIndex.maximumPathTotal)
 
-  /// Plain bytes that a package of `packedLength` bytes may hold.
+  /// Returns the maximum of decompressed bytes for a package of `packedLength` bytes.
   func plainLimit(packedLength: Int64) -> Int64 {
     let (product, overflow) = packedLength.multipliedReportingOverflow(by: expansionRatio)
     let (sum, tooMuch) = product.addingReportingOverflow(expansionAllowance)

@@ -1,25 +1,26 @@
 import ContentModel
 
-/// What the path of an entry must keep, judged by its bytes alone.
+/// The rules for the path of an entry, which only depend on its bytes.
 struct PathRules {
   let limits: PackageLimits
 
   private static let dot = UInt8(ascii: ".")
   private static let slash = UInt8(ascii: "/")
-  /// Characters of a path that a message shows.
+  /// The maximum number of characters of a path in a message.
   private static let shownLimit = 200
 
-  /// A path that was judged.
+  /// The result of checking a path.
   struct Result {
-    /// The path as messages may show it.
+    /// The path in a form that is safe for messages.
     let shown: String
-    /// The path without the `./` that tar and cpio begin with and the `/` that folders end with;
-    /// empty for the root itself.
+    /// The path without the leading `./` of tar and cpio, and without the trailing `/` of folders.
+    ///
+    /// Empty for the root itself.
     let path: String
     let findings: [Finding]
   }
 
-  /// Judges the bytes of an entry's path.
+  /// Checks the bytes of an entry's path.
   func check(_ bytes: [UInt8]?) -> Result {
     let raw = bytes ?? []
     let shown = Self.shown(raw)
@@ -29,17 +30,17 @@ struct PathRules {
       findings.append(Self.finding(rule, "The path “\(shown)” \(what)", path: shown))
     }
     guard !raw.isEmpty else {
-      refuse("path-empty", "is empty or cannot be read")
+      refuse("path-empty", "is empty or unreadable")
       return Result(shown: shown, path: "", findings: findings)
     }
     if raw.first == UInt8(ascii: "/") { refuse("path-absolute", "is absolute") }
     if raw.count > limits.pathLength { refuse("path-length", "has \(raw.count) bytes") }
-    if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a back-slash") }
-    // Printable ASCII has nothing else that could be wrong.
+    if raw.contains(UInt8(ascii: "\\")) { refuse("path-backslash", "contains a backslash") }
+    // Printable ASCII needs no further checks.
     let isPrintable = Self.isPrintable(raw)
     if !isPrintable {
       let text = String(validating: raw, as: UTF8.self)
-      if text == nil { refuse("path-encoding", "is no UTF-8 text") }
+      if text == nil { refuse("path-encoding", "is not valid UTF-8") }
       if let text,
         text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
       {
@@ -56,8 +57,8 @@ struct PathRules {
       start = end + 1
       switch (part.count, part.first, part.last) {
       case (0, _, _): refuse("path-empty", "has an empty component")
-      case (1, Self.dot, _): refuse("path-dot", "has a component “.”")
-      case (2, Self.dot, Self.dot): refuse("path-parent", "leads out through “..”")
+      case (1, Self.dot, _): refuse("path-dot", "contains the component “.”")
+      case (2, Self.dot, Self.dot): refuse("path-parent", "contains “..”")
       default: break
       }
       if part.count > limits.componentLength {
@@ -70,8 +71,7 @@ struct PathRules {
       findings: findings)
   }
 
-  /// The path without the `./` that tar and cpio begin with and the `/` that folders end with; nil
-  /// for the root itself.
+  /// Returns the path without a leading `./` and a trailing `/`, or nil for the root itself.
   private static func withoutEnds(_ raw: [UInt8]) -> ArraySlice<UInt8>? {
     var rest = raw[...]
     if rest.last == slash, rest.count > 1 { rest = rest.dropLast() }
@@ -83,13 +83,15 @@ struct PathRules {
     return rest
   }
 
-  /// Text from outside as it may be shown: bounded, and bad bytes replaced.
+  /// Returns text from outside in a form that is safe for messages: limited and valid.
   static func shown(_ raw: [UInt8]) -> String {
-    // A character has at most four bytes; one more is enough to see that there is more.
+    // A character has at most four bytes. One more character shows that the text is longer.
     String(decoding: raw.prefix(4 * (shownLimit + 1)), as: UTF8.self).printable(limit: shownLimit)
   }
 
-  /// Whether all are printable ASCII, as most paths are, which needs no look at Unicode's tables.
+  /// Returns whether all bytes are printable ASCII.
+  ///
+  /// This is common, and avoids Unicode lookups.
   private static func isPrintable(_ raw: [UInt8]) -> Bool { raw.allSatisfy { 32...126 ~= $0 } }
 
   static func finding(_ rule: String, _ message: String, path: String) -> Finding {

@@ -1,14 +1,14 @@
-/// What a property list from outside must look like before the decoder may see it.
+/// Checks of a property list from outside before the decoder reads it.
 ///
-/// The decoder takes what is neither XML nor binary for the old grammar, and descends into nested
-/// XML without a bound, until the stack is gone.
+/// The decoder reads data that are neither XML nor binary as an old-style property list. It
+/// recurses into nested XML without a limit, until the stack overflows.
 enum PropertyListShape {
   private static let depthLimit = 64
 
   /// Throws `contentInfoInvalid` unless `bytes` may be decoded.
   static func check(_ bytes: [UInt8]) throws {
     guard bytes.count <= ContentInfo.maximumLength else {
-      throw ContentInfo.invalid("it has \(bytes.count) bytes, more than 1 MiB")
+      throw ContentInfo.invalid("it has \(bytes.count) bytes; the limit is 1 MiB")
     }
     if bytes.starts(with: Array("bplist00".utf8)) { return }
     let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
@@ -17,13 +17,13 @@ enum PropertyListShape {
     let beginnings = ["<?xml", "<!DOCTYPE plist", "<plist", "<!--"]
     guard beginnings.contains(where: { text.starts(with: Array($0.utf8)) }) else {
       throw ContentInfo.invalid(
-        bytes.isEmpty ? "it is empty" : "it begins like neither an XML nor a binary property list")
+        bytes.isEmpty ? "it is empty" : "it is not an XML or binary property list")
     }
     try checkNesting(text)
   }
 
   private static func checkNesting(_ xml: ArraySlice<UInt8>) throws {
-    // What may hide tags from the decoder, and the mark that ends it.
+    // The start and end of constructs that hide tags from the decoder.
     let hiding = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
     var rest = xml
     var depth = 0
@@ -35,7 +35,7 @@ enum PropertyListShape {
       }
       let tag = rest.prefix { $0 != UInt8(ascii: ">") }
       if tag.starts(with: Array("<!".utf8)), tag.contains(UInt8(ascii: "[")) {
-        throw ContentInfo.invalid("it declares a document type of its own")
+        throw ContentInfo.invalid("it has an internal document type declaration")
       }
       if tag.starts(with: Array("</".utf8)) {
         depth = max(0, depth - 1)

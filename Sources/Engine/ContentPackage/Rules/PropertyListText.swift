@@ -1,6 +1,8 @@
 import FoundationEssentials
 
-/// A property list's value of any kind, to be changed and written again.
+/// Any value of a property list.
+///
+/// It can be changed and written again.
 indirect enum PropertyListValue: Codable {
   case dictionary([String: PropertyListValue])
   case array([PropertyListValue])
@@ -45,7 +47,7 @@ indirect enum PropertyListValue: Codable {
   }
 
   func encode(to encoder: any Encoder) throws {
-    // Data and Date are elements of their own only in the encoder's container.
+    // Only the encoder's own container writes Data and Date as elements.
     var container = encoder.singleValueContainer()
     switch self {
     case .dictionary(let values): try container.encode(values)
@@ -59,8 +61,9 @@ indirect enum PropertyListValue: Codable {
     }
   }
 
-  /// The XML property list of this value; the encoder sorts keys, so the same value gives the same
-  /// bytes.
+  /// The XML property list of this value.
+  ///
+  /// Keys are sorted, so the same value always has the same bytes.
   var document: [UInt8] {
     get throws {
       let encoder = PropertyListEncoder()

@@ -1,11 +1,11 @@
 import ContentModel
 
-/// Why reading a package cannot go on: its own fault, unlike what a source of bytes throws.
+/// A reason why a package cannot be read further, as opposed to an error of its source.
 ///
-/// Examination turns it into a finding, unpacking into an error.
+/// Examination turns it into a finding, and unpacking into an error.
 struct Refusal: Error {
   let finding: Finding
-  /// libarchive's own words.
+  /// The message of libarchive.
   let cause: String?
 
   init(_ finding: Finding, cause: String? = nil) {
@@ -13,7 +13,7 @@ struct Refusal: Error {
     self.cause = cause
   }
 
-  /// The archive breaks off or contradicts itself.
+  /// The archive is truncated or inconsistent.
   static func damaged(_ message: String, path: String? = nil, cause: String? = nil) -> Refusal {
     Refusal(
       Finding(
@@ -21,7 +21,7 @@ struct Refusal: Error {
         remedy: "Fetch or build the package again", code: .archiveDamaged), cause: cause)
   }
 
-  /// The bytes are of a form that is not read.
+  /// The form of the bytes is not supported.
   static func form(_ rule: String, _ message: String, remedy: String) -> Refusal {
     Refusal(Finding(path: nil, rule: rule, message: message, remedy: remedy, code: .formUnknown))
   }
@@ -31,15 +31,14 @@ struct Refusal: Error {
     Refusal(
       Finding(
         path: path, rule: rule, message: message,
-        remedy: "Shorten what is too long, or split the content into several products",
+        remedy: "Reduce it, or split the content into several products",
         code: .limitExceeded))
   }
 
-  /// The error that refuses the package `name`.
+  /// Returns the error that refuses the package `name`.
   func error(in name: String) -> ContentError { finding.error(in: name, cause: cause) }
 
-  /// The finding, with libarchive's words in its message, since findings have no cause of their
-  /// own.
+  /// The finding with libarchive's message, since a finding has no cause.
   var wordedFinding: Finding {
     guard let cause else { return finding }
     return Finding(

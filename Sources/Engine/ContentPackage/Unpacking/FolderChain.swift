@@ -1,20 +1,20 @@
 import ContentModel
 import FileIO
 
-/// Opens folders below a root, one by one without following links, and keeps the last ones open.
+/// Opens folders below a root without following links, and keeps the last ones open.
 ///
-/// Paths come mostly in order, so few folders are opened more than once. For one thread.
+/// Paths are mostly sorted, so few folders are opened more than once. Use it from one thread.
 final class FolderChain {
   private let root: Directory
   private var chain: [(name: String, folder: Directory)] = []
-  /// The path of the last folder of the chain.
+  /// The path of the last folder in `chain`.
   private var path = ""
 
   init(_ root: Directory) { self.root = root }
 
-  /// The folder that holds `path`, and the name in it.
+  /// Returns the folder that contains `path`, and the name in it.
   ///
-  /// Throws `fileMissing` when a folder on the way is missing or is none.
+  /// Throws `fileMissing` if a folder of the path is missing or is not a folder.
   func parent(of path: String) throws -> (folder: Directory, name: String) {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (root, path) }
     let name = String(path[path.utf8.index(after: slash)...])

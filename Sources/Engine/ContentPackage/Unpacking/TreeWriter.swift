@@ -1,9 +1,9 @@
 import ContentModel
 import FileIO
 
-/// Makes files, folders and links below a folder, reaching each by one name below an open folder.
+/// Creates files, folders and links below a folder, by one name below an open folder each.
 ///
-/// The folders above the last entry stay open, so that thousands of files in one folder open it
+/// The folders above the last entry stay open, so that a folder with thousands of files is opened
 /// once.
 final class TreeWriter {
   private let root: Directory
@@ -11,7 +11,9 @@ final class TreeWriter {
 
   init(root: Directory) { self.root = root }
 
-  /// The folder at `components`, opened one by one without following a link, made where missing.
+  /// Returns the folder at `components`.
+  ///
+  /// Creates missing folders, and does not follow links.
   func folder(at components: some Collection<String>) throws -> Directory {
     let shared = zip(chain, components).prefix { $0.0.name.hasSameBytes(as: $0.1) }.count
     chain.removeLast(chain.count - shared)
@@ -32,14 +34,14 @@ final class TreeWriter {
     try folder(at: components.dropLast()).createLink(components.last ?? "", to: target)
   }
 
-  /// Gives the file at `source` a second name.
+  /// Creates a hard link to the file at `source`.
   func createHardLink(at components: [String], to source: [String]) throws {
     let folder = try folder(at: components.dropLast())
     let sourceFolder = try root.directory(at: source.dropLast())
     try sourceFolder.hardLink(source.last ?? "", to: folder, components.last ?? "")
   }
 
-  /// The identity of the file at `path` as it is now.
+  /// Returns the current identity of the file at `path`.
   func identity(ofFileAt path: String) throws -> FileIdentity? {
     let components = path.pathComponents()
     return try root.directory(at: components.dropLast()).status(of: components.last ?? "")?.identity

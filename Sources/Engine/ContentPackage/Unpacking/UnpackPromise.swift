@@ -1,17 +1,21 @@
 package import ContentModel
 
-/// What the signed catalog said a package is; unpacking anything else is refused.
+/// The package that the signed catalog describes.
+///
+/// Unpacking any other package fails.
 package struct UnpackPromise: Sendable {
   /// The product that ContentInfo.plist must name.
   package let productIdentifier: ProductIdentifier
-  /// The content that ContentInfo.plist must name, or imply by naming the product alone.
+  /// The content that ContentInfo.plist must name, or imply by naming only the product.
   package let contentIdentifier: ProductIdentifier
   /// The version that ContentInfo.plist must name.
   package let version: ContentVersion
-  /// Every entry that must be there, and no other; nil when no index is known.
+  /// The exact entries of the package, or nil if there is no index.
   package let entries: [IndexedFile]?
 
-  /// Creates a promise; a nil content is the product's own.
+  /// Creates a promise.
+  ///
+  /// A nil `contentIdentifier` means the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion, entries: [IndexedFile]?
@@ -22,25 +26,25 @@ package struct UnpackPromise: Sendable {
     self.entries = entries
   }
 
-  /// Throws `wrongProduct` or `wrongVersion` when ContentInfo.plist says anything else.
+  /// Throws `wrongProduct` or `wrongVersion` if ContentInfo.plist has other values.
   func check(_ info: ContentInfo, in name: String) throws {
     if info.productIdentifier != productIdentifier {
       throw ContentError(
         .wrongProduct,
-        "\(name) is content of \(info.productIdentifier), not of \(productIdentifier)",
-        remedy: "Publish the right package for the product", subject: name)
+        "\(name) contains product \(info.productIdentifier), expected \(productIdentifier)",
+        remedy: "Publish the correct package for the product", subject: name)
     }
     if info.contentIdentifier != contentIdentifier {
       throw ContentError(
         .wrongProduct,
-        "\(name) is the content \(info.contentIdentifier) of \(info.productIdentifier), not its "
-          + "content \(contentIdentifier)",
-        remedy: "Publish the right package for the content", subject: name)
+        "\(name) contains content \(info.contentIdentifier) of \(info.productIdentifier), "
+          + "expected \(contentIdentifier)",
+        remedy: "Publish the correct package for the content", subject: name)
     }
     if info.version != version {
       throw ContentError(
-        .wrongVersion, "\(name) is version \(info.version), not \(version)",
-        remedy: "Publish the package under its own version", subject: name)
+        .wrongVersion, "\(name) contains version \(info.version), expected \(version)",
+        remedy: "Publish the package with the version that it contains", subject: name)
     }
   }
 }

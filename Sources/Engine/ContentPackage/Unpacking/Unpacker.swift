@@ -1,7 +1,9 @@
 import ContentModel
 import FileIO
 
-/// Writes what a walk finds, and stops at the first refusal or difference from the promise.
+/// Writes the entries of a walk.
+///
+/// Stops at the first refusal or difference from the promise.
 final class Unpacker: EntryVisitor {
   private let name: String
   private let readsInfo: Bool
@@ -11,16 +13,18 @@ final class Unpacker: EntryVisitor {
   private let progress: (Int64) throws -> Void
 
   private var collector: EntryCollector
-  /// The file that has begun.
+  /// The current file.
   private var file: File?
-  /// Plain bytes that were written.
+  /// The decompressed bytes written so far.
   private var written: Int64 = 0
-  /// The identities of the files that were written completely.
+  /// The identities of complete files.
   private var identities: [String: FileIdentity] = [:]
-  // Files with more than one name: each new name changes the inode, and with it the identity.
+  // Paths of hard-linked files. Each new link changes the inode, and therefore the identity.
   private var linkedPaths: Set<String> = []
 
-  /// Writes into `folder`; `progress` gets the plain bytes that were written so far.
+  /// Writes into `folder`.
+  ///
+  /// `progress` gets the decompressed bytes written so far.
   init(
     name: String, folder: Directory, readsInfo: Bool, promise: UnpackPromise?,
     progress: @escaping (Int64) throws -> Void
@@ -72,17 +76,19 @@ final class Unpacker: EntryVisitor {
         cause: error.cause)
     }
     try checkInfo()
-    if let promised, promised[entry.path] != made { throw difference(entry.path, "differs from") }
+    if let promised, promised[entry.path] != made { throw difference(entry.path, "does not match") }
   }
 
-  /// Every entry by path; throws when something promised is missing.
+  /// Returns all entries, sorted by path.
+  ///
+  /// Throws if a promised entry is missing.
   func finish() throws -> [InstalledFile] {
     if readsInfo, collector.info == nil { throw Refusal(.contentInfoMissing) }
     let entries = collector.entries.sorted(by: IndexedFile.isOrdered)
     if let expected = promise?.entries, expected.count != entries.count {
       let found = Set(entries.map(\.path))
       let missing = expected.first { !found.contains($0.path) }
-      throw difference(missing?.path ?? "an entry", "is missing, against")
+      throw difference(missing?.path ?? "an entry", "is missing, but listed in")
     }
     for path in linkedPaths { identities[path] = try tree.identity(ofFileAt: path) }
     return entries.map { InstalledFile(entry: $0, identity: identities[$0.path]) }
@@ -90,18 +96,18 @@ final class Unpacker: EntryVisitor {
 
   // MARK: The promise
 
-  /// Refuses what was not promised before anything of it is written.
+  /// Throws before anything is written if the entry was not promised.
   private func checkPromised(_ entry: CheckedEntry) throws {
     guard let promised else { return }
     for folder in entry.impliedFolders where promised[folder]?.kind != .directory {
       throw difference(folder, "is not in")
     }
     guard let known = promised[entry.path] else { throw difference(entry.path, "is not in") }
-    // ContentInfo.plist is read first, since a wrong product or version says more.
+    // ContentInfo.plist is read first, since its errors are more specific.
     if readsInfo, entry.path == ContentInfo.fileName { return }
-    guard known.kind == entry.indexedKind else { throw difference(entry.path, "differs from") }
+    guard known.kind == entry.indexedKind else { throw difference(entry.path, "does not match") }
     if case .file = entry.kind, let size = entry.size, size != known.size {
-      throw difference(entry.path, "differs from")
+      throw difference(entry.path, "does not match")
     }
   }
 
@@ -113,12 +119,15 @@ final class Unpacker: EntryVisitor {
   private func difference(_ path: String, _ verb: String) -> ContentError {
     ContentError(
       .indexMismatch, "\(name): “\(path)” \(verb) the signed index",
-      remedy: "Fetch the package again; if it stays, publish it again", subject: name)
+      remedy: "Fetch the package again. If the error persists, publish the package again",
+      subject: name)
   }
 }
 
 extension CheckedEntry {
-  /// The kind as an index names it; a hard link is a file there.
+  /// The kind as an index records it.
+  ///
+  /// A hard link is a file there.
   var indexedKind: IndexedFile.Kind {
     switch kind {
     case .file, .hardLink: .file

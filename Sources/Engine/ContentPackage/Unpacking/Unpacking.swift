@@ -1,16 +1,17 @@
 package import ContentModel
 package import FileIO
 
-/// Unpacks a content package into `folder`, which should be empty; throws at the first refusal.
+/// Unpacks a content package into `folder`, which should be empty.
 ///
-/// `name` is what messages call the package. Content rules are on, and with a promise the content
-/// must be exactly what was promised; each difference is `wrongProduct`, `wrongVersion` or
-/// `indexMismatch`. Files get mode 0444 and folders 0755 (less the process's umask). `progress` is
-/// told the plain bytes written so far, after each piece; what it throws stops the work. Nothing is
-/// made durable: the caller syncs the file system once. After a throw `folder` holds what was
-/// written until then, for the caller to remove.
+/// Throws at the first refusal.
 ///
-/// Returns every entry by path in byte order, folders that are only implied among them.
+/// Messages use `name` for the package. The rules of content apply. With a promise, the content
+/// must match it exactly; a difference is `wrongProduct`, `wrongVersion` or `indexMismatch`. Files
+/// get mode 0444 and folders 0755, minus the umask. `progress` gets the decompressed bytes written
+/// so far, after each write; an error that it throws ends the work. Nothing is durable until the
+/// caller syncs the file system. After an error, the caller has to remove what `folder` contains.
+///
+/// Returns all entries, sorted by the bytes of their paths, including implied folders.
 package func unpackPackage(
   _ source: any ByteSource, name: String, into folder: Directory, promise: UnpackPromise?,
   limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
@@ -18,10 +19,12 @@ package func unpackPackage(
   try unpack(source, name, limits, isContent: true, folder, promise, progress)
 }
 
-/// Unpacks an archive of any content into `folder`: every rule of safety, none of content.
+/// Unpacks an archive of any content into `folder`.
 ///
-/// Neither ContentInfo.plist nor the layout is asked for, and executable code is let in (though
-/// no file is made executable). Otherwise as `unpackPackage`.
+/// Only the rules of safety apply.
+///
+/// ContentInfo.plist and the layout are not checked. Executable code is allowed, but files do not
+/// get the execute permission. Everything else is as in `unpackPackage`.
 package func unpackArchive(
   _ source: any ByteSource, name: String, into folder: Directory,
   limits: PackageLimits = .standard, progress: (_ plainBytesWritten: Int64) throws -> Void
@@ -29,20 +32,23 @@ package func unpackArchive(
   try unpack(source, name, limits, isContent: false, folder, nil, progress)
 }
 
-/// Unpacks an archive that `buildPackage` will make a package of: every rule of safety and content.
+/// Unpacks an archive for `buildPackage`.
 ///
-/// ContentInfo.plist is not read, since the build can replace it. Otherwise as `unpackPackage`.
+/// The rules of safety and of content apply.
+///
+/// ContentInfo.plist is not read, since the build can replace it. Everything else is as in
+/// `unpackPackage`.
 func unpackForBuild(
   _ source: any ByteSource, name: String, into folder: Directory, limits: PackageLimits
 ) throws -> [InstalledFile] {
   try unpack(source, name, limits, isContent: true, readsInfo: false, folder, nil) { _ in }
 }
 
-/// Unpacks into a new folder `target` of `parent`, which appears only when all is well.
+/// Unpacks into a new folder `target` of `parent`, which appears only on success.
 ///
-/// Until then it has a name that no other call uses, since another may unpack beside it; after a
-/// throw nothing of this call is left. `isContent` is false for an archive of any content.
-/// Otherwise as `unpackPackage`.
+/// Until then, the folder has a unique temporary name, since other calls may unpack at the same
+/// time. After an error, the temporary folder is removed. `isContent` is false for an archive of
+/// any content. Everything else is as in `unpackPackage`.
 package func unpack(
   _ source: any ByteSource, name: String, as target: String, in parent: Directory,
   isContent: Bool = true, limits: PackageLimits = .standard,
@@ -50,14 +56,14 @@ package func unpack(
 ) throws -> [InstalledFile] {
   let number = String(UInt64.random(in: .min ... .max), radix: 16)
   let temporary = ".\(target.utf8.count < 200 ? target : "").unpacking-\(number)"
-  // Outside of `do`: only a folder that this call has created is removed.
+  // Outside of `do`, so that the cleanup only removes a folder that this call has created.
   let folder = try parent.createDirectory(temporary, exclusive: true)
   do {
     let files = try unpack(source, name, limits, isContent: isContent, folder, nil, progress)
     try parent.renameWithoutReplacing(temporary, to: parent, target)
     return files
   } catch {
-    // What cannot be removed now stands under a name that says what it is.
+    // If the folder cannot be removed, its name shows what it is.
     try? parent.removeTree(temporary)
     throw error
   }
@@ -83,7 +89,7 @@ private func unpack(
 }
 
 extension [IndexedFile] {
-  /// Bytes that the entries take on a disk with blocks of `blockLength` bytes.
+  /// Returns the disk space of the entries, in bytes, for blocks of `blockLength` bytes.
   package func spaceOnDisk(blockLength: Int64) -> Int64 {
     reduce(0) { sum, file in
       let bytes = file.kind == .directory ? blockLength : file.size

@@ -1,11 +1,11 @@
 import CCurl
 
 extension TransferFault {
-  /// What libcurl's number means after what `easy` did for `exchange`.
+  /// Creates the fault for a result code of libcurl after `easy` ran `exchange`.
   init(_ code: CURLcode, of easy: EasyHandle, _ exchange: Exchange) {
     let detail = easy.detail(code)
     let isConnected = easy.seconds(CURLINFO_PRETRANSFER_TIME_T) > 0
-    // What a proxy answered instead of connecting.
+    // The status of a proxy's answer to CONNECT.
     let proxyStatus = easy.number(CURLINFO_HTTP_CONNECTCODE)
     let kind: Kind =
       switch code {
@@ -13,15 +13,15 @@ extension TransferFault {
       case _ where proxyStatus >= 300: .proxy
       case CURLE_COULDNT_RESOLVE_HOST: .unresolved
       case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxy
-      // libcurl has one number for a server that refuses and for a socket that could not be made.
+      // libcurl has one code for a server that refuses and for a socket that cannot be created.
       case CURLE_COULDNT_CONNECT where exchange.lacksSockets: .tooManyFiles
       case CURLE_COULDNT_CONNECT: exchange.isStoreNamed(in: detail) ? .refused : .proxy
       case CURLE_OPERATION_TIMEDOUT where isConnected: .stalled
-      // libcurl says so only in words.
+      // libcurl only reports this as text.
       case CURLE_OPERATION_TIMEDOUT where detail.hasPrefix("SSL connection"): .handshakeTimeout
       case CURLE_OPERATION_TIMEDOUT: .connectTimeout
       case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING: .cutShort
-      // TLS names these in alerts, for which libcurl has no numbers.
+      // TLS alerts with these names have no code in libcurl.
       case _ where detail.contains("certificate required"): .clientCertificate
       case _ where detail.contains("unrecognized name"): .hostName
       case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .authorities
@@ -32,7 +32,7 @@ extension TransferFault {
         CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_CERTPROBLEM:
         .secureConnection
       case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING: .garbled
-      // libcurl's number for an answer of HTTP/0.9 as well.
+      // libcurl also uses this code for an answer in HTTP/0.9.
       case CURLE_UNSUPPORTED_PROTOCOL: isConnected ? .garbled : .unusableURL
       case CURLE_URL_MALFORMAT: .unusableURL
       default: .network
@@ -42,7 +42,7 @@ extension TransferFault {
 }
 
 extension Exchange {
-  /// Whether libcurl's words about a failed connection name the store's host, not a proxy.
+  /// Whether libcurl's message about a failed connection names the store's host, not a proxy.
   fileprivate func isStoreNamed(in detail: String) -> Bool {
     guard loop.configuration.proxy.proxy(for: url) != nil else { return true }
     let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host

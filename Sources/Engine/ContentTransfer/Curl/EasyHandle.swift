@@ -1,13 +1,15 @@
 import CCurl
 
-/// Owns one easy handle of libcurl; for the loop's thread.
+/// Owns an easy handle of libcurl.
 ///
-/// The corresponding C functions are those of libcurl-easy(3). No pointer leaves this module.
+/// Only the loop's thread uses it.
+///
+/// The C functions are those of libcurl-easy(3). No pointer leaves this module.
 final class EasyHandle {
   let pointer: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
   private var addresses: UnsafeMutablePointer<curl_slist>?
-  /// Where libcurl writes its own words; it keeps the address.
+  /// The buffer for error messages, whose address libcurl keeps.
   private let words: UnsafeMutablePointer<CChar>
 
   init?() {
@@ -23,7 +25,9 @@ final class EasyHandle {
     words.deallocate()
   }
 
-  /// Forgets all options; connections stay.
+  /// Resets all options.
+  ///
+  /// Connections stay open.
   func reset() {
     curl_easy_reset(pointer)
     curl_slist_free_all(headers)
@@ -36,7 +40,7 @@ final class EasyHandle {
 
   func set(_ option: CURLoption, _ value: Int) { hc_easy_set_long(pointer, option, value) }
 
-  /// Sets a text, which libcurl copies.
+  /// Sets a string, which libcurl copies.
   func set(_ option: CURLoption, _ value: String) { hc_easy_set_string(pointer, option, value) }
 
   func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer) {
@@ -51,11 +55,11 @@ final class EasyHandle {
     hc_easy_set_opensocket(pointer, option, callback)
   }
 
-  /// Replaces the headers that are sent beside libcurl's own.
+  /// Replaces the headers that are sent in addition to libcurl's own.
   func setHeaders(_ lines: [HTTPHeader]) {
     var list: UnsafeMutablePointer<curl_slist>?
     for line in lines {
-      // Without a value libcurl wants a semicolon, else it removes the header.
+      // To send an empty header, libcurl needs a semicolon. With a colon, it removes the header.
       let text = line.value.isEmpty ? "\(line.name);" : "\(line.name): \(line.value)"
       list = curl_slist_append(list, text) ?? list
     }
@@ -64,13 +68,15 @@ final class EasyHandle {
     headers = list
   }
 
-  /// Sets the addresses of hosts that are not looked up; `reset` frees the list.
+  /// Sets the addresses of hosts that are not resolved.
+  ///
+  /// `reset` frees the list.
   func setAddresses(_ lines: [String]) {
     for line in lines { addresses = curl_slist_append(addresses, line) ?? addresses }
     if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }
   }
 
-  /// What libcurl says about the last failure.
+  /// Returns libcurl's message about the last failure.
   func detail(_ code: CURLcode) -> String {
     words.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)
   }

@@ -1,13 +1,15 @@
 import CCurl
 
 extension EasyHandle {
-  /// libcurl reads as much at once at most.
+  /// The maximum number of bytes that libcurl reads at once.
   ///
-  /// A slab is filled and hashed while its bytes are in the processor's cache, which much more
-  /// would leave.
+  /// A slab is filled and hashed while its bytes are in the processor's cache. A larger buffer
+  /// would not fit into the cache.
   private static let bufferSize = 240 << 10
 
-  /// Sets every option of one request; nothing is left to what libcurl would choose.
+  /// Sets all options of one request.
+  ///
+  /// No option keeps the default of libcurl.
   func configure(for exchange: Exchange, _ configuration: HTTPConfiguration) {
     secure(configuration)
     if exchange.usesSecondConnection { separateConnection() }
@@ -18,11 +20,11 @@ extension EasyHandle {
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
     set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-    // Where HTTP/2 may be offered, a second request waits to share the first one's connection.
+    // If HTTP/2 is possible, a second request waits to share the connection of the first one.
     set(CURLOPT_PIPEWAIT, exchange.url.isSecure ? 1 : 0)
     set(CURLOPT_BUFFERSIZE, min(Self.bufferSize, max(16 << 10, exchange.request.memory)))
     setAddresses(configuration.fixedAddresses())
-    // Of a host's servers, the first address should not get all clients, nor be the only one tried.
+    // If a host has several addresses, spread clients over them, and do not always try the first.
     set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
     if exchange.request.isFresh {
       set(CURLOPT_FRESH_CONNECT, 1)
@@ -34,11 +36,11 @@ extension EasyHandle {
     if let range = exchange.request.range {
       set(CURLOPT_RANGE, "\(range.lowerBound)-\(range.upperBound - 1)")
     }
-    // Digests are of the bytes as they are published; nobody may pack them on the way.
+    // Digests are of the published bytes, so servers and proxies must not compress them.
     let encoding = HTTPHeader("Accept-Encoding", "identity")
     let secrets = configuration.secrets(for: exchange.url)
     setHeaders([encoding] + exchange.request.headers + secrets)
-    // A proxy, which may be another machine, would read them.
+    // A proxy on another machine could read them.
     if !secrets.isEmpty, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
     answer(to: exchange)
   }
@@ -48,7 +50,7 @@ extension EasyHandle {
     set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
     set(CURLOPT_NETRC, 0)
     set(CURLOPT_UNRESTRICTED_AUTH, 0)
-    // A proxy that opens a tunnel is not sent the headers for the server behind it.
+    // Do not send headers for the server to a proxy that opens a tunnel.
     set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
     set(CURLOPT_HTTP09_ALLOWED, 0)
     set(CURLOPT_SSL_VERIFYPEER, 1)
@@ -57,14 +59,16 @@ extension EasyHandle {
     if let file = configuration.certificateAuthorities { set(CURLOPT_CAINFO, file) }
   }
 
-  /// Uses another connection than requests without this.
+  /// Uses a different connection than requests that do not call this method.
   ///
-  /// libcurl shares a connection only between requests with the same settings of TLS. The newest
-  /// version is the limit without this, too, but is written in another way.
+  /// libcurl only shares a connection between requests with the same TLS settings. The maximum
+  /// version here is the same as without this call, but libcurl compares it as another setting.
   private func separateConnection() {
     set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 | CURL_SSLVERSION_MAX_TLSv1_3)
   }
 
+  /// Sets the proxy.
+  ///
   /// Without a value, libcurl would read the process's environment.
   private func setProxy(_ setting: ProxySetting, for url: WebURL) {
     let (proxy, exceptions) = setting.proxy(for: url) ?? ("", "")
@@ -72,7 +76,7 @@ extension EasyHandle {
     set(CURLOPT_NOPROXY, exceptions)
   }
 
-  /// Hands the answer to `exchange`, which the loop keeps alive for as long as the handle is used.
+  /// Passes the answer to `exchange`, which the loop retains while the handle is in use.
   private func answer(to exchange: Exchange) {
     let context = Unmanaged.passUnretained(exchange).toOpaque()
     set(CURLOPT_PRIVATE, context)

@@ -1,30 +1,33 @@
 import CCurl
 
-/// What one request is to be: one URL, one answer.
+/// A request to one URL, for one answer.
 struct ExchangeRequest: Sendable {
   var url: WebURL
   var headers: [HTTPHeader] = []
-  /// The bytes that are asked for; nil for all of them.
+  /// The requested bytes, or nil for the whole file.
   var range: Range<Int64>?
-  /// The instant before which it must not start.
+  /// The uptime before which the request must not start.
   var notBefore = 0.0
-  /// Why it must not; what a person is told meanwhile.
+  /// The reason for `notBefore`, which users can see while the request waits.
   var reason: TransferWait.Reason?
-  /// The instant at which it is given up, waiting or running; nil for never.
+  /// The uptime at which the request fails, waiting or running, or nil for no deadline.
   var deadline: Double?
-  /// Bytes of buffers that it may hold.
+  /// The maximum bytes of its buffers.
   var memory = 0
-  /// The host's idle timeout counts so many times; infinite for none beside `stallTimeout`.
+  /// A factor for the host's idle timeout.
+  ///
+  /// Infinite: only `stallTimeout` applies.
   var idleFactor = 1.0
-  /// Whether it needs a new connection, to an address that is looked up now.
+  /// Whether the request needs a new connection, and a new lookup of the address.
   var isFresh = false
-  /// Whether it needs another connection than most requests where HTTP/2 would let it share theirs.
+  /// Whether it must not share the connection of most requests, as it would with HTTP/2.
   var usesSecondConnection = false
 }
 
 extension TransferFault {
-  /// Whether the connection or the address may be the cause, so that the next attempt needs new
-  /// ones.
+  /// Whether the connection or the address may be the cause.
+  ///
+  /// The next attempt then needs new ones.
   var mayBeOfAddress: Bool {
     switch kind {
     case .refused, .connectTimeout, .secureConnection, .certificate, .network, .garbled, .stalled,
@@ -35,27 +38,41 @@ extension TransferFault {
   }
 }
 
-/// What becomes of an answer's bytes.
+/// The result of passing body bytes to a handler.
 enum BodyAnswer: Sendable {
-  /// They were taken.
+  /// The bytes were taken.
   case taken
-  /// They cannot be taken now; they come again after `TransferLoop.resume`.
+  /// The bytes cannot be taken now.
+  ///
+  /// They are passed again after `TransferLoop.resume`.
   case wait
-  /// They were taken as far as they are needed, and no more are.
+  /// All needed bytes were taken.
+  ///
+  /// The rest of the body is not needed.
   case complete
-  /// They are not what was asked for.
+  /// The bytes do not match the request.
   case refused(TransferFault)
 }
 
-/// Who gets an answer; called on the loop's thread, one call at a time, and must not block.
+/// Receives an answer.
+///
+/// Calls come from the loop's thread, one at a time, and must not block.
 protocol ExchangeHandler: AnyObject, Sendable {
-  /// Looks at the answer before its body; a fault refuses it, and no byte of the body follows.
+  /// Checks the head before the body.
+  ///
+  /// A returned fault rejects the answer, without its body.
   func receive(_ head: HTTPHead) -> TransferFault?
-  /// Takes a part of the body; the bytes are the C library's and end with the call.
+  /// Takes a part of the body.
+  ///
+  /// The bytes belong to libcurl and are valid during the call.
   func receive(_ body: UnsafeRawBufferPointer) -> BodyAnswer
-  /// Nothing has come for a while; a fault gives the request up.
+  /// Reports that no byte has arrived for a while.
+  ///
+  /// A returned fault ends the request.
   func idle() -> TransferFault?
-  /// The last call.
+  /// Reports the end.
+  ///
+  /// This is the last call.
   func end(_ end: ExchangeEnd)
 }
 
@@ -63,22 +80,22 @@ extension ExchangeHandler {
   func idle() -> TransferFault? { TransferFault(.stalled) }
 }
 
-/// How a request ended.
+/// The end of a request.
 struct ExchangeEnd: Sendable {
-  /// What went wrong; nil when the answer came whole, or as far as was needed.
+  /// The fault, or nil if the needed part of the answer has arrived.
   var fault: TransferFault?
   var head: HTTPHead?
-  /// Where the answer came from, after redirects.
+  /// The URL of the answer, after redirects.
   var url: WebURL
-  /// When it was sent, as uptime.
+  /// The uptime at which the request was sent.
   var startedAt: Double
   var protocolName: String?
   var timeToFirstByte: Double?
 }
 
-/// One request on its way through the loop, over all its redirects.
+/// A request in the loop, including all its redirects.
 ///
-/// Only the loop's thread touches what varies, which is why it may be shared unchecked.
+/// Unchecked, because only the loop's thread uses its variables.
 final class Exchange: @unchecked Sendable {
   let id: Int
   let ticket: TransferTicket
@@ -86,30 +103,32 @@ final class Exchange: @unchecked Sendable {
   let handler: any ExchangeHandler
   unowned let loop: TransferLoop
 
-  /// Where it is after redirects.
+  /// The current URL, after redirects.
   var url: WebURL
   var redirects = 0
   var easy: EasyHandle?
   var startedAt = 0.0
   var collector: HeadCollector
   var stallGuard: StallGuard
-  /// Bytes of headers and body that arrived.
+  /// The received bytes of headers and body.
   var progress: Int64 = 0
-  /// The head that the handler has seen.
+  /// The head that was passed to the handler.
   var head: HTTPHead?
-  /// What we found wrong ourselves; it outranks what libcurl says about our breaking off.
+  /// A fault that we have found.
+  ///
+  /// It overrides the error that libcurl reports when we abort.
   var fault: TransferFault?
-  /// The handler needs no more.
+  /// Whether the handler needs no more bytes.
   var isComplete = false
-  /// Bytes of a body that nobody wants which may still be read so that the connection lives on.
+  /// The bytes of an unwanted body that may still be read to keep the connection alive.
   var discardable = 0
-  /// Sockets that were made for it, until the answer's head comes over one of them.
+  /// The sockets that were created for it, until the head of the answer arrives.
   var newSockets: [Int32] = []
-  /// Whether one more could not be made, since too many files are open.
+  /// Whether a socket could not be created because too many files are open.
   var lacksSockets = false
-  /// libcurl waits until it is told to go on.
+  /// Whether libcurl has paused the transfer until it is resumed.
   var isPaused = false
-  /// When the rate limits let it go on; nil when they do not hold it.
+  /// The uptime at which the rate limits let it continue, or nil if they do not delay it.
   var limitedUntil: Double?
 
   init(
@@ -128,15 +147,15 @@ final class Exchange: @unchecked Sendable {
       window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes, at: 0)
   }
 
-  /// Whether libcurl has no connection for it yet.
+  /// Whether libcurl has no connection for the request yet.
   var isConnecting: Bool { head == nil && easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 }
 
-  /// Whether it needs another connection than most requests to its host.
+  /// Whether the request needs a different connection than most requests to its host.
   var usesSecondConnection: Bool {
     request.usesSecondConnection && loop.schedule.multiplexed.contains(url.origin)
   }
 
-  /// The schedule's view of it.
+  /// The entry in the schedule.
   var entry: TransferSchedule.Entry {
     TransferSchedule.Entry(
       id: id, owner: ticket.id, origin: request.url.origin, priority: ticket.priority,

@@ -1,12 +1,14 @@
 import CCurl
 import Glibc
 
-/// What libcurl's callbacks do, on the loop's thread: as little as can be.
+/// The callbacks of libcurl, on the loop's thread.
+///
+/// They do as little as possible.
 extension Exchange {
-  /// So much of an unwanted body is read in order to keep the connection.
+  /// The maximum bytes of an unwanted body that are read to keep the connection.
   private static let discardLimit = 64 << 10
 
-  /// Makes a socket, which no child process of the service inherits.
+  /// Creates a socket that child processes do not inherit.
   func openSocket(for address: curl_sockaddr) -> curl_socket_t {
     let kind = address.socktype | Int32(SOCK_CLOEXEC.rawValue)
     let socket = socket(address.family, kind, address.protocol)
@@ -14,12 +16,12 @@ extension Exchange {
       if errno == EMFILE || errno == ENFILE { lacksSockets = true }
       return CURL_SOCKET_BAD
     }
-    // Whether this one is connected is not known yet: several addresses may be tried at once.
+    // It is not known yet whether this one connects, since several addresses may be tried at once.
     newSockets.append(socket)
     return socket
   }
 
-  /// Takes one header line; false ends the request.
+  /// Takes a header line, and returns false to abort the request.
   func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
     progress += Int64(line.count)
     if collector.add(line) { return true }
@@ -27,7 +29,7 @@ extension Exchange {
     return false
   }
 
-  /// Takes a part of the body and says what libcurl is to do.
+  /// Takes a part of the body, and returns the value for libcurl.
   func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
     settleHead()
     if fault != nil || collector.head.isRedirect { return discard(bytes.count) }
@@ -35,7 +37,7 @@ extension Exchange {
       limitedUntil = instant
       return pause()
     }
-    // Counted first, since the worker may be done with them before the call returns.
+    // Count first, since the worker may have used the bytes before the call returns.
     count(bytes.count)
     switch handler.receive(bytes) {
     case .wait:
@@ -48,7 +50,7 @@ extension Exchange {
     return 0
   }
 
-  /// Shows the head to the handler, once, unless it leads elsewhere.
+  /// Passes the head to the handler once, unless it is a redirect.
   func settleHead() {
     guard head == nil, fault == nil, !collector.head.isRedirect else { return }
     head = collector.head
@@ -60,13 +62,13 @@ extension Exchange {
     if fault?.isRefusal != true {
       loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())
     }
-    // A short error page is read away; a long one costs more than a new connection.
+    // Read a short error page to its end. A long one costs more than a new connection.
     let length = collector.head.contentLength ?? .max
     discardable = length <= Self.discardLimit ? Self.discardLimit : 0
     if fault?.kind.isStatus == false { discardable = 0 }
   }
 
-  /// Each connection once: now its round trip is known, and its buffer has not grown yet.
+  /// Limits the buffer of a new connection, now that its round-trip time is known.
   private func boundNewSocket() {
     guard !newSockets.isEmpty, let port = easy?.number(CURLINFO_LOCAL_PORT) else { return }
     for socket in newSockets {

@@ -1,12 +1,12 @@
 import CCurl
 
-/// The steps of the loop's thread: starting, pausing, giving up and ending requests.
+/// The steps of the loop's thread: starting, pausing, aborting and ending requests.
 extension TransferLoop {
   private static let idleHandleLimit = 16
 
   // MARK: Starting
 
-  /// Starts what the schedule lets start.
+  /// Starts the requests that the schedule allows.
   func startDue(_ now: Double) {
     let closed = schedule.closed
     let started = schedule.start(at: now) { pauses.start($0.id, at: $0.origin, now: now) }
@@ -25,7 +25,7 @@ extension TransferLoop {
     showObstacles()
   }
 
-  /// Tells the tickets of waiting requests what keeps them.
+  /// Reports to the tickets of waiting requests why they wait.
   func showObstacles() {
     let now = clock.uptime()
     for (entry, obstacle) in schedule.obstacles(at: now) {
@@ -53,7 +53,7 @@ extension TransferLoop {
 
   private func send(_ exchange: Exchange) {
     guard let easy = exchange.easy ?? idleHandles.popLast() ?? EasyHandle(), let multi else {
-      return finish(exchange.id, TransferFault(.network, "libcurl gives no handle"))
+      return finish(exchange.id, TransferFault(.network, "libcurl cannot create a handle"))
     }
     exchange.easy = easy
     easy.reset()
@@ -64,7 +64,7 @@ extension TransferLoop {
     }
   }
 
-  /// Takes note of whether requests to `origin` share a connection.
+  /// Records whether requests to `origin` share a connection.
   func noteProtocol(of origin: String, isShared: Bool) {
     guard schedule.multiplexed.contains(origin) != isShared else { return }
     if isShared { schedule.multiplexed.insert(origin) } else { schedule.multiplexed.remove(origin) }
@@ -72,7 +72,9 @@ extension TransferLoop {
 
   // MARK: Rate
 
-  /// The instant until which `exchange` must not take bytes; nil when it may and has.
+  /// Returns when `exchange` may take bytes, or nil if it may now.
+  ///
+  /// Then the bytes are counted.
   func mayTake(_ bytes: Int, of exchange: Exchange) -> Double? {
     guard limiter.isLimiting else { return nil }
     let now = clock.uptime()
@@ -82,7 +84,7 @@ extension TransferLoop {
     return nil
   }
 
-  /// Lets requests go on whose time has come.
+  /// Resumes requests whose delay has ended.
   func continueDue(_ now: Double) {
     for exchange in running.values where (exchange.limitedUntil ?? .infinity) <= now {
       unpause(exchange)
@@ -94,15 +96,15 @@ extension TransferLoop {
     exchange.isPaused = false
     exchange.limitedUntil = nil
     exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
-    // It may hand over what it kept, and pause again, before it returns. What ends then is known to
-    // nobody else: the body may be over, and libcurl waits for nothing more.
+    // It may deliver buffered bytes, and pause again, before it returns. An end at this point must
+    // be handled here: the body may be complete, so libcurl waits for nothing more.
     let code = curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
     if code != CURLE_OK { settle(exchange, code) }
   }
 
   // MARK: Ending
 
-  /// Gives up what is past its deadline or stalled.
+  /// Ends requests that have stalled or passed their deadline.
   func giveUpDue(_ now: Double) {
     for exchange in running.values where exchange.isLate(at: now) {
       finish(exchange.id, TransferFault(.deadline))
@@ -111,7 +113,7 @@ extension TransferLoop {
       finish(exchange.id, TransferFault(.deadline))
     }
     for exchange in running.values where exchange.stallGuard.deadline <= now {
-      // While libcurl connects its own limit counts; while we hold it back nothing can arrive.
+      // While libcurl connects, its own timeout applies. While we pause a request, nothing arrives.
       if exchange.isConnecting || isHeldBack(exchange) {
         exchange.stallGuard.restart(bytes: exchange.progress, at: now)
         continue
@@ -124,7 +126,9 @@ extension TransferLoop {
     }
   }
 
-  /// Whether nothing can arrive because of us; over HTTP/2 a paused answer holds up the others.
+  /// Whether we prevent progress.
+  ///
+  /// Over HTTP/2, a paused answer blocks the others.
   private func isHeldBack(_ exchange: Exchange) -> Bool {
     exchange.isPaused
       || running.values.contains {
@@ -133,7 +137,7 @@ extension TransferLoop {
       }
   }
 
-  // MARK: Silence
+  // MARK: Idle timeouts
 
   private func stallGuard(for request: ExchangeRequest, at now: Double) -> StallGuard {
     let idleTimeout = idleTimeout(of: request.url.origin).seconds * request.idleFactor
@@ -147,7 +151,7 @@ extension TransferLoop {
       ?? IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
   }
 
-  /// Takes note of what arrived, and of how long hosts are silent before they go on.
+  /// Records progress, and how long hosts were silent before they continued.
   func noteProgress(_ now: Double) {
     for exchange in running.values {
       if exchange.isPaused || exchange.isConnecting {
@@ -162,7 +166,7 @@ extension TransferLoop {
     }
   }
 
-  /// Learns from the end of a request whether silence meant its end.
+  /// Adapts the idle timeout to how the request ended.
   private func noteEnd(of exchange: Exchange, _ fault: TransferFault?) {
     let origin = exchange.request.url.origin
     var timeout = idleTimeout(of: origin)
@@ -177,7 +181,7 @@ extension TransferLoop {
     idleTimeouts[origin] = timeout
   }
 
-  /// Takes libcurl's messages; true when there were any.
+  /// Reads libcurl's messages, and returns whether there were any.
   func readEnds(_ multi: UnsafeMutableRawPointer) -> Bool {
     var left: Int32 = 0
     var found = false
@@ -194,7 +198,7 @@ extension TransferLoop {
 
   private func settle(_ exchange: Exchange, _ code: CURLcode) {
     guard let easy = exchange.easy else { return }
-    // An answer without a body has shown its head to nobody yet.
+    // The head of an answer without a body has not been passed to the handler yet.
     if code == CURLE_OK, !exchange.isComplete { exchange.settleHead() }
     if exchange.fault == nil, exchange.collector.head.isRedirect {
       return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
@@ -222,7 +226,7 @@ extension TransferLoop {
     }
   }
 
-  /// Ends request `id`, in whatever state it is, and tells its handler.
+  /// Ends request `id` in any state, and calls its handler.
   func finish(_ id: Int, _ fault: TransferFault?) {
     schedule.remove(id)
     let wasRunning = running[id] != nil
@@ -252,7 +256,7 @@ extension TransferLoop {
 extension Exchange {
   fileprivate func isLate(at now: Double) -> Bool { (request.deadline ?? .infinity) <= now }
 
-  /// How it ends with `fault`, as far as it came.
+  /// Returns the end of the request, with the results so far.
   func ending(_ fault: TransferFault?) -> ExchangeEnd {
     let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
     return ExchangeEnd(

@@ -1,39 +1,38 @@
 import CLinux
 import Glibc
 
-/// How much may lie in a connection's socket that nobody has read yet.
+/// Limits the bytes that wait unread in a socket.
 ///
-/// The system lets it grow to many megabytes for whoever reads slowly, even where the way is so
-/// short that nothing is gained by it. What lies there when the process dies was sent in vain, and
-/// is sent again.
+/// The system lets the receive buffer of a slow reader grow to many megabytes, even if the
+/// round-trip time is so short that this gains nothing. If the process dies, these bytes are lost
+/// and must be sent again.
 enum ReceiveWindow {
-  /// So much is always good: the other side need not wait for each of our turns.
+  /// The minimum buffer, so that the sender does not wait for each read.
   private static let minimum = 384 << 10
-  /// Bytes a second that a single connection may need: those of a line of 10 Gbit/s.
+  /// The maximum rate of a connection in bytes per second: 10 Gbit/s.
   private static let fastest = 1.25e9
-  /// A longer way than this leaves the choice to the system, which knows the way best.
+  /// If more is needed, the system chooses the size, since it measures the connection.
   private static let maximum = 1 << 20
 
-  /// Bytes that keep a way of `roundTrip` seconds full at any speed; nil where the system chooses.
+  /// Returns the buffer that a round trip at any speed needs, or nil if the system chooses.
   static func bytes(roundTrip: Double) -> Int? {
     let wanted = max(Double(minimum), roundTrip * fastest)
     return wanted <= Double(maximum) ? Int(wanted) : nil
   }
 
-  /// Whether the least of it keeps a way of `roundTrip` seconds full.
+  /// Whether the minimum buffer is enough for this round-trip time, in seconds.
   static func isAmple(roundTrip: Double) -> Bool { roundTrip * fastest <= Double(minimum) }
 
-  /// Bounds what `socket` holds, if it is connected from `port`; how many seconds its way there and
-  /// back takes.
+  /// Limits the buffer of `socket` if it is connected from `port`.
   ///
-  /// Another one is closed, and its number may be somebody else's by now. Does nothing where nobody
-  /// knows how long the way is.
+  /// Returns the round-trip time in seconds. Returns nil and does nothing if it is unknown, or if
+  /// the port differs: then the socket is closed, and another file may have its number.
   static func bound(_ socket: Int32, port: Int) -> Double? {
     let microseconds = hc_tcp_round_trip(socket)
     guard microseconds >= 0, self.port(of: socket) == port else { return nil }
     let roundTrip = Double(microseconds) / 1e6
     if let bytes = bytes(roundTrip: roundTrip) {
-      // The system doubles what it is told, for its own bookkeeping.
+      // The system doubles this value for its own overhead.
       var value = Int32(bytes / 2)
       setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &value, socklen_t(MemoryLayout<Int32>.size))
     }
@@ -46,7 +45,7 @@ enum ReceiveWindow {
     let result = withUnsafeMutablePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
     }
-    // The port lies at the same place in the addresses of IPv4.
+    // The port has the same offset in IPv4 addresses.
     return result == 0 ? Int(UInt16(bigEndian: address.sin6_port)) : nil
   }
 }

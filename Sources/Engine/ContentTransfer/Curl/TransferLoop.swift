@@ -4,16 +4,15 @@ import FileIO
 import Glibc
 import Concurrency
 
-/// One multi handle of libcurl on a thread of its own, which starts with the first request.
+/// A libcurl multi handle on a separate thread, which starts with the first request.
 ///
-/// Other threads leave commands in the inbox and wake it; everything else belongs to the loop's
-/// thread, which is why it may be shared unchecked. No lock is held while anything is
-/// called, but for starting and waking the thread. The corresponding C functions are those of
-/// libcurl-multi(3).
+/// Unchecked, because other threads only add commands to the inbox and wake the loop. All other
+/// state belongs to the loop's thread. No lock is held during calls, except for starting and waking
+/// the thread. The C functions are those of libcurl-multi(3).
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
   let clock: TransferClock
-  /// What all transfers did together.
+  /// The counters of all transfers.
   let counters = TransferCounters()
   let distances: ServerDistances
   let pauses: HostPauses
@@ -22,19 +21,21 @@ final class TransferLoop: @unchecked Sendable {
   private let inbox = Mutex(Inbox())
   private let awakened = Mutex(Awakened())
   private static let counter = Atomic<Int>(0)
-  /// Seconds between looks at libcurl while anything is connecting.
+  /// The poll timeout in seconds while a request connects.
   private static let connectingPollTimeout = 0.5
 
   private struct Inbox {
     var commands: [Command] = []
-    /// Until somebody waits for its end.
+    /// Nil after a call of `close` has taken the thread to wait for its end.
     var thread: WorkThread?
     var isClosed = false
-    /// Whether the thread sleeps, or is about to, and must be woken for a command.
+    /// Whether the thread sleeps or is about to, so that a command must wake it.
     var isAsleep = false
   }
 
-  /// The handle that other threads wake; its lock keeps it from being cleaned up meanwhile.
+  /// The handle that other threads wake.
+  ///
+  /// The lock prevents cleanup during the call.
   private struct Awakened {
     nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
   }
@@ -48,21 +49,21 @@ final class TransferLoop: @unchecked Sendable {
     case close
   }
 
-  // Of the loop's thread.
+  // State of the loop's thread.
   var schedule: TransferSchedule
   var limiter: RateLimiter
   /// By origin.
   var idleTimeouts: [String: IdleTimeout] = [:]
   var waiting: [Int: Exchange] = [:]
   var running: [Int: Exchange] = [:]
-  /// Whether requests came whose tickets have not been told what they wait for.
+  /// Whether requests were added whose tickets do not know yet why they wait.
   var hasArrivals = false
   var multi: UnsafeMutableRawPointer?
-  /// Handles for further requests, since each owns a large buffer.
+  /// Handles to reuse, since each one has a large buffer.
   var idleHandles: [EasyHandle] = []
   private var isClosing = false
 
-  /// libcurl's own preparations, once in a process.
+  /// The global initialization of libcurl, once per process.
   private static let isReady =
     CryptoLibrary.isReady && curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
@@ -79,11 +80,11 @@ final class TransferLoop: @unchecked Sendable {
     distances = ServerDistances(behind: configuration.proxy)
   }
 
-  // MARK: From any thread
+  // MARK: Any thread
 
-  /// Sends `request` when its turn comes; returns its number at once.
+  /// Queues `request` and returns its number at once.
   ///
-  /// Without a thread it ends with a fault, and the next one tries again to start it.
+  /// If the thread cannot be started, the request ends with a fault. The next request tries again.
   func submit(
     _ request: ExchangeRequest, ticket: TransferTicket, handler: any ExchangeHandler
   ) -> Int {
@@ -97,12 +98,12 @@ final class TransferLoop: @unchecked Sendable {
     return id
   }
 
-  /// Starts the thread unless there is one; says why it cannot be.
+  /// Starts the thread if it is not running, and returns a fault if that fails.
   private func start() -> TransferFault? {
     inbox.withLock { inbox in
       guard inbox.thread == nil, !inbox.isClosed else { return nil }
       guard let new = Self.newMulti() else {
-        return TransferFault(.tooManyFiles, "libcurl cannot start")
+        return TransferFault(.tooManyFiles, "libcurl cannot be initialized")
       }
       nonisolated(unsafe) let multi = new
       do {
@@ -110,14 +111,14 @@ final class TransferLoop: @unchecked Sendable {
         return nil
       } catch {
         curl_multi_cleanup(multi)
-        return TransferFault(.network, "The system gives no thread")
+        return TransferFault(.network, "A thread cannot be started")
       }
     }
   }
 
   private static func newMulti() -> UnsafeMutableRawPointer? {
     guard isReady, let multi = curl_multi_init() else { return nil }
-    // One that has no descriptors to be woken by would sleep for as long as it is told.
+    // Without descriptors for waking, it could not be woken before its timeout.
     guard curl_multi_wakeup(multi) == CURLM_OK else {
       curl_multi_cleanup(multi)
       return nil
@@ -125,19 +126,23 @@ final class TransferLoop: @unchecked Sendable {
     return multi
   }
 
-  /// Ends request `id`, which its handler hears of, if it has not ended.
+  /// Cancels request `id` if it has not ended.
+  ///
+  /// Its handler is called.
   func cancel(_ id: Int) { post(.cancel(id)) }
 
-  /// Lets request `id` go on after its handler answered `wait`.
+  /// Resumes request `id` after its handler returned `wait`.
   func resume(_ id: Int) { post(.resume(id)) }
 
-  /// Changes the priority of what waits for the ticket of number `owner`.
+  /// Changes the priority of waiting requests of the ticket with number `owner`.
   func setPriority(_ priority: Int, of owner: Int) { post(.priority(priority, of: owner)) }
 
   func setLimits(_ limits: TransferLimits) { post(.limits(limits)) }
 
-  /// Ends everything, and waits until the thread is gone: at the end of the process OpenSSL frees
-  /// what a thread that still ends would free, too.
+  /// Ends all requests and waits for the thread.
+  ///
+  /// Without the wait, OpenSSL would free memory at the exit of the process that the thread also
+  /// frees.
   func close() {
     post(.close)
     let thread = inbox.withLock { inbox in
@@ -155,7 +160,7 @@ final class TransferLoop: @unchecked Sendable {
       defer { inbox.isAsleep = false }
       return (true, inbox.isAsleep)
     }
-    // Not under the inbox's lock, for which the thread would wait as soon as it is awake.
+    // Not while holding the inbox's lock, which the thread needs as soon as it wakes.
     if isAsleep { awakened.withLock { if let multi = $0.multi { curl_multi_wakeup(multi) } } }
     return isOpen
   }
@@ -163,14 +168,14 @@ final class TransferLoop: @unchecked Sendable {
   // MARK: The thread
 
   private func run(_ multi: UnsafeMutableRawPointer) {
-    // OpenSSL writes to sockets without MSG_NOSIGNAL; a broken one must not end the process.
+    // OpenSSL writes to sockets without MSG_NOSIGNAL. A broken socket must not end the process.
     var signals = sigset_t()
     sigemptyset(&signals)
     sigaddset(&signals, SIGPIPE)
     pthread_sigmask(SIG_BLOCK, &signals, nil)
 
     self.multi = multi
-    // Connections stay open for as many as may be in use at once.
+    // Keep connections open for as many requests as may run at once.
     hc_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.limits.connections * 2)
     awakened.withLock { $0.multi = multi }
     while !isClosing { turn(multi) }
@@ -183,7 +188,7 @@ final class TransferLoop: @unchecked Sendable {
 
   private func turn(_ multi: UnsafeMutableRawPointer) {
     for command in takeCommands() { carryOut(command) }
-    // What is given up makes room for what starts.
+    // Ended requests make room for new ones, so they come first.
     let now = clock.uptime()
     giveUpDue(now)
     startDue(now)
@@ -191,7 +196,7 @@ final class TransferLoop: @unchecked Sendable {
     var count: Int32 = 0
     curl_multi_perform(multi, &count)
     noteProgress(now)
-    // Ends make room for starts, so they are looked at before anything waits.
+    // Ended requests allow others to start, so handle them before waiting.
     guard !readEnds(multi), !isClosing, mayFallAsleep() else { return }
     curl_multi_poll(multi, nil, 0, patience(since: now), nil)
     inbox.withLock { $0.isAsleep = false }
@@ -204,7 +209,9 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Whether there is no command; from here on who brings one wakes the thread.
+  /// Returns whether there is no command.
+  ///
+  /// From now on, a new command wakes the thread.
   private func mayFallAsleep() -> Bool {
     inbox.withLock { inbox in
       inbox.isAsleep = inbox.commands.isEmpty
@@ -229,12 +236,13 @@ final class TransferLoop: @unchecked Sendable {
     }
   }
 
-  /// Milliseconds until something of ours is due that was not at `turn`, when all that was due was
-  /// done; libcurl minds its own timers and sockets.
+  /// Returns the milliseconds until the next timer of ours that was not due at `turn`.
+  ///
+  /// libcurl handles its own timers and sockets.
   private func patience(since turn: Double) -> Int32 {
     var instant = schedule.nextInstant(after: turn) ?? .infinity
     for exchange in running.values {
-      // libcurl 7.88 sets no timer when it gives up one address of a host and tries the next one.
+      // libcurl 7.88 sets no timer when it stops trying an address and tries the next one.
       if exchange.isConnecting { instant = min(instant, turn + Self.connectingPollTimeout) }
       instant = min(instant, exchange.limitedUntil ?? exchange.stallGuard.deadline)
       instant = min(instant, exchange.request.deadline ?? .infinity)
@@ -242,7 +250,7 @@ final class TransferLoop: @unchecked Sendable {
     for exchange in waiting.values {
       instant = min(instant, exchange.request.deadline ?? .infinity)
     }
-    // An hour, because a thread that waits for nothing in particular may as well look.
+    // At most one hour, in case nothing else is due.
     return Int32(min(3_600_000, max(0, ((instant - clock.uptime()) * 1000).rounded(.up))))
   }
 

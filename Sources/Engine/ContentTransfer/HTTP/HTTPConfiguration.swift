@@ -1,54 +1,67 @@
-/// How HTTP is spoken: timeouts, trust, credentials, limits.
+/// The settings of HTTP: timeouts, trust, credentials and limits.
 ///
-/// Times are in seconds. Whether certificates are checked is no setting: they are.
+/// Times are in seconds. Certificates are always checked; there is no setting to turn this off.
 package struct HTTPConfiguration: Sendable {
-  /// What the `User-Agent` header says.
+  /// The value of the `User-Agent` header.
   package var userAgent = "hostedcontent"
-  /// Headers that only certain hosts may see.
+  /// Headers that are only sent to certain hosts.
   package var credentials: [HTTPCredentials] = []
-  /// The origins besides this machine that secrets may go to over plain HTTP; paths do not matter.
+  /// Other machines that may receive secrets over plain HTTP.
+  ///
+  /// Only the origin counts.
   package var plainHTTPOrigins: [WebURL] = []
-  /// Which proxy is used.
+  /// The proxy.
   package var proxy = ProxySetting.direct
-  /// A file of certificate authorities in PEM instead of the system's.
+  /// A PEM file of certificate authorities.
+  ///
+  /// It replaces the system's.
   package var certificateAuthorities: String?
-  /// How long a connection, with its TLS handshake, may take.
+  /// The maximum time to connect, including the TLS handshake.
   package var connectTimeout = 15.0
-  /// If nothing comes for this long, an answer is idle, and a second request is made.
+  /// The time without a byte after which an answer is idle, and a second request is made.
   ///
-  /// The first value; it adapts to what a host does.
+  /// This is the initial value. It adapts to each host.
   package var idleTimeout = 3.5
-  /// Fewer than `minimumBytes` within this time, and a transfer counts as stalled.
+  /// The time in which fewer than `minimumBytes` mean that a transfer has stalled.
   package var stallTimeout = 15.0
-  /// See `stallTimeout`; bytes.
-  package var minimumBytes: Int64 = 1500
-  /// Headers of one request's answers, redirects included, in bytes.
-  package var headerLimit = 64 << 10
-  /// How many redirects are followed.
-  package var redirectLimit = 5
-  /// The addresses of hosts that are not looked up, as `CURLOPT_RESOLVE` takes them; for tests.
+  /// See `stallTimeout`.
   ///
-  /// Called once for each request.
+  /// In bytes.
+  package var minimumBytes: Int64 = 1500
+  /// The maximum bytes of a request's headers, including redirects.
+  package var headerLimit = 64 << 10
+  /// The maximum number of redirects.
+  package var redirectLimit = 5
+  /// The addresses of hosts that are not resolved, in the form of `CURLOPT_RESOLVE`.
+  ///
+  /// For tests.
+  ///
+  /// Called once per request.
   package var fixedAddresses: @Sendable () -> [String] = { [] }
-  /// When something is tried again.
+  /// When failed requests are retried.
   package var retry = RetryPolicy()
-  /// How much at once and how fast; may be changed while running by `HTTPSession.limits`.
+  /// The limits of concurrency and rate.
+  ///
+  /// `HTTPSession.limits` can change them later.
   package var limits = TransferLimits()
 
   package init() {}
 }
 
-/// Which proxy is used.
+/// The proxy setting.
 package enum ProxySetting: Hashable, Sendable {
-  /// What these variables of the environment say.
+  /// The proxies that environment variables name.
   case environment(ProxyVariables)
-  /// None.
+  /// No proxy.
   case direct
-  /// This one, such as `http://proxy.example:3128`, except for the hosts that `no_proxy` names.
+  /// A proxy such as `http://proxy.example:3128`.
+  ///
+  /// `exceptions` has the format of `no_proxy`.
   case url(String, exceptions: String? = nil)
 
-  /// The proxy for requests to `url`, and the hosts to which requests go directly, as libcurl
-  /// reads them; nil for none.
+  /// Returns the proxy for `url`, and the hosts that need no proxy, or nil for no proxy.
+  ///
+  /// Both have the format of libcurl.
   func proxy(for url: WebURL) -> (proxy: String, exceptions: String)? {
     switch self {
     case .direct: nil
@@ -62,30 +75,34 @@ package enum ProxySetting: Hashable, Sendable {
   var addresses: [String] {
     switch self {
     case .direct: []
-    // libcurl takes an empty address for none.
+    // libcurl treats an empty address as no proxy.
     case .url(let proxy, _): proxy.isEmpty ? [] : [proxy]
     case .environment(let variables): variables.proxies
     }
   }
 
-  /// Whether one may stand between us and servers; which ones it serves is libcurl's to know.
+  /// Whether a proxy may be used.
+  ///
+  /// Only libcurl knows for which hosts.
   var mayBeUsed: Bool { !addresses.isEmpty }
 }
 
-/// The proxies that environment variables name, by the rules of libcurl.
+/// The proxies in environment variables, according to the rules of libcurl.
 package struct ProxyVariables: Hashable, Sendable {
   private let http: String?
   private let https: String?
   private let all: String?
-  /// Hosts that are reached without a proxy, as `no_proxy` names them.
+  /// The hosts that are reached without a proxy, in the format of `no_proxy`.
   package let exceptions: String?
 
-  /// Takes what `environment` says; an empty variable says nothing.
+  /// Reads `environment`.
+  ///
+  /// Empty variables are ignored.
   package init(_ environment: [String: String]) {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
     }
-    // `HTTP_PROXY` is left out: in a CGI program, a client can set it by a header.
+    // `HTTP_PROXY` is ignored: in a CGI program, a client can set it with a header.
     http = value("http_proxy")
     https = value("https_proxy", "HTTPS_PROXY")
     all = value("all_proxy", "ALL_PROXY")
@@ -97,29 +114,31 @@ package struct ProxyVariables: Hashable, Sendable {
   func proxy(for url: WebURL) -> String? { (url.isSecure ? https : http) ?? all }
 }
 
-/// Headers that are sent to one origin (scheme, host and port) and never to another.
+/// Headers that are sent to one origin (scheme, host and port), and never to another.
 package struct HTTPCredentials: Hashable, Sendable, CustomStringConvertible {
-  /// Who may see them; its path does not matter.
+  /// A URL of the origin.
+  ///
+  /// The path is ignored.
   package let host: WebURL
-  /// Names and values.
+  /// The names and values.
   fileprivate let secrets: [HTTPHeader]
 
-  /// Takes headers for the origin of `host`.
+  /// Creates credentials from headers for the origin of `host`.
   package init(for host: WebURL, headers: [HTTPHeader]) {
     self.host = host
     secrets = headers
   }
 
-  /// Takes a bearer token (RFC 6750) for the origin of `host`.
+  /// Creates credentials from a bearer token (RFC 6750) for the origin of `host`.
   package init(for host: WebURL, bearerToken: String) {
     self.init(for: host, headers: [HTTPHeader("Authorization", "Bearer \(bearerToken)")])
   }
 
-  /// The origin, without what is secret.
+  /// The origin, without secrets.
   package var description: String { "credentials for \(host.origin)" }
 }
 
-/// One header to be sent.
+/// A header of a request.
 package struct HTTPHeader: Hashable, Sendable {
   package let name: String
   package let value: String
@@ -129,7 +148,9 @@ package struct HTTPHeader: Hashable, Sendable {
     self.value = value
   }
 
-  /// Whether it is one header and nothing more: a line break would begin another one.
+  /// Whether this is exactly one header.
+  ///
+  /// A line break would start another one.
   var isWellFormed: Bool {
     !name.isEmpty && name.utf8.allSatisfy { $0 > 32 && $0 < 127 && $0 != UInt8(ascii: ":") }
       && value.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 }
@@ -137,30 +158,36 @@ package struct HTTPHeader: Hashable, Sendable {
 }
 
 extension HTTPConfiguration {
-  /// The secret headers that `url` may see.
+  /// Returns the secret headers that may be sent to `url`.
   func secrets(for url: WebURL) -> [HTTPHeader] {
     credentials.filter { $0.host.origin == url.origin }.flatMap(\.secrets)
   }
 }
 
-/// How much is transferred at once, and how fast.
+/// The limits of concurrent transfers and their rate.
 public struct TransferLimits: Hashable, Sendable {
-  /// Requests at once.
+  /// The maximum number of concurrent requests.
   public var connections = 16
-  /// Requests at once to one origin; four times as many over HTTP/2, where they share a connection.
+  /// The maximum number of concurrent requests to one origin.
+  ///
+  /// It is four times as high over HTTP/2, where requests share a connection.
   public var connectionsPerHost = 8
-  /// Requests at once for one package.
+  /// The maximum number of concurrent requests for one package.
   public var connectionsPerTransfer = 2
-  /// Requests at once for one package as long as they ask for less than 256 KiB together, since
-  /// then the way to the server and back takes longer than the bytes.
+  /// The maximum number of concurrent requests for one package if they are small.
+  ///
+  /// It applies while they ask for less than 256 KiB in total, since the round trip then takes
+  /// longer than the bytes.
   public var smallRequestsPerTransfer = 6
-  /// Bytes a second in all; nil for no limit.
+  /// The maximum rate in bytes per second, or nil for no limit.
   public var bytesPerSecond: Int64?
-  /// Bytes a second from one origin; nil for no limit.
+  /// The maximum rate of one origin in bytes per second, or nil for no limit.
   public var bytesPerSecondPerHost: Int64?
-  /// Bytes of buffers that transfers may hold together; one may always go on.
+  /// The maximum bytes of the buffers of all transfers.
+  ///
+  /// One transfer may always continue.
   public var memory = 64 << 20
 
-  /// The defaults.
+  /// Creates the default limits.
   public init() {}
 }

@@ -1,15 +1,15 @@
 import CCurl
 import Glibc
 
-/// Dates of HTTP, in whole seconds since 1970: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+/// HTTP dates such as `Sun, 06 Nov 1994 08:49:37 GMT`, as seconds since 1970 (RFC 9110 §5.6.7).
 package enum HTTPDate {
-  // The names of days and months are English, whatever locale the program has set.
+  // The names of days and months are English, in any locale of the program.
   private nonisolated(unsafe) static let locale = newlocale(1 << LC_TIME, "C", nil)
 
-  /// Now.
+  /// The current time.
   package static var now: Int64 { Int64(time(nil)) }
 
-  /// The text of an instant.
+  /// Returns the HTTP date of a time.
   package static func text(_ seconds: Int64) -> String {
     var seconds = time_t(seconds)
     var parts = tm()
@@ -21,16 +21,15 @@ package enum HTTPDate {
     }
   }
 
-  /// The instant of a text in one of the forms of HTTP; nil for what libcurl does not take for a
-  /// date.
+  /// Returns the time of a date in one of the forms of HTTP, or nil if libcurl cannot parse it.
   ///
-  /// libcurl also reads other forms.
+  /// libcurl also parses other forms.
   package static func seconds(_ text: String) -> Int64? {
     let seconds = curl_getdate(text, nil)
     return seconds < 0 ? nil : Int64(seconds)
   }
 
-  /// The instant of a text that is exactly what `text` writes; nil for any other.
+  /// Returns the time of a date in exactly the form that `text` writes, or nil for any other.
   package static func exactSeconds(_ text: String) -> Int64? {
     seconds(text).flatMap { self.text($0) == text ? $0 : nil }
   }

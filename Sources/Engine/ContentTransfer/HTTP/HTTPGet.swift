@@ -2,29 +2,33 @@ import ContentModel
 import Dispatch
 import Concurrency
 
-/// A small answer that is wanted whole, in memory.
+/// A request for a small answer, which is read into memory.
 package struct HTTPRequest: Sendable {
-  /// Where it is.
+  /// The URL.
   package var url: WebURL
-  /// Headers beside those that are always sent; other hosts see them too if it redirects there, so
-  /// secrets belong into `HTTPConfiguration.credentials`.
+  /// Headers in addition to those that are always sent.
+  ///
+  /// They are also sent after a redirect to another host, so secrets belong in
+  /// `HTTPConfiguration.credentials`.
   package var headers: [HTTPHeader]
-  /// More bytes of body than this are `limitExceeded`.
+  /// The maximum bytes of the body.
+  ///
+  /// More throw `limitExceeded`.
   package var limit: Int
-  /// Seconds for everything, retries and waits included.
+  /// The maximum time in seconds, including retries and waits.
   package var deadline = 90.0
-  /// How often it is asked for at most; nil for the session's retry policy, by which 429 and 503
-  /// are no attempts.
+  /// The maximum number of attempts, or nil for the session's retry policy.
+  ///
+  /// With the policy, answers 429 and 503 do not count as attempts.
   package var attempts: Int?
-  /// Whether a body that is a web page is refused as `answerUnusable`, since the file is not one.
+  /// Whether a web page is rejected as `answerUnusable`, since the file is not a web page.
   package var refusesPages = false
-  /// Whether statuses that another attempt may change are returned as well, for callers who know
-  /// better than the retry policy when to ask again.
+  /// Whether temporary statuses are also returned, for callers with their own retry policy.
   package var returnsEveryStatus = false
-  /// Stops it and counts for it; nil for one that nobody stops.
+  /// Stops the request and counts its bytes, or nil if neither is needed.
   package var ticket: TransferTicket?
 
-  /// Asks for at most `limit` bytes from `url`.
+  /// Creates a request for at most `limit` bytes of `url`.
   package init(_ url: WebURL, headers: [HTTPHeader] = [], limit: Int) {
     self.url = url
     self.headers = headers
@@ -32,26 +36,30 @@ package struct HTTPRequest: Sendable {
   }
 }
 
-/// An answer.
+/// The answer to a request.
 package struct HTTPResponse: Sendable {
-  /// The status, of any kind that another attempt would not change.
+  /// The status, which another attempt would not change.
   package let status: Int
-  /// Values by lower-cased name.
+  /// The headers.
+  ///
+  /// Names are in lower case.
   package let headers: [String: String]
-  /// The body; for a status other than 2xx what the server says about it, as far as it came.
+  /// The body.
+  ///
+  /// For a status other than 2xx, as much of the error page as was read.
   package let body: [UInt8]
-  /// Where it came from, after redirects.
+  /// The URL of the answer, after redirects.
   package let url: WebURL
 }
 
 extension HTTPSession {
-  /// Fetches a small answer and returns it with any status that is final, such as 404.
+  /// Fetches a small answer, with any final status, such as 404.
   ///
-  /// Blocks. A connection that fails and a status that another attempt may change (408, 425, 429,
-  /// 5xx) are tried again as the retry policy has it; after 429 and 503 until the deadline, at the
-  /// time that the host's pause allows. Throws the last of them, `limitExceeded` for
-  /// a body that is longer than `limit`, `timedOut` at the deadline unless a fault was what kept
-  /// it, `stopped` when the ticket is cancelled, `usage` for malformed headers.
+  /// Blocks. Failed connections and temporary statuses (408, 425, 429, 5xx) are retried according
+  /// to the retry policy. After 429 and 503, requests are retried until the deadline, as the pause
+  /// of the host allows. Throws the last fault, `limitExceeded` for a body longer than `limit`,
+  /// `timedOut` at the deadline unless a fault was the cause, `stopped` if the ticket is cancelled,
+  /// and `usage` for malformed headers.
   package func get(_ request: HTTPRequest) throws -> HTTPResponse {
     try Self.check(request.headers, for: request.url)
     let ticket = request.ticket ?? TransferTicket(priority: .max)
@@ -73,7 +81,7 @@ extension HTTPSession {
       let isOver = isWaiting ? isBusyTooLong(request.url, since: start) : failures >= attempts
       if isOver || fault.isLasting {
         try ticket.checkCancelled()
-        // What kept it from arriving says more than that the time is over.
+        // The earlier fault says more than that the time is over.
         let cause = lastFault ?? pause(at: request.url)?.fault
         throw ContentError(
           fault.kind == .deadline ? cause ?? fault : fault, from: end.url,
@@ -81,7 +89,7 @@ extension HTTPSession {
       }
       lastFault = fault
       exchange.isFresh = fault.mayBeOfAddress
-      // The pause of a host that refuses counts for every request to it.
+      // The pause of a host that refuses applies to all requests to it.
       guard !fault.isRefusal else { continue }
       let delay = configuration.retry.delay(
         afterFailure: failures, retryAfter: fault.retryAfter, random: loop.random())
@@ -89,12 +97,12 @@ extension HTTPSession {
     }
   }
 
-  /// A slow server gets more time with each attempt, and all of it with the last one.
+  /// Returns a factor that grows with each attempt, so that a slow server gets more time.
   private func idleFactor(after failures: Int, of attempts: Int) -> Double {
     failures + 1 < attempts ? Double(1 << min(failures, 10)) : .infinity
   }
 
-  /// Takes note of whether a host can be reached, for all transfers of the session.
+  /// Records whether a host can be reached, for all transfers of the session.
   private func note(_ fault: TransferFault?, from origin: String, startedAt start: Double) {
     if let fault {
       guard fault.concernsHost else { return }
@@ -125,7 +133,7 @@ extension HTTPSession {
 }
 
 extension ExchangeRequest {
-  /// Makes it wait after `fault` until an instant, and say why.
+  /// Delays the request after `fault` until an uptime, and records the reason.
   mutating func postpone(after fault: TransferFault, until instant: Double, _ url: WebURL) {
     notBefore = instant
     reason = TransferWait.Reason(fault, from: url)
@@ -133,7 +141,7 @@ extension ExchangeRequest {
 }
 
 extension TransferWait.Reason {
-  /// Why the next attempt after `fault` waits.
+  /// Creates the reason why the next attempt after `fault` waits.
   init(_ fault: TransferFault, from url: WebURL) {
     let error = ContentError(fault, from: url, subject: url.description)
     self =
@@ -142,7 +150,9 @@ extension TransferWait.Reason {
   }
 }
 
-/// Keeps a small body in memory; the caller waits for it.
+/// Collects a small body in memory.
+///
+/// The caller waits for it.
 private final class GetHandler: ExchangeHandler {
   struct Outcome {
     var fault: TransferFault?
@@ -153,7 +163,7 @@ private final class GetHandler: ExchangeHandler {
   private struct State {
     var head = HTTPHead()
     var body: [UInt8] = []
-    /// Bytes of an error page, kept or not.
+    /// The bytes of an error page, including those that were not kept.
     var received = 0
     var end: ExchangeEnd?
   }
@@ -166,7 +176,7 @@ private final class GetHandler: ExchangeHandler {
   private let returnsEveryStatus: Bool
   private let clock: TransferClock
 
-  /// So much of an error page is read in order to keep the connection.
+  /// The maximum bytes of an error page that are read to keep the connection.
   private static let errorPageLimit = 64 << 10
 
   init(_ request: HTTPRequest, clock: TransferClock) {
@@ -184,7 +194,7 @@ private final class GetHandler: ExchangeHandler {
         .status(head.status),
         retryAfter: RetryPolicy.retryAfter(head["retry-after"], now: clock.now()))
     }
-    // The status says what is wrong; its page may be of any length and coding.
+    // An error page may have any length and encoding, since the status is the error.
     guard head.isSuccess else { return nil }
     if let coding = head["content-encoding"], coding.lowercased() != "identity" {
       return TransferFault(.encoded(coding))
@@ -204,7 +214,7 @@ private final class GetHandler: ExchangeHandler {
     }
   }
 
-  /// Keeps as much of an error page as the caller would read of the file.
+  /// Keeps as much of an error page as would be read of the file.
   private func takeErrorPage(_ body: UnsafeRawBufferPointer, _ state: inout State) -> BodyAnswer {
     state.body += body.prefix(limit - state.body.count)
     state.received += body.count

@@ -2,9 +2,11 @@
 package struct HTTPHead: Hashable, Sendable {
   /// The status, such as 206.
   package var status = 0
-  /// The protocol as the status line names it, such as `HTTP/1.1`.
+  /// The protocol in the status line, such as `HTTP/1.1`.
   package var version = ""
-  /// Values by lower-cased name; those of repeated headers are joined by `, `.
+  /// The headers.
+  ///
+  /// Names are in lower case, and values of repeated headers are joined by `, `.
   package var headers: [String: String] = [:]
 
   package init(status: Int = 0, version: String = "", headers: [String: String] = [:]) {
@@ -15,50 +17,59 @@ package struct HTTPHead: Hashable, Sendable {
 
   package subscript(name: String) -> String? { headers[name] }
 
-  /// The length that the server promises; nil when it promises none, or contradicts itself.
+  /// The declared length of the body, or nil if it is missing or ambiguous.
   package var contentLength: Int64? {
     headers["content-length"].flatMap(Int64.init(digits:))
   }
 
-  /// Whether the server says that it sends what was asked for.
+  /// Whether the status is a success.
   package var isSuccess: Bool { (200..<300).contains(status) }
 
-  /// Whether the body is a web page by its type, which servers also give to files that they do not
-  /// know.
+  /// Whether the type of the body is a web page.
+  ///
+  /// Servers also use it for unknown files.
   var isPage: Bool {
     let type = (headers["content-type"] ?? "").lowercased().prefix { $0 != ";" }.trimmed
     return ["text/html", "application/xhtml+xml"].contains(type)
   }
 
-  /// Whether it leads to another URL.
+  /// Whether this is a redirect to another URL.
   package var isRedirect: Bool {
     [301, 302, 303, 307, 308].contains(status) && headers["location"] != nil
   }
 }
 
 extension Int64 {
-  /// Reads decimal digits and nothing else, neither sign nor space.
+  /// Parses decimal digits.
+  ///
+  /// A sign or spaces are invalid.
   init?(digits text: some StringProtocol) {
     guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
     self.init(text)
   }
 }
 
-/// Collects header lines as libcurl hands them over, one call a line; pure and bounded.
+/// Collects the header lines that libcurl delivers, one per call.
 ///
-/// A new status line starts over: what came before was an interim answer (1xx).
+/// Pure and limited.
+///
+/// A status line starts a new head, since the previous one was an interim response (1xx).
 package struct HeadCollector {
-  /// What was collected of the last answer.
+  /// The head of the last answer.
   package private(set) var head = HTTPHead()
   private var bytes = 0
   private var lines = 0
   private let limit: Int
   private static let maximumLines = 256
 
-  /// `limit` is in bytes, over all heads of one request.
+  /// Creates a collector.
+  ///
+  /// `limit` is the maximum bytes of all heads of one request.
   package init(limit: Int) { self.limit = limit }
 
-  /// Takes one line with its line break; false when there are too many.
+  /// Adds one line with its line break.
+  ///
+  /// Returns false if a limit is exceeded.
   package mutating func add(_ line: UnsafeRawBufferPointer) -> Bool {
     bytes += line.count
     lines += 1
@@ -76,11 +87,15 @@ package struct HeadCollector {
     return true
   }
 
-  /// Starts over after a redirect; what was counted stays counted.
+  /// Starts a new head after a redirect.
+  ///
+  /// The counters are kept.
   mutating func restart() { head = HTTPHead() }
 }
 
-/// Bytes of a header line: as text they would cost ten times as much.
+/// A header line as bytes.
+///
+/// Strings would cost ten times as much.
 extension Slice<UnsafeRawBufferPointer> {
   /// The bytes without spaces, tabs and line breaks at both ends.
   fileprivate var trimmed: Self {
@@ -93,7 +108,9 @@ extension Slice<UnsafeRawBufferPointer> {
 
   fileprivate var text: String { String(decoding: self, as: UTF8.self) }
 
-  /// The text with the letters of ASCII in lower case; names of headers have no others.
+  /// The bytes with ASCII letters in lower case.
+  ///
+  /// Header names have no other letters.
   fileprivate var lowercasedText: String {
     String(unsafeUninitializedCapacity: count) { target in
       for (index, byte) in enumerated() {

@@ -1,13 +1,12 @@
 import ContentModel
 import Concurrency
 
-/// Speaks HTTP for everything in a process: connections, limits and statistics are shared.
+/// An HTTP client with shared connections, limits and statistics.
 ///
-/// Its methods block the caller's thread while one thread of its own does the transfers; it may be
-/// used by any number of threads at once. The thread starts with the first request and ends with
-/// the session.
+/// Its methods block the caller, while a separate thread transfers the data. Any number of threads
+/// can use it at the same time. The thread starts with the first request and ends with the session.
 package final class HTTPSession: Sendable {
-  /// What it was made with.
+  /// The configuration.
   package let configuration: HTTPConfiguration
   let loop: TransferLoop
   let health: MirrorHealth
@@ -15,11 +14,13 @@ package final class HTTPSession: Sendable {
   let slabs = SlabPool()
   private let currentLimits: Mutex<TransferLimits>
 
-  /// Creates a session, which connects to nobody yet; tests hand in a clock and randomness.
+  /// Creates a session without connecting.
   ///
-  /// `pauses` are the hosts that refuse requests for now; sessions of one process share them.
-  /// Throws `usage` for headers that are none, and `insecureConnectionRefused` for secrets that
-  /// would be sent to another machine without encryption.
+  /// Tests pass a clock and a source of randomness.
+  ///
+  /// `pauses` are the hosts that currently refuse requests; the sessions of a process share them.
+  /// Throws `usage` for malformed headers, and `insecureConnectionRefused` for secrets that would
+  /// be sent unencrypted to another machine.
   package init(
     _ configuration: HTTPConfiguration = HTTPConfiguration(), clock: TransferClock = .system,
     pauses: HostPauses = HostPauses(),
@@ -37,15 +38,19 @@ package final class HTTPSession: Sendable {
 
   deinit { loop.close() }
 
-  /// Throws `usage` unless each header is one header: a line break in it would begin another one.
+  /// Throws `usage` for a malformed header.
+  ///
+  /// A line break in it would start another header.
   static func check(_ headers: [HTTPHeader], for url: WebURL) throws {
     guard !headers.allSatisfy(\.isWellFormed) else { return }
     throw ContentError(
-      .usage, "A header for \(url.origin) has a character that headers cannot have",
-      remedy: "Check it for line breaks", subject: url.origin)
+      .usage, "A header for \(url.origin) contains an invalid character",
+      remedy: "Remove line breaks and control characters from it", subject: url.origin)
   }
 
-  /// How much at once and how fast; a change counts from now on, also for what runs.
+  /// The limits of concurrency and rate.
+  ///
+  /// A change applies at once, also to running requests.
   package var limits: TransferLimits {
     get { currentLimits.withLock { $0 } }
     set {
@@ -54,28 +59,30 @@ package final class HTTPSession: Sendable {
     }
   }
 
-  /// How many requests for one package run at once at `address`, and how many each stands for.
+  /// Returns how many requests for one package run at `address`, and how many each replaces.
   func connections(to address: WebURL) -> (count: Int, insteadOf: Int) {
     let limit = max(1, limits.connectionsPerTransfer)
     let isOne = loop.distances.isShort(to: address.origin) || pause(at: address) != nil
     return isOne ? (1, limit) : (limit, 1)
   }
 
-  /// What is known of the host of `address` if it refused requests lately.
+  /// Returns the pause of the host of `address` if it has refused requests recently.
   func pause(at address: WebURL) -> HostPause? {
     loop.pauses.pause(of: address.origin, at: loop.clock.uptime())
   }
 
-  /// Whether `address` has refused everything, at least since `start`, for as long as is waited.
+  /// Whether `address` has refused all requests since `start` for longer than the busy timeout.
   func isBusyTooLong(_ address: WebURL, since start: Double) -> Bool {
     let now = loop.clock.uptime()
     let begin = max(start, pause(at: address)?.refusedSince ?? now)
     return now - begin >= configuration.retry.busyTimeout
   }
 
-  /// What all transfers did together.
+  /// The statistics of all transfers.
   package var statistics: TransferStatistics { loop.counters.statistics }
 
-  /// Ends everything; whoever waits gets `stopped`, now and later.
+  /// Ends all requests.
+  ///
+  /// Waiting callers get `stopped`, now and later.
   package func close() { loop.close() }
 }

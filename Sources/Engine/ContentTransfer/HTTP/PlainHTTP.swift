@@ -1,12 +1,12 @@
 import ContentModel
 
-/// Where secrets may go over plain HTTP, which others on the way can read.
+/// Checks whether secrets may be sent over plain HTTP, which others on the network can read.
 extension HTTPConfiguration {
-  /// Throws `insecureConnectionRefused` if credentials, or the password of the proxy that is set,
-  /// would go unencrypted to another machine, unless that is allowed.
+  /// Throws `insecureConnectionRefused` if a secret would be sent unencrypted to another machine.
   ///
-  /// Throws `usage` if the address of a proxy is invalid. The secrets of a proxy of the environment
-  /// are not checked: every program of the system sends them.
+  /// This includes credentials and the password of a configured proxy, unless they are allowed.
+  /// Throws `usage` if the address of a proxy is invalid. The secrets of a proxy from the
+  /// environment are not checked, since all programs of the system send them.
   func checkSecrets() throws {
     for url in credentials.map(\.host) where !allowsSecrets(for: url) {
       throw ContentError.insecure("The token or headers for \(url.origin)", to: url)

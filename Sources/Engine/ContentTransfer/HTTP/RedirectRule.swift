@@ -1,22 +1,24 @@
-/// Where a redirect may lead; pure.
+/// The rules for the target of a redirect.
 ///
-/// Redirects are followed by us, one request each, so that every hop is checked against the one
-/// before it and credentials are chosen anew for each.
+/// Pure.
+///
+/// libcurl does not follow redirects. Each redirect is a new request of ours, so that each target
+/// is checked and credentials are chosen again.
 enum RedirectRule {
-  /// The URL that redirect number `number` (from 1) leads to, or why it may not be followed.
+  /// Returns the URL of redirect number `number` (from 1), or why it is not followed.
   ///
-  /// `target` is what libcurl made of the `Location` header and the URL before.
+  /// `target` is the URL that libcurl made from the `Location` header and the previous URL.
   static func follow(from url: WebURL, to target: String?, number: Int, limit: Int) -> Result<
     WebURL, TransferFault
   > {
     guard number <= limit else {
-      return .failure(TransferFault(.tooManyRedirects, "\(limit) were followed"))
+      return .failure(TransferFault(.tooManyRedirects, "The limit is \(limit)"))
     }
     guard let target, let next = try? WebURL(target) else {
-      return .failure(TransferFault(.redirectRefused, "It leads to no URL of a web server"))
+      return .failure(TransferFault(.redirectRefused, "The target is not an http or https URL"))
     }
     guard next.isSecure || !url.isSecure else {
-      return .failure(TransferFault(.redirectRefused, "It leads from https to http"))
+      return .failure(TransferFault(.redirectRefused, "The target would downgrade https to http"))
     }
     return .success(next)
   }

@@ -1,11 +1,11 @@
-/// Recognizes web pages: of a login, of a provider, of a missing file that is answered with 200.
+/// Detects web pages, such as login pages, or error pages with status 200.
 enum WebPage {
   private static let beginnings = ["<!doctype html", "<html", "<head", "<body", "<script"]
     .map { Array($0.utf8) }
 
-  /// The type of the page that `bytes` begin; nil if they are not a page.
+  /// Returns the type of the web page that starts with `bytes`, or nil for other data.
   ///
-  /// Skips blanks, a byte order mark, an XML declaration and comments.
+  /// Skips white space, a byte order mark, an XML declaration and comments.
   static func type(of bytes: some Collection<UInt8>) -> String? {
     var rest = Array(bytes.prefix(1024))[...]
     if rest.starts(with: [0xef, 0xbb, 0xbf]) { rest = rest.dropFirst(3) }

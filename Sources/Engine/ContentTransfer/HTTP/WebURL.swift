@@ -2,31 +2,34 @@ import CCurl
 import ContentModel
 import Glibc
 
-/// A URL of the web that was parsed by libcurl, so that what is checked is what is connected to.
+/// An http or https URL, parsed by libcurl, so that checks and connections use the same parts.
 package struct WebURL: Hashable, Sendable, CustomStringConvertible {
-  /// The whole URL, normalized; holds neither user name nor password.
+  /// The whole URL, normalized, without user name and password.
   package let text: String
   /// `http` or `https`.
   package let scheme: String
-  /// The host's name or address.
+  /// The name or address of the host.
   package let host: String
-  /// The port, also where the URL names none.
+  /// The port, or the default port of the scheme.
   package let port: Int
-  /// Scheme, host and port: who may see credentials, and whose connections are counted.
+  /// The scheme, host and port, which determine credentials and limits.
   ///
-  /// Kept, because limits ask for it with each arrival of bytes.
+  /// Stored, because limits need it for each received chunk.
   package let origin: String
 
-  /// URLs may not be longer, in bytes.
+  /// The maximum length of a URL in bytes.
   private static let maximumLength = 8192
 
-  /// Parses `text`; throws `usage` unless it is an http or https URL with a host and without a
-  /// user name, which would end up in messages and logs.
+  /// Parses `text`.
+  ///
+  /// Throws `usage` unless it is an http or https URL with a host.
+  ///
+  /// A user name is also rejected, since it would appear in messages and logs.
   package init(_ text: String) throws {
     guard let parts = Self.parse(text) else {
       throw ContentError(
-        .usage, "“\(Self.shown(text))” is no URL of a web server that can be used",
-        remedy: "Use http:// or https:// with a host; put credentials into headers",
+        .usage, "“\(Self.shown(text))” is not a valid http or https URL",
+        remedy: "Use http:// or https:// with a host. Set credentials as headers",
         subject: Self.shown(text))
     }
     self = parts
@@ -65,7 +68,7 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return String(cString: text)
   }
 
-  /// What of an unusable URL may be shown: nothing before an `@`, which may be a password.
+  /// Returns the part of an invalid URL after the last `@`, since a password may precede it.
   private static func shown(_ text: String) -> String {
     (text.lastIndex(of: "@").map { text[text.index(after: $0)...] } ?? text[...])
       .printable(limit: 200)
@@ -74,8 +77,10 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   /// Whether connections to it are encrypted.
   package var isSecure: Bool { scheme == "https" }
 
-  /// Whether it is on this machine: 127.0.0.0/8, ::1, or localhost, which libcurl resolves to these
-  /// itself, without a name server (RFC 6761, section 6.3; since libcurl 7.78).
+  /// Whether the host is this machine: 127.0.0.0/8, ::1, or localhost.
+  ///
+  /// libcurl resolves localhost to these addresses itself, without DNS (RFC 6761 §6.3; since
+  /// libcurl 7.78).
   package var isLoopback: Bool {
     if host == "localhost" { return true }
     var (short, long) = (in_addr(), in6_addr())
@@ -84,10 +89,11 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return withUnsafeBytes(of: long) { $0.last == 1 && $0.dropLast().allSatisfy { $0 == 0 } }
   }
 
-  /// The address of the proxy that `text` names for libcurl, and whether it has a user name or a
-  /// password.
+  /// Parses a proxy address in the form of libcurl.
   ///
-  /// The scheme is http where `text` has none. Throws `usage` if libcurl would refuse the address.
+  /// Returns whether it has a user name or password.
+  ///
+  /// Without a scheme, it is http. Throws `usage` if libcurl would reject the address.
   static func ofProxy(_ text: String) throws -> (address: WebURL, hasSecret: Bool) {
     let handle = curl_url()
     defer { curl_url_cleanup(handle) }
@@ -98,12 +104,12 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
       let host = part(CURLUPART_HOST, of: handle), !host.isEmpty
     else {
       throw ContentError(
-        .usage, "“\(shown(text))” is not the address of a proxy",
-        remedy: "Use an address such as http://proxy.example:3128; check the proxy's setting and "
+        .usage, "“\(shown(text))” is not a valid proxy address",
+        remedy: "Use an address such as http://proxy.example:3128. Check the proxy setting and "
           + "the variables http_proxy, https_proxy and all_proxy",
         subject: shown(text))
     }
-    // The port that libcurl takes for a proxy without one.
+    // The default port of libcurl for proxies.
     let port = part(CURLUPART_PORT, of: handle).flatMap { Int($0) } ?? 1080
     let hasSecret =
       part(CURLUPART_USER, of: handle) != nil || part(CURLUPART_PASSWORD, of: handle) != nil
@@ -112,14 +118,18 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
 
   private static let proxySchemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-  /// The URL without its query, which may hold a signature; for messages.
+  /// The URL without its query, which may contain a signature.
+  ///
+  /// For messages.
   package var description: String {
     (text.firstIndex(of: "?").map { text[..<$0] } ?? text[...]).printable()
   }
 
-  /// The URL of `path` below this one, each component percent-encoded; a query stays behind.
+  /// Returns the URL of `path` below this one.
   ///
-  /// Throws `usage` when the whole becomes no URL.
+  /// Components are percent-encoded, and the query is kept.
+  ///
+  /// Throws `usage` if the result is not a valid URL.
   package func appending(_ path: String) throws -> WebURL {
     let cut = text.firstIndex(of: "?")
     let base = cut.map { text[..<$0] } ?? text[...]
@@ -128,7 +138,7 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
     return try WebURL("\(base)\(slash)\(Self.percentEncoded(path))\(query)")
   }
 
-  /// `path` with everything but unreserved characters and `/` percent-encoded (RFC 3986 §2.3).
+  /// Percent-encodes everything except unreserved characters and `/` (RFC 3986 §2.3).
   private static func percentEncoded(_ path: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var encoded: [UInt8] = []

@@ -2,9 +2,9 @@ import ContentModel
 import Glibc
 import Concurrency
 
-/// The limit of bytes a second for a store in a folder.
+/// The rate limit of a store in a folder.
 ///
-/// All transfers of a queue share it. May be used from any thread.
+/// All transfers of a queue share it. Use it from any thread.
 package final class FolderRate: Sendable {
   private struct State {
     var limits: TransferLimits
@@ -15,10 +15,12 @@ package final class FolderRate: Sendable {
   private let clock: TransferClock
   private let sleep: @Sendable (Double) -> Void
 
-  /// The longest sleep in seconds, so that a transfer that was stopped ends soon.
+  /// The maximum sleep in seconds, so that a cancelled transfer ends soon.
   private static let longestSleep = 0.1
 
-  /// Creates a limit; tests provide a clock and a function that sleeps for a number of seconds.
+  /// Creates a limit.
+  ///
+  /// Tests pass a clock and a function that sleeps for a number of seconds.
   package init(
     _ limits: TransferLimits, clock: TransferClock = .system,
     sleep: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1e6)) }
@@ -30,7 +32,9 @@ package final class FolderRate: Sendable {
     self.sleep = sleep
   }
 
-  /// A change takes effect at once, also for transfers in progress.
+  /// The limits.
+  ///
+  /// A change applies at once, also to running transfers.
   package var limits: TransferLimits {
     get { state.withLock { $0.limits } }
     set {
@@ -41,8 +45,9 @@ package final class FolderRate: Sendable {
     }
   }
 
-  /// Waits until `count` more bytes may be read; throws `stopped` soon after `ticket` was
-  /// cancelled.
+  /// Waits until `count` more bytes may be read.
+  ///
+  /// Throws `stopped` soon after `ticket` is cancelled.
   func wait(for count: Int, _ ticket: TransferTicket) throws {
     while true {
       try ticket.checkCancelled()
@@ -59,7 +64,7 @@ package final class FolderRate: Sendable {
 }
 
 extension TransferLimits {
-  /// The limit that applies to a folder, which counts as one host.
+  /// The limit of a folder, which counts as one host.
   fileprivate var bytesPerFolder: Int64? {
     [bytesPerSecond, bytesPerSecondPerHost].compactMap(\.self).min()
   }

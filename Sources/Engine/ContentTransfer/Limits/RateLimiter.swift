@@ -1,4 +1,6 @@
-/// Limits of bytes a second, in all and by origin; pure, time is handed in.
+/// Rate limits in total and per origin.
+///
+/// Pure: callers pass the time.
 struct RateLimiter {
   private var total: TokenBucket
   private var byOrigin: [String: TokenBucket] = [:]
@@ -9,7 +11,9 @@ struct RateLimiter {
     ratePerHost = limits.bytesPerSecondPerHost
   }
 
-  /// Changes the limits; what was taken too early stays owed.
+  /// Changes the limits.
+  ///
+  /// A debt is kept.
   mutating func setLimits(_ limits: TransferLimits, at now: Double) {
     total.setRate(limits.bytesPerSecond, at: now)
     ratePerHost = limits.bytesPerSecondPerHost
@@ -20,7 +24,7 @@ struct RateLimiter {
   /// Whether any limit is set.
   var isLimiting: Bool { total.rate != nil || ratePerHost != nil }
 
-  /// Seconds until bytes from `origin` may be taken.
+  /// Returns the seconds until bytes from `origin` may be taken.
   mutating func wait(for origin: String, at now: Double) -> Double {
     let wait = total.wait(at: now)
     guard let ratePerHost else { return wait }

@@ -1,8 +1,10 @@
-/// How fast something goes and how long it will take, from bytes and instants; pure.
+/// Measures a transfer rate from byte counts and times.
 ///
-/// The rate is that of the last three seconds, so that three seconds after a change nothing of the
-/// old rate is left. Bytes that come in lumps count from lump to lump; a lump that is late lowers
-/// the rate only once it is later than any before.
+/// Pure.
+///
+/// The rate covers the last three seconds, so three seconds after a change, the old rate has no
+/// effect. Bytes that arrive in bursts count from burst to burst. A late burst lowers the rate only
+/// if the gap is longer than all previous gaps.
 package struct RateMeter: Sendable {
   private struct Sample {
     var instant: Double
@@ -10,18 +12,22 @@ package struct RateMeter: Sendable {
   }
 
   private static let window = 3.0
-  /// Nothing is said before this long.
-  private static let patience = 0.5
-  /// Samples that are closer are one, which bounds their number.
+  /// The minimum time in seconds before a rate is known.
+  private static let minimumTime = 0.5
+  /// The minimum distance of samples in seconds, which limits their number.
   private static let grain = 0.05
 
-  /// The oldest is the last one before the window, so that the window is covered.
+  /// Samples in order.
+  ///
+  /// The first one is the last before the window, to cover the whole window.
   private var samples: [Sample]
 
-  /// Begins at `now`, in seconds of uptime, with `total` bytes that are there already.
+  /// Starts at `now`, in seconds of uptime, with `total` bytes that already exist.
   package init(total: Int64 = 0, at now: Double) { samples = [Sample(instant: now, total: total)] }
 
-  /// Takes note that `total` bytes are there at `now`; neither goes back.
+  /// Records that there are `total` bytes at `now`.
+  ///
+  /// Lower values are ignored.
   package mutating func advance(to total: Int64, at now: Double) {
     guard let last = samples.last, total > last.total, now >= last.instant else { return }
     if samples.count > 1, now - samples[samples.count - 2].instant < Self.grain {
@@ -31,16 +37,16 @@ package struct RateMeter: Sendable {
     while samples.count > 2, samples[1].instant <= now - Self.window { samples.removeFirst() }
   }
 
-  /// Bytes a second at `now`; nil until it is known, and when nothing comes any more.
+  /// Returns the bytes per second at `now`, or nil if it is not known yet, or if nothing arrives.
   package func rate(at now: Double) -> Double? {
     guard let first = samples.first, let last = samples.last, samples.count > 1 else { return nil }
     let gaps = zip(samples.dropFirst(), samples).map { $0.instant - $1.instant }
-    // A silence that is longer than any gap counts as time without bytes.
+    // A gap that is longer than all previous ones counts as time without bytes.
     let silence = max(0, now - last.instant - (gaps.max() ?? 0))
     let elapsed = last.instant - first.instant + silence
-    guard elapsed >= Self.patience else { return nil }
+    guard elapsed >= Self.minimumTime else { return nil }
     let rate = Double(last.total - first.total) / elapsed
-    // Below one byte a second a time would be a guess.
+    // Below one byte per second, an estimate would be a guess.
     return rate >= 1 ? rate : nil
   }
 }

@@ -1,25 +1,31 @@
 package import FoundationEssentials
 
-/// How often and after how long something is tried again; pure.
+/// When failed requests are retried.
+///
+/// Pure.
 package struct RetryPolicy: Hashable, Sendable {
-  /// How often a piece, or a small file, is asked for in all.
+  /// The maximum number of attempts for a piece or a small file.
   package var attempts = 5
-  /// The first delay lies between 0 and this, in seconds; each further one may be twice as long.
+  /// The maximum of the first delay, in seconds.
+  ///
+  /// It doubles for each further delay.
   package var firstDelay = 0.5
-  /// No delay of ours is longer, in seconds.
+  /// The maximum delay of the back-off, in seconds.
   package var longestDelay = 10.0
-  /// How long a host may answer nothing but 429 and 503, in seconds; refusals are no attempts.
+  /// How long a host may answer all requests with 429 and 503, in seconds.
+  ///
+  /// These answers do not count as attempts.
   package var busyTimeout = 90.0
-  /// A server may ask for no longer wait, in seconds.
+  /// The maximum delay that a server may ask for, in seconds.
   package var longestRetryAfter = 60.0
 
   package init() {}
 
-  /// Seconds to wait after failure number `failure` (from 1) in a row.
+  /// Returns the delay in seconds after failure number `failure` (from 1) in a row.
   ///
-  /// Exponential back-off with full jitter: `random` from 0 to 1 chooses among all delays up to the
-  /// longest, so that clients that failed together do not come back together. A server's wish is
-  /// the least that is waited, up to `longestRetryAfter`.
+  /// Uses exponential back-off with full jitter: `random`, from 0 to 1, selects a delay between 0
+  /// and the maximum, so that clients that failed at the same time do not retry at the same time.
+  /// The delay is at least `retryAfter`, up to `longestRetryAfter`.
   package func delay(afterFailure failure: Int, retryAfter: Double?, random: Double) -> Double {
     let exponent = Double(min(max(failure, 1), 32) - 1)
     let ceiling = min(longestDelay, firstDelay * exp2(exponent))
@@ -31,7 +37,7 @@ package struct RetryPolicy: Hashable, Sendable {
     Double(sign: .plus, exponent: Int(exponent), significand: 1)
   }
 
-  /// Seconds that a `Retry-After` header asks for: a number of them, or a date; nil for neither.
+  /// Returns the seconds in a `Retry-After` header, which is a number or a date, or nil if invalid.
   package static func retryAfter(_ value: String?, now: Date) -> Double? {
     guard let value = value?.trimmed else { return nil }
     if let seconds = Int64(digits: value) { return Double(seconds) }

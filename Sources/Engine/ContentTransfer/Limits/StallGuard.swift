@@ -1,29 +1,36 @@
-/// Notices an answer that falls silent, or brings too little for too long; pure, time is handed in.
+/// Detects an answer that is idle or too slow.
+///
+/// Pure: callers pass the time.
 struct StallGuard {
-  /// What is to be done about an answer.
+  /// The state of an answer.
   enum Verdict {
-    /// Nothing.
+    /// Bytes arrive.
     case moving
-    /// Nothing has come for `idleTimeout`; another request may bring what is missing.
+    /// No byte for `idleTimeout`.
+    ///
+    /// A second request may fetch the missing bytes.
     case idle
-    /// Nothing has come for `window`, or too little within it; it is given up.
+    /// No byte, or too few bytes, for `window`.
+    ///
+    /// The request fails.
     case stalled
   }
 
-  /// Seconds.
+  /// In seconds.
   let window: Double
-  /// Bytes that must arrive in each window.
+  /// The minimum bytes per window.
   let minimumBytes: Int64
-  /// Seconds without a byte after which an answer is idle, and again each time that they have
-  /// passed.
+  /// The seconds without a byte after which an answer is idle.
+  ///
+  /// It is reported again each time they have passed.
   let idleTimeout: Double
   private var start: Double
   private var bytesAtStart: Int64 = 0
   private var bytes: Int64 = 0
-  /// When the last byte came.
+  /// The uptime of the last byte.
   private(set) var lastProgress: Double
   private var nextReport: Double
-  /// Whether nothing has come since it was found idle.
+  /// Whether no byte has arrived since the answer was found idle.
   private(set) var isIdle = false
 
   init(window: Double, minimumBytes: Int64, idleTimeout: Double = .infinity, at now: Double) {
@@ -35,17 +42,19 @@ struct StallGuard {
     nextReport = now + idleTimeout
   }
 
-  /// When it must be judged again.
+  /// The uptime of the next check.
   var deadline: Double { min(start + window, lastProgress + window, nextReport) }
 
-  /// Starts over, because a pause of ours has ended or nothing could arrive yet.
+  /// Starts again after a pause of ours, or after a time in which nothing could arrive.
   mutating func restart(bytes: Int64, at now: Double) {
     start = now
     bytesAtStart = bytes
     advance(to: bytes, at: now)
   }
 
-  /// Takes note of the `bytes` that arrived so far; the seconds of silence that ended by that.
+  /// Records the `bytes` received so far.
+  ///
+  /// Returns the seconds without bytes that have just ended.
   @discardableResult mutating func note(bytes: Int64, at now: Double) -> Double? {
     guard bytes != self.bytes else { return nil }
     let silence = now - lastProgress
@@ -60,7 +69,7 @@ struct StallGuard {
     isIdle = false
   }
 
-  /// Judges by the `bytes` that arrived so far.
+  /// Checks the answer after `bytes` bytes so far.
   mutating func judge(bytes: Int64, at now: Double) -> Verdict {
     note(bytes: bytes, at: now)
     if now >= lastProgress + window { return .stalled }
@@ -76,37 +85,43 @@ struct StallGuard {
   }
 }
 
-/// How long a host may send nothing before its answer is idle, measured by its answers; pure.
+/// The idle timeout of a host, which adapts to its answers.
+///
+/// Pure.
 struct IdleTimeout {
-  /// It is never shorter, in seconds, unless it was from the beginning.
+  /// The minimum in seconds, unless the initial value is lower.
   static let minimum = 1.0
-  /// A host that sends fewer bytes a second may have a line with gaps.
+  /// The bytes per second of a fast host.
+  ///
+  /// A slower host may have a connection with gaps.
   static let fastRate = 256e3
 
   private let initial: Double
   private let maximum: Double
-  /// Seconds.
+  /// In seconds.
   private(set) var seconds: Double
 
-  /// Begins with `initial` seconds; it is never longer than `maximum`.
+  /// Starts with `initial` seconds.
+  ///
+  /// The timeout never exceeds `maximum`.
   init(_ initial: Double, maximum: Double) {
     self.initial = min(initial, maximum)
     self.maximum = maximum
     seconds = self.initial
   }
 
-  /// An answer went on after `silence`, so a silence of that length is none.
+  /// An answer continued after `silence` seconds, so the timeout must be longer.
   mutating func resume(after silence: Double) {
     seconds = min(maximum, max(seconds, 2 * silence))
   }
 
-  /// An answer that came with `rate` bytes a second fell silent and did not go on.
+  /// An answer with `rate` bytes per second stopped and did not continue.
   mutating func stall(rate: Double) {
     guard rate >= Self.fastRate else { return }
     seconds = max(min(initial, Self.minimum), seconds / 2)
   }
 
-  /// An answer came whole.
+  /// An answer was complete.
   mutating func complete() {
     seconds = seconds < initial ? min(initial, seconds * 2) : max(initial, seconds * 0.9)
   }

@@ -1,13 +1,16 @@
-/// A limit of bytes a second that lets short bursts pass; pure, time is handed in.
+/// A token bucket: a rate limit that allows short bursts.
 ///
-/// Takes are never refused: they may leave a debt, and `wait` says how long it takes to pay it off.
+/// Pure: callers pass the time.
+///
+/// A take is never refused. It may create a debt, and `wait` returns how long it takes to pay it
+/// off.
 struct TokenBucket {
-  /// Bytes a second; nil for no limit.
+  /// Bytes per second, or nil for no limit.
   private(set) var rate: Double?
   private var tokens: Double
   private var instant: Double
 
-  /// How much may pass at once after a pause, in seconds of the rate.
+  /// The maximum burst after a pause, in seconds of the rate.
   private static let burst = 0.1
 
   init(rate: Int64?, at instant: Double) {
@@ -16,7 +19,9 @@ struct TokenBucket {
     tokens = (self.rate ?? 0) * Self.burst
   }
 
-  /// Changes the rate; a debt stays owed, in seconds of the new rate at most what it was.
+  /// Changes the rate.
+  ///
+  /// A debt is kept, but never takes more seconds than before.
   mutating func setRate(_ newRate: Int64?, at instant: Double) {
     refill(instant)
     let new = newRate.map { Double(max(1, $0)) }
@@ -33,7 +38,9 @@ struct TokenBucket {
     tokens -= Double(bytes)
   }
 
-  /// Seconds until more may be taken; 0 when it may now.
+  /// Returns the seconds until more may be taken.
+  ///
+  /// 0 if it may be now.
   mutating func wait(at instant: Double) -> Double {
     guard let rate else { return 0 }
     refill(instant)

@@ -1,52 +1,56 @@
-/// Decides which waiting request may start: limits, priorities, fairness; pure, time is handed in.
+/// Decides which waiting request starts: limits, priorities, fairness.
 ///
-/// Among those that may start, the highest priority comes first; among equals the transfer with the
-/// fewest requests under way, so that a large one, which asks for several, does not keep out many
-/// small ones; among those the older transfer, so that its next request is not kept out either. A
-/// transfer's further requests also leave a quarter of the places free for the first request of
-/// another.
+/// Pure: callers pass the time.
+///
+/// The request with the highest priority comes first. Among equals, it is the transfer with the
+/// fewest running requests, so that a large transfer with several requests does not block many
+/// small ones. Among those, it is the oldest transfer, so that its next request is not delayed
+/// forever. In addition, the second and later requests of a transfer leave a quarter of the places
+/// free for first requests of other transfers.
 struct TransferSchedule {
-  /// A request as the schedule sees it.
+  /// A request in the schedule.
   struct Entry: Hashable {
     let id: Int
-    /// The transfer that it serves; numbers rise with the order of beginning.
+    /// The transfer of the request.
+    ///
+    /// Numbers increase in the order of creation.
     let owner: Int
     let origin: String
     var priority: Int
-    /// The instant before which it must not start.
+    /// The uptime before which it must not start.
     let notBefore: Double
-    /// Bytes of buffers that it may hold.
+    /// The maximum bytes of its buffers.
     let memory: Int
   }
 
-  /// Why a request does not start.
+  /// The reason why a request does not start.
   enum Obstacle: Hashable {
     case tooEarly(until: Double)
     case connections, hostConnections, memory
-    /// The host refuses requests for now.
+    /// The host currently refuses requests.
     case hostPause(until: Double)
   }
 
-  /// Requests at once over HTTP/2 for each connection that would be allowed without it.
+  /// The requests over HTTP/2 per allowed connection without it.
   private static let streamsPerConnection = 4
 
   var limits: TransferLimits
-  /// Origins whose requests share a connection, since they answer over HTTP/2.
+  /// The origins that answer over HTTP/2, so that their requests share a connection.
   var multiplexed: Set<String> = []
   private var waiting: [Entry] = []
   private var running: [Int: Entry] = [:]
   private var runningByOrigin: [String: Int] = [:]
   private var runningByOwner: [Int: Int] = [:]
   private var memory = 0
-  /// Origins that let nothing start now, with the instants at which to try again.
+  /// The origins where nothing may start, with the uptimes of the next attempt.
   private(set) var closed: [String: Double] = [:]
 
   init(limits: TransferLimits) { self.limits = limits }
 
-  /// Adds a request that waits from now on.
+  /// Adds a waiting request.
   mutating func add(_ entry: Entry) { waiting.append(entry) }
 
-  /// Forgets a request, waiting or running; its place is free.
+  /// Removes a waiting or running request.
   mutating func remove(_ id: Int) {
     if let index = waiting.firstIndex(where: { $0.id == id }) { waiting.remove(at: index) }
     guard let entry = running.removeValue(forKey: id) else { return }
@@ -62,9 +66,9 @@ struct TransferSchedule {
     }
   }
 
-  /// The requests that start now, in order; they count as running from here on.
+  /// Returns the requests that start now, in order, and counts them as running.
   ///
-  /// `opening` lets a request start at its host, or says when to try again.
+  /// `opening` returns nil if the host allows the request, or else the uptime of the next attempt.
   mutating func start(at now: Double, opening: (Entry) -> Double? = { _ in nil }) -> [Int] {
     var started: [Int] = []
     closed = [:]
@@ -92,7 +96,9 @@ struct TransferSchedule {
     return best
   }
 
-  /// Whether `left` starts before `right`; of equals the first in `waiting` does.
+  /// Whether `left` starts before `right`.
+  ///
+  /// Among equals, the first one in `waiting` starts.
   private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
     if left.priority != right.priority { return left.priority > right.priority }
     let running = (
@@ -101,14 +107,14 @@ struct TransferSchedule {
     return running.0 == running.1 ? left.owner < right.owner : running.0 < running.1
   }
 
-  /// Why waiting request `entry` cannot start; nil when it can.
+  /// Returns why the waiting request `entry` cannot start, or nil if it can.
   func obstacle(_ entry: Entry, at now: Double) -> Obstacle? {
     if entry.notBefore > now { return .tooEarly(until: entry.notBefore) }
     if let until = closed[entry.origin] { return .hostPause(until: until) }
     let isFurther = runningByOwner[entry.owner, default: 0] > 0
     let count = runningByOrigin[entry.origin, default: 0]
     let isShared = multiplexed.contains(entry.origin)
-    // A request that shares a connection needs no other one.
+    // A request that shares a connection needs no new one.
     if !isShared || count == 0, connections >= places(limits.connections, isFurther) {
       return .connections
     }
@@ -117,7 +123,9 @@ struct TransferSchedule {
     return nil
   }
 
-  /// Connections in use; those of a host that answers over HTTP/2 count as one.
+  /// The connections in use.
+  ///
+  /// A host that answers over HTTP/2 counts as one.
   private var connections: Int {
     multiplexed.isEmpty
       ? running.count
@@ -134,18 +142,18 @@ struct TransferSchedule {
     max(1, limit) - (isFurther ? max(1, limit) / 4 : 0)
   }
 
-  /// The waiting requests with what keeps each, for whoever shows it.
+  /// Returns the waiting requests and the reasons why they wait.
   func obstacles(at now: Double) -> [(entry: Entry, obstacle: Obstacle?)] {
     waiting.map { ($0, obstacle($0, at: now)) }
   }
 
-  /// When a request that waits for its time may start; nil when none does.
+  /// Returns the next uptime at which a delayed request may start, or nil without one.
   func nextInstant(after now: Double) -> Double? {
     let instants = waiting.lazy.map(\.notBefore).filter { $0 > now } + closed.values
     return instants.min()
   }
 
-  /// The requests under way.
+  /// The running requests.
   var runningNow: Set<Int> { Set(running.keys) }
 
   private static func decrement<Key: Hashable>(_ counts: inout [Key: Int], _ key: Key) {

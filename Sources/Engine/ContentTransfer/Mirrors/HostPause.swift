@@ -1,44 +1,51 @@
-/// When a host that answered 429 or 503 may be asked again; pure, time is handed in.
+/// When a host that answered 429 or 503 may get requests again.
 ///
-/// The first request after a pause goes alone. If it is answered, others follow at a bounded rate,
-/// until the host has not refused any for a while. The corresponding text is RFC 6585 §4 and
-/// RFC 9110 §15.6.4.
+/// Pure: callers pass the time.
+///
+/// After a pause, one request probes the host. If it is answered, others follow at a limited rate,
+/// until the host has not refused any request for a while. Sources: RFC 6585 §4 and RFC 9110
+/// §15.6.4.
 struct HostPause: Sendable {
-  /// No two requests start closer together, in seconds.
+  /// The minimum time between the starts of two requests, in seconds.
   static let shortestInterval = 0.125
-  /// Nor are they kept further apart than this while they are answered.
+  /// The maximum time between the starts of two requests while they are answered.
   static let longestInterval = 0.5
-  /// Seconds without a refusal after which nothing is restricted any more.
+  /// The seconds without a refusal after which all restrictions end.
   static let memory = 30.0
-  /// A request of another session that tries alone ends at an unknown time, so look this often.
+  /// The check interval while another session probes, since the end of the probe is not known.
   private static let lookInterval = 0.25
 
   private enum State: Sendable {
-    /// Nothing starts; → `probing`.
+    /// No request starts.
+    ///
+    /// Then `probing`.
     case paused(until: Double)
-    /// One request tries alone; → `paced`, `paused`.
+    /// One request probes the host.
+    ///
+    /// Then `paced` or `paused`.
     case probing(request: Int, since: Double)
-    /// Requests start one after the other; → `paused`.
+    /// Requests start at intervals.
+    ///
+    /// Then `paused`.
     case paced(next: Double)
   }
 
   private var state = State.paced(next: -.infinity)
   private var interval = Self.shortestInterval
   private var lastRefusal = -Double.infinity
-  /// Refusals in a row.
+  /// The number of refusals in a row.
   private(set) var refusals = 0
-  /// Since when it has refused everything; nil after it answered.
+  /// The uptime since which the host has refused all requests, or nil after an answer.
   private(set) var refusedSince: Double?
   /// The last refusal.
   private(set) var fault: TransferFault
 
-  /// A host that is about to `refuse` its first request.
+  /// Creates the state of a host before its first refusal is recorded with `refuse`.
   init(_ fault: TransferFault) { self.fault = fault }
 
-  /// The host refused request `request`, which began at `start`.
+  /// Records that the host refused `request`, which was sent at `start`.
   ///
-  /// Requests that ran side by side are refused for one reason and count once. `random` is from 0
-  /// to 1.
+  /// Refusals of parallel requests have the same cause and count once. `random` is from 0 to 1.
   mutating func refuse(
     _ request: Int, _ fault: TransferFault, startedAt start: Double, at now: Double,
     _ policy: RetryPolicy, random: Double
@@ -63,26 +70,30 @@ struct HostPause: Sendable {
     state = .paused(until: now + max(delay, interval))
   }
 
-  /// The host answered `request` with something else.
+  /// Records that the host answered `request` without a refusal.
   mutating func answer(_ request: Int, at now: Double) {
     switch state {
     case .probing(request, _):
       state = .paced(next: now + interval)
     case .paced:
       interval = max(Self.shortestInterval, interval * 0.95)
-    // An earlier request; others were refused since.
+    // An earlier request. Others were refused after it.
     case .probing, .paused: return
     }
     refusals = 0
     refusedSince = nil
   }
 
-  /// Request `request` ended; if it was to try alone and got no answer, the next one tries.
+  /// Records that `request` ended.
+  ///
+  /// If it was the probe and got no answer, the next request probes.
   mutating func end(_ request: Int, at now: Double) {
     if case .probing(request, _) = state { state = .paused(until: now + interval) }
   }
 
-  /// The instant before which nothing starts; not after `now` if a request may start.
+  /// Returns the uptime before which no request starts.
+  ///
+  /// It is not after `now` if one may start.
   func opening(at now: Double) -> Double {
     switch state {
     case .paused(let until): return until
@@ -93,7 +104,9 @@ struct HostPause: Sendable {
     }
   }
 
-  /// Lets `request` start if it may; else the instant at which to try again.
+  /// Starts `request` if it may.
+  ///
+  /// Otherwise, returns the uptime of the next attempt.
   mutating func start(_ request: Int, at now: Double) -> Double? {
     let opening = opening(at: now)
     guard opening <= now else { return opening }
@@ -105,13 +118,13 @@ struct HostPause: Sendable {
     return nil
   }
 
-  /// Whether the host answers again, so that nothing is restricted.
+  /// Whether the host answers again, so that there are no restrictions.
   func isOver(at now: Double) -> Bool {
     guard case .paced = state else { return false }
     return now - lastRefusal >= Self.memory
   }
 
-  /// Until when nothing starts, or one request only, and why; nil if the host answers again.
+  /// Returns until when at most one request runs, and why, or nil if the host answers again.
   func delay(at now: Double) -> (until: Double, fault: TransferFault)? {
     if case .paced = state { nil } else { (opening(at: now), fault) }
   }

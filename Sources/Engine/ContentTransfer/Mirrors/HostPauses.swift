@@ -1,18 +1,22 @@
 import Concurrency
 
-/// The hosts that refuse requests for now; one for all sessions of a process.
+/// The hosts that currently refuse requests, for all sessions of a process.
 ///
-/// Requests have numbers that are unique in the process, and all sessions have the same clock.
+/// Request numbers are unique in the process, and all sessions have the same clock.
 package final class HostPauses: Sendable {
-  /// The pauses of all sessions of this process that have no others.
+  /// The pauses of all sessions of this process by default.
   package static let shared = HostPauses()
 
   private let pauses = Mutex<[String: HostPause]>([:])
 
-  /// Creates pauses of its own, as another process would have; for tests.
+  /// Creates separate pauses, as another process would have.
+  ///
+  /// For tests.
   package init() {}
 
-  /// Lets `request` start at `origin` if it may; else the instant at which to try again.
+  /// Starts `request` at `origin` if it may.
+  ///
+  /// Otherwise, returns the uptime of the next attempt.
   func start(_ request: Int, at origin: String, now: Double) -> Double? {
     pauses.withLock { pauses in
       guard !pauses.isEmpty, var pause = pauses[origin] else { return nil }
@@ -26,12 +30,14 @@ package final class HostPauses: Sendable {
     }
   }
 
-  /// Takes note that `origin` answered `request`, and not by a refusal.
+  /// Records that `origin` answered `request` without a refusal.
   func answer(_ request: Int, at origin: String, now: Double) {
     pauses.withLock { if !$0.isEmpty { $0[origin]?.answer(request, at: now) } }
   }
 
-  /// Takes note that `request` ended with `fault`; a refusal begins a pause, or makes it longer.
+  /// Records that `request` ended with `fault`.
+  ///
+  /// A refusal starts or extends a pause.
   func end(
     _ request: Int, at origin: String, _ fault: TransferFault?, startedAt start: Double,
     now: Double, _ policy: RetryPolicy, random: () -> Double
@@ -46,7 +52,7 @@ package final class HostPauses: Sendable {
     }
   }
 
-  /// What is known of a host that refused requests lately; nil for any other.
+  /// Returns the pause of a host that has refused requests recently, or nil.
   func pause(of origin: String, at now: Double) -> HostPause? {
     pauses.withLock { pauses in
       pauses.isEmpty ? nil : pauses[origin].flatMap { $0.isOver(at: now) ? nil : $0 }
@@ -55,6 +61,6 @@ package final class HostPauses: Sendable {
 }
 
 extension TransferFault {
-  /// Whether the host refuses every request for now.
+  /// Whether the host currently refuses all requests.
   var isRefusal: Bool { kind == .status(429) || kind == .status(503) }
 }

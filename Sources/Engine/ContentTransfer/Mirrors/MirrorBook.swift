@@ -1,4 +1,4 @@
-/// What one fetch knows about the addresses of its file, beside what the session knows of hosts.
+/// The state of one fetch per address of its file, in addition to the session's state per host.
 struct MirrorBook {
   private let addresses: [WebURL]
   private let hosts: MirrorHealth
@@ -11,21 +11,24 @@ struct MirrorBook {
   private var pace: MirrorPace
 
   private struct Marks {
-    /// Whether ranges are asked for.
+    /// Whether the mirror supports ranges.
     var ranges = true
-    /// What `If-Range` says; nil while nothing strong is known.
+    /// The value of `If-Range`, or nil if no strong validator is known.
     var validator: String?
-    /// Whether `If-Range` is sent at all; not where servers of one name disagree.
+    /// Whether `If-Range` is sent.
+    ///
+    /// Not if servers behind one name have different validators.
     var usesValidator = true
-    /// How often in a row it said that it has not got the file, or gives it to nobody.
+    /// The number of times in a row that it did not have the file or denied access.
     var refusals = 0
     var lastRefusal = -Double.infinity
-    /// Whether the connection, or the host's address, may have been what failed last.
+    /// Whether the last fault may be due to the connection or the address of the host.
     var needsConnection = false
   }
 
-  /// A mirror that refuses so often is asked no more: once may be a slip, or a file that is on its
-  /// way there.
+  /// The refusals after which a mirror is not used any more.
+  ///
+  /// One refusal may be an accident, or the file may not have arrived there yet.
   private static let refusalLimit = 2
 
   init(_ addresses: [WebURL], _ session: HTTPSession) {
@@ -41,7 +44,7 @@ struct MirrorBook {
       rates: rates.rates(of: addresses.map(\.origin), at: session.loop.clock.uptime()))
   }
 
-  /// Where the next request goes.
+  /// Returns where the next request goes.
   func choose(at now: Double) -> MirrorChoice {
     let open = open
     let candidates = open.map { index in
@@ -57,12 +60,13 @@ struct MirrorBook {
     return choice
   }
 
-  /// The mirrors that are asked.
+  /// The mirrors in use.
   var open: [Int] { addresses.indices.filter { !isOut($0) } }
 
-  /// Where the pieces of an idle request at `mirror` may be asked for as well; nil for nowhere.
+  /// Returns the mirror for a second request when one at `mirror` is idle, or nil if none is free.
   ///
-  /// Another mirror comes first. One that had a fault lately, or refuses requests, is left alone.
+  /// Another mirror is preferred. A mirror that had a fault recently or refuses requests is not
+  /// used.
   func second(besides mirror: Int, isWhole: Bool, at now: Double) -> Int? {
     let free = open.filter { index in
       let isBusy = pauses.pause(of: addresses[index].origin, at: now) != nil
@@ -75,7 +79,7 @@ struct MirrorBook {
 
   private typealias Delay = (until: Double, fault: TransferFault)
 
-  /// What came of this file's requests at `mirror`, and of all requests to its host.
+  /// Returns the results of this file's requests at `mirror`, and of all requests to its host.
   private func health(of mirror: Int) -> (file: Delay?, host: Delay?, failures: Int) {
     let (name, origin) = (addresses[mirror].text, addresses[mirror].origin)
     let (host, failures) = hosts.withTable { ($0.delay(of: origin), $0.failures(of: origin)) }
@@ -84,19 +88,23 @@ struct MirrorBook {
 
   private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
 
-  /// Whether no mirror is left to ask.
+  /// Whether there is no mirror left.
   var allRefuse: Bool { marks.indices.allSatisfy(isOut) }
 
-  /// Takes note that a mirror has not got the file; requests that ran side by side count once.
+  /// Records that a mirror does not have the file.
+  ///
+  /// Parallel requests count once.
   mutating func refuse(at mirror: Int, startedAt: Double) {
     guard startedAt >= marks[mirror].lastRefusal else { return }
     marks[mirror].refusals += 1
     marks[mirror].lastRefusal = clock.uptime()
   }
 
-  /// Counts verified bytes; true when `mirror` turns out to be so slow that another one is asked.
+  /// Counts verified bytes.
   ///
-  /// `bytesLeft` are those of the whole fetch that are still missing.
+  /// Returns true if `mirror` is so slow that another one is used.
+  ///
+  /// `bytesLeft` are the missing bytes of the whole fetch.
   mutating func leaves(_ mirror: Int, after bytes: Int64, bytesLeft: Int64) -> Bool {
     let now = clock.uptime()
     guard let rate = pace.count(bytes, from: mirror, at: now) else { return false }
@@ -105,7 +113,7 @@ struct MirrorBook {
     return pace.leave(mirror, for: others, bytesLeft: bytesLeft, at: now) != nil
   }
 
-  /// Takes note of rates for other files when all bytes are there.
+  /// Records the rates for other files at the end of the fetch.
   func finish() {
     let now = clock.uptime()
     for (mirror, rate) in pace.lastRates(at: now) {
@@ -115,20 +123,20 @@ struct MirrorBook {
 
   func ranges(at mirror: Int) -> Bool { marks[mirror].ranges }
 
-  /// Whether the next request needs a new connection, to an address that is looked up then.
+  /// Whether the next request needs a new connection and a new lookup of the address.
   func needsConnection(at mirror: Int) -> Bool { marks[mirror].needsConnection }
 
   func validator(at mirror: Int) -> String? {
     marks[mirror].usesValidator ? marks[mirror].validator : nil
   }
 
-  /// Takes note of what identifies the file there.
+  /// Records the validator of the file.
   mutating func learn(_ head: HTTPHead, at mirror: Int) {
     marks[mirror].validator = Validator.strong(head)
     marks[mirror].needsConnection = false
   }
 
-  /// Takes note of what may have been the cause of `fault`.
+  /// Records whether the connection may be the cause of `fault`.
   mutating func note(_ fault: TransferFault, at mirror: Int) {
     marks[mirror].needsConnection = fault.mayBeOfAddress
   }

@@ -1,37 +1,38 @@
-/// Which of a file's addresses is asked next, and from when on; pure.
+/// The address of the next request, and its earliest start.
+///
+/// Pure.
 struct MirrorChoice: Hashable {
-  /// The address's place in the list.
+  /// The index of the address in the list.
   var mirror: Int
-  /// The instant before which it must not be asked.
+  /// The uptime before which the request must not start.
   let notBefore: Double
-  /// Why not before; nil when it may be asked now.
+  /// The reason for `notBefore`, or nil if the request may start now.
   let fault: TransferFault?
 
-  /// What is known of one address.
+  /// The state of one address.
   struct Candidate {
-    /// What came of this file's own requests there.
+    /// The result of this file's requests at the address.
     var file: (until: Double, fault: TransferFault)?
-    /// What came of everybody's requests to its host.
+    /// The result of all requests to its host.
     var host: (until: Double, fault: TransferFault)?
-    /// How long its host refuses requests.
+    /// The pause of a host that refuses requests.
     var pause: (until: Double, fault: TransferFault)?
-    /// Failures in a row, of any of these.
+    /// The total number of failures in a row.
     var failures = 0
-    /// Whether another one was found to be much faster.
+    /// Whether another mirror is much faster.
     var isSlow = false
     var ranges = true
 
-    /// The latest of the instants.
+    /// The latest of the three delays.
     var delay: (until: Double, fault: TransferFault)? {
       [file, host, pause].compactMap { $0 }.max { $0.until < $1.until }
     }
   }
 
-  /// Chooses among `candidates`, which are in order of preference and not empty.
+  /// Chooses one of `candidates`, which are in order of preference and not empty.
   ///
-  /// One that may be asked now comes before one that must wait; among those the one with fewest
-  /// failures, then one that is not slow, then one that sends ranges, then the first. When all must
-  /// wait: the one that waits for the shortest time.
+  /// Candidates without a delay come first, then those with the shortest delay. Among those, the
+  /// choice is by the fewest failures, then by speed, then by support of ranges, then by order.
   init(among candidates: [Candidate], at now: Double) {
     func rank(_ candidate: Candidate) -> (Double, Int, Int, Int) {
       (

@@ -1,7 +1,6 @@
 import Concurrency
 
-/// Which hosts failed lately and when each may be asked again; shared by all transfers of a
-/// session.
+/// Records which hosts have failed recently, for all transfers of a session.
 final class MirrorHealth: Sendable {
   private let table: Mutex<HealthTable>
 
@@ -12,10 +11,12 @@ final class MirrorHealth: Sendable {
   }
 }
 
-/// Failures in a row by name, and the back-off that follows from them; pure, time is handed in.
+/// Failures in a row by name, and the resulting back-off.
 ///
-/// Health recovers by itself: once its time has passed a name may be asked again, and the first
-/// success clears it.
+/// Pure: callers pass the time.
+///
+/// Health recovers automatically: after the delay, a name may be tried again, and the first success
+/// clears it.
 struct HealthTable: Sendable {
   private struct Record {
     var failures = 0
@@ -29,10 +30,10 @@ struct HealthTable: Sendable {
 
   init(_ policy: RetryPolicy) { self.policy = policy }
 
-  /// Takes note of a failure of a request that began at `start`.
+  /// Records the failure of a request that was sent at `start`.
   ///
-  /// Requests that ran side by side and failed of one cause count once: one that began before the
-  /// last failure was known is no further failure in a row. `random` is from 0 to 1.
+  /// Failures of parallel requests have the same cause and count once: a request that was sent
+  /// before the last failure does not count as another failure in a row. `random` is from 0 to 1.
   mutating func fail(
     _ name: String, _ fault: TransferFault, startedAt start: Double, now: Double, random: Double
   ) {
@@ -46,16 +47,16 @@ struct HealthTable: Sendable {
     records[name] = record
   }
 
-  /// Takes note that `name` brought something right.
+  /// Records that `name` delivered correct data.
   mutating func succeed(_ name: String) {
     if !records.isEmpty { records[name] = nil }
   }
 
-  /// When `name` may be asked again, and why not before; nil when it is healthy.
+  /// Returns when `name` may be tried again, and why it failed, or nil if it is healthy.
   func delay(of name: String) -> (until: Double, fault: TransferFault)? {
     records[name].map { ($0.availableAt, $0.fault) }
   }
 
-  /// Failures in a row.
+  /// Returns the number of failures in a row.
   func failures(of name: String) -> Int { records[name]?.failures ?? 0 }
 }

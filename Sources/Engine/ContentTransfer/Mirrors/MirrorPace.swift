@@ -1,35 +1,36 @@
 import Concurrency
 
-/// The rates of one file's mirrors, and when a slow one is left for another; pure, time is handed
-/// in.
+/// Measures the mirrors of one file, and decides when to leave a slow one.
+///
+/// Pure.
 struct MirrorPace {
-  /// A rate is measured over so many seconds at least.
+  /// The minimum duration of a measurement, in seconds.
   static let window = 3.0
-  /// A mirror is left only if the rest would take so many seconds more.
+  /// A mirror is only left if the rest would take longer than this, in seconds.
   static let longRest = 10.0
-  /// A mirror whose rate is known must be so many times as fast.
+  /// How many times faster a mirror with a known rate must be.
   static let gain = 2.0
 
   private struct Mirror {
     var since: Double?
     var bytes: Int64 = 0
-    /// Bytes a second; nil while unknown.
+    /// Bytes per second, or nil if not known.
     var rate: Double?
     var isLeft = false
   }
 
   private var mirrors: [Mirror]
 
-  /// Starts with what other files' transfers have measured.
+  /// Starts with the rates that transfers of other files have measured.
   init(rates: [Double?]) {
     let best = rates.compactMap(\.self).max() ?? 0
     mirrors = rates.map { Mirror(rate: $0, isLeft: $0.map { $0 * Self.gain < best } ?? false) }
   }
 
-  /// Whether `mirror` is slow, so that the others come before it.
+  /// Whether `mirror` is slow, so that others are preferred.
   func isLeft(_ mirror: Int) -> Bool { mirrors[mirror].isLeft }
 
-  /// Counts verified bytes; returns the rate in bytes a second when a measurement ends.
+  /// Counts verified bytes, and returns the rate in bytes per second at the end of a measurement.
   mutating func count(_ bytes: Int64, from mirror: Int, at now: Double) -> Double? {
     guard let since = mirrors[mirror].since else {
       mirrors[mirror].since = now
@@ -43,8 +44,9 @@ struct MirrorPace {
     return rate
   }
 
-  /// The rates, in bytes a second, of mirrors that took the place of others and were not measured
-  /// for a whole window when all bytes were there.
+  /// Returns the rates of replacement mirrors without a complete measurement.
+  ///
+  /// In bytes per second, at the end of the fetch.
   func lastRates(at now: Double) -> [(mirror: Int, rate: Double)] {
     guard mirrors.contains(where: \.isLeft) else { return [] }
     return mirrors.indices.compactMap { index in
@@ -56,10 +58,11 @@ struct MirrorPace {
     }
   }
 
-  /// The mirror among `others` that takes the place of `mirror`, which has just been measured; nil
-  /// if it stays.
+  /// Returns the mirror in `others` that replaces `mirror`, which was just measured.
   ///
-  /// A mirror without a measured rate is tried before one that is known to be faster.
+  /// Nil if it stays.
+  ///
+  /// A mirror without a known rate is tried before one that is known to be faster.
   mutating func leave(_ mirror: Int, for others: [Int], bytesLeft: Int64, at now: Double) -> Int? {
     guard let rate = mirrors[mirror].rate, Double(bytesLeft) > rate * Self.longRest else {
       return nil
@@ -72,25 +75,25 @@ struct MirrorPace {
     mirrors[mirror].isLeft = true
     mirrors[mirror].since = nil
     mirrors[next].isLeft = false
-    // From here on, so that one that hardly sends anything is known soon.
+    // Start measuring now, to detect soon if the mirror sends hardly anything.
     (mirrors[next].since, mirrors[next].bytes) = (now, 0)
     return next
   }
 }
 
-/// The rates of hosts that were measured lately; shared by all transfers of a session.
+/// Recently measured rates of hosts, shared by all transfers of a session.
 final class HostRates: Sendable {
-  /// Seconds after which a rate is measured anew.
+  /// The seconds after which a rate is measured again.
   private static let lifetime = 300.0
 
   private let rates = Mutex<[String: (rate: Double, measuredAt: Double)]>([:])
 
-  /// Takes note of the rate of `origin`, in bytes a second.
+  /// Records the rate of `origin`, in bytes per second.
   func note(_ rate: Double, of origin: String, at now: Double) {
     rates.withLock { $0[origin] = (rate, now) }
   }
 
-  /// The rates of `origins`; nil where none was measured lately.
+  /// Returns the rates of `origins`, or nil for an origin without a recent rate.
   func rates(of origins: [String], at now: Double) -> [Double?] {
     rates.withLock { rates in
       origins.map { origin in

@@ -1,7 +1,7 @@
 import ContentModel
 
 extension HTTPSession {
-  /// `mirrors` with those whose hosts failed lately behind the others.
+  /// Returns `mirrors` with recently failed hosts last.
   package func ordered(_ mirrors: [WebURL]) -> [WebURL] {
     guard mirrors.count > 1 else { return mirrors }
     let failures = health.withTable { table in mirrors.map { table.failures(of: $0.origin) } }
@@ -9,11 +9,11 @@ extension HTTPSession {
     return order.map { mirrors[$0] }
   }
 
-  /// All bytes of the file at `path` below `mirror`; nil if it is not there.
+  /// Returns all bytes of the file at `path` below `mirror`, or nil if it does not exist.
   ///
-  /// Blocks. Makes at most `attempts`, nil for those of the retry policy. Throws `limitExceeded`
-  /// for more than `limit` bytes, `answerUnusable` for a web page instead of the file, and what
-  /// `get` throws.
+  /// Blocks. Makes at most `attempts` attempts, by default those of the retry policy. Throws
+  /// `limitExceeded` for more than `limit` bytes, `answerUnusable` for a web page instead of the
+  /// file, and the errors of `get`.
   package func contents(
     of path: String, at mirror: WebURL, limit: Int, attempts: Int? = nil,
     headers: [HTTPHeader] = []
@@ -25,7 +25,7 @@ extension HTTPSession {
     switch response.status {
     case 200, 203: return response.body
     case 404, 410: return nil
-    // What buckets say of a file that is not there to whoever may not list them.
+    // Buckets answer 403 for a missing file if the client may not list them.
     case 403 where configuration.secrets(for: mirror).isEmpty: return nil
     default:
       let fault = TransferFault(response)

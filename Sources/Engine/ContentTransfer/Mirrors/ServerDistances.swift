@@ -1,33 +1,35 @@
 import Concurrency
 
-/// How far servers are away, as the last connection to each was measured; shared by all transfers
-/// of a session.
+/// The round-trip times to servers, shared by all transfers of a session.
+///
+/// Measured on the last connection to each server.
 final class ServerDistances: Sendable {
-  /// Seconds to a server and back, by origin.
+  /// Round-trip times in seconds, by origin.
   private let roundTrips = Mutex<[String: Double]>([:])
   private let isBehindProxy: Bool
 
-  /// Where a proxy may be used, nothing is known of servers: the way that is measured is the one to
-  /// it.
+  /// Creates an empty table.
+  ///
+  /// With a proxy, only the way to the proxy would be measured.
   init(behind proxy: ProxySetting) { isBehindProxy = proxy.mayBeUsed }
 
-  /// Takes note that a new connection to `origin` takes `roundTrip` seconds there and back.
+  /// Records the round-trip time of a new connection to `origin`, in seconds.
   func note(_ roundTrip: Double, to origin: String) {
     guard !isBehindProxy else { return }
     roundTrips.withLock { $0[origin] = roundTrip }
   }
 
-  /// Seconds from which on a request more takes longer than the bytes that it could save.
+  /// The round-trip time in seconds from which a request takes longer than the bytes it saves.
   private static let long = 0.015
 
-  /// Whether the way to `origin` is so long that requests for little are better left out.
+  /// Whether the round trip to `origin` is so long that small requests should be avoided.
   func isLong(to origin: String) -> Bool {
     roundTrips.withLock { $0[origin] ?? 0 } >= Self.long
   }
 
-  /// Whether one connection fills the way to `origin`.
+  /// Whether one connection is enough for the full rate of `origin`.
   ///
-  /// The bytes of a second one would only push those of the first out of the processor's cache
+  /// The bytes of a second connection would evict those of the first one from the processor's cache
   /// before they are hashed and written.
   func isShort(to origin: String) -> Bool {
     let roundTrip = roundTrips.withLock { $0[origin] }

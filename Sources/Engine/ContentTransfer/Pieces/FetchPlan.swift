@@ -1,34 +1,42 @@
-/// Which pieces are asked for together, and how often each was; pure.
+/// Groups missing pieces into requests, and counts attempts.
 ///
-/// Neighbors are merged into one range, also over gaps that cost less than a request of their own.
-/// A range is a share of what is left, so that several connections end at about the same time and
-/// the number of requests grows with the logarithm of the size only.
+/// Pure.
+///
+/// Neighbors are merged into one range, including gaps that cost less than another request. A range
+/// is a share of the missing bytes. Therefore, parallel connections end at about the same time, and
+/// the number of requests only grows with the logarithm of the size.
 struct FetchPlan {
-  /// How large ranges are, in bytes.
+  /// The sizes of ranges, in bytes.
   struct Sizes: Hashable {
-    /// A gap up to this is fetched and thrown away.
+    /// The maximum gap that is fetched and discarded.
     var gap: Int64 = 16 << 10
-    /// A file of which no more than this, and a thirty-second part, is not wanted is asked for as a
-    /// whole: that every cache keeps, and servers send it in the fewest packets.
+    /// The maximum unneeded bytes of a file that is requested as a whole.
+    ///
+    /// They are also at most 1/32 of the file. All caches store whole files, and servers send them
+    /// in the fewest packets.
     var edge: Int64 = 8 << 10
-    /// What is left is not cut into ranges smaller than this.
+    /// The minimum length of a range, unless fewer bytes are missing.
     var minimum: Int64 = 4 << 20
-    /// No range is longer, unless it is one piece, so that places change hands.
+    /// The maximum length of a range of several pieces, so that other transfers get a turn.
     var maximum: Int64 = 64 << 20
   }
 
-  /// The pieces by offset, apart from each other.
+  /// The pieces, sorted by offset.
+  ///
+  /// They do not overlap.
   let pieces: [Piece]
   private let sizes: Sizes
-  /// Runs of pieces that nobody fetches now, in order; neighbors within the gap are one run.
+  /// The runs of pieces that are not requested now, in order.
+  ///
+  /// Neighbors within the gap are merged.
   private var waiting: [Range<Int>] = []
   private var waitingBytes: Int64 = 0
   private var isDone: [Bool]
   private var attempts: [Int: Int] = [:]
-  /// Pieces that are not done.
+  /// The number of missing pieces.
   private(set) var left: Int
 
-  /// Plans for `pieces`, which are sorted and do not overlap.
+  /// Creates a plan for `pieces`, which are sorted and do not overlap.
   init(_ pieces: [Piece], sizes: Sizes = Sizes()) {
     self.pieces = pieces
     self.sizes = sizes
@@ -37,12 +45,14 @@ struct FetchPlan {
     for number in pieces.indices { putBack(number) }
   }
 
-  /// Whether pieces wait to be asked for.
+  /// Whether there are pieces to request.
   var hasWaiting: Bool { !waiting.isEmpty }
 
   func isDone(_ number: Int) -> Bool { isDone[number] }
 
-  /// The next range's pieces, when `connections` share the work; nil when none wait.
+  /// Returns the pieces of the next range for `connections` parallel requests.
+  ///
+  /// Nil if no piece is waiting.
   mutating func next(connections: Int) -> [Int]? {
     guard let run = waiting.first else { return nil }
     let share = waitingBytes / Int64(2 * max(1, connections))
@@ -57,7 +67,7 @@ struct FetchPlan {
     return Array(taken)
   }
 
-  /// All pieces that wait, for a server that sends whole files only.
+  /// Returns all pieces to request, for a server that only sends whole files.
   mutating func takeAll() -> [Int] {
     let all = waiting.flatMap { Array($0) }
     waiting = []
@@ -65,32 +75,32 @@ struct FetchPlan {
     return all
   }
 
-  /// The bytes from the first to the last of `numbers`, which are in order.
+  /// Returns the range from the first to the last of `numbers`, which are sorted.
   func span(of numbers: [Int]) -> Range<Int64> {
     guard let first = numbers.first, let last = numbers.last else { return 0..<0 }
     return pieces[first].offset..<pieces[last].end
   }
 
-  /// Whether `numbers` are all of a file of `length` bytes, or so much that all may be asked for.
+  /// Whether `numbers` cover a file of `length` bytes, or enough of it to request all.
   func isWhole(_ numbers: [Int], of length: Int64) -> Bool {
     let rest = length - Int64(span(of: numbers).count)
     return rest <= min(sizes.edge, length / 32)
   }
 
-  /// Piece `number` is there and right.
+  /// Records that piece `number` is complete and verified.
   mutating func complete(_ number: Int) {
     guard !isDone[number] else { return }
     isDone[number] = true
     left -= 1
   }
 
-  /// Counts a failed attempt at piece `number`; how many there were.
+  /// Counts a failed attempt for piece `number`, and returns the number of attempts.
   mutating func fail(_ number: Int) -> Int {
     attempts[number, default: 0] += 1
     return attempts[number, default: 0]
   }
 
-  /// Lets the pieces among `numbers` that are not done wait again; the first of them.
+  /// Puts the missing pieces of `numbers` back, and returns the first of them.
   @discardableResult mutating func putBack(_ numbers: [Int]) -> Int? {
     let missing = numbers.filter { !isDone[$0] }
     for number in missing { putBack(number) }
@@ -112,7 +122,7 @@ struct FetchPlan {
     }
   }
 
-  /// Whether piece `number` follows the one before it closely, and nothing is missing between.
+  /// Whether piece `start` follows the previous one within the gap.
   private func isNear(_ end: Int, _ start: Int) -> Bool {
     end == start && pieces[start].offset - pieces[end - 1].end <= sizes.gap
   }

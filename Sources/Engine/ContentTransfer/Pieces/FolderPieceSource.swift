@@ -1,9 +1,9 @@
 package import ContentModel
 package import FileIO
 
-/// A store that is a folder: `file://`, a mount, a network share.
+/// A store in a folder: `file://`, a mount or a network share.
 package struct FolderPieceSource: PieceSource {
-  /// How often a piece is read before it counts as damaged; a network share may heal.
+  /// The reads of a piece before it counts as damaged, since a network share may recover.
   private static let attempts = 5
 
   private let store: Directory
@@ -20,11 +20,11 @@ package struct FolderPieceSource: PieceSource {
   ) throws {
     let pieces = try pieces.sorted(within: file)
     let bytes = try open(file)
-    // Every signed byte may be there and right all the same, but it is not the signed file.
+    // A longer file is not the signed one, even if all signed bytes are correct.
     guard try bytes.status().size <= file.length else {
       throw ContentError(
-        .digestMismatch, "\(file.path) is longer than its signed \(file.length) bytes",
-        remedy: "Ask the store's owner to publish it again", subject: file.path)
+        .digestMismatch, "\(file.path) is longer than its signed length of \(file.length) bytes",
+        remedy: "Ask the store's owner to publish the package again", subject: file.path)
     }
     let slabs = SlabPool()
     slabs.beginFetch()

@@ -1,17 +1,21 @@
 package import ContentModel
 package import FileIO
 
-/// A store on the web, at one address or at several that hold the same.
+/// A store on one or several web servers with the same content.
 package struct HTTPPieceSource: PieceSource {
-  /// The session that it shares with others.
+  /// The session, which may be shared.
   package let session: HTTPSession
-  /// Where the store's folder is, in order of preference; not empty.
+  /// The URLs of the store's folder, in order of preference.
+  ///
+  /// Not empty.
   package let mirrors: [WebURL]
 
-  /// Throws `usage` when there is no mirror.
+  /// Creates a source.
+  ///
+  /// Throws `usage` if `mirrors` is empty.
   package init(_ session: HTTPSession, mirrors: [WebURL]) throws {
     guard !mirrors.isEmpty else {
-      throw ContentError(.usage, "No address of the store is given", remedy: "Give at least one")
+      throw ContentError(.usage, "The store has no address", remedy: "Set at least one address")
     }
     self.session = session
     self.mirrors = mirrors
@@ -30,7 +34,9 @@ package struct HTTPPieceSource: PieceSource {
     return bytes
   }
 
-  /// A file of this length takes two round trips of 100 ms at 10 Mbit/s; bytes.
+  /// A file of this length takes two round trips of 100 ms at 10 Mbit/s.
+  ///
+  /// In bytes.
   private static let wholeLimit: Int64 = 256 << 10
 
   package func isBestWhole(_ file: SignedFile) -> Bool {
@@ -42,7 +48,7 @@ package struct HTTPPieceSource: PieceSource {
     deliver: (Piece, LentBytes) throws -> Void
   ) throws {
     let pieces = try pieces.sorted(within: file)
-    // Nothing needs no request, but its digest may still be wrong.
+    // An empty piece needs no request, but its digest may be wrong.
     for piece in pieces where piece.length == 0 {
       let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
       guard try piece.matches(nothing) else {

@@ -1,17 +1,22 @@
 import Dispatch
 import Concurrency
 
-/// What the loop has for a worker, in order; the worker sleeps while there is nothing.
+/// A queue of events from the loop to a worker, which sleeps while it is empty.
 ///
-/// Bounded by the slabs that a request may have out, not by itself.
+/// The slabs that a request may use limit its length.
 final class Handover: Sendable {
   enum Event: Sendable {
-    /// Whole pieces of a request came.
+    /// Complete pieces of a request.
     case pieces(request: Int, Slab)
-    /// Nothing has come of a request for a while; all its whole pieces came before, and what it has
-    /// of the next one is in this.
+    /// A request is idle.
+    ///
+    /// Its complete pieces were delivered before.
+    ///
+    /// The partial piece contains the received bytes of the next piece.
     case idle(request: Int, PartialPiece?)
-    /// A request has ended, with `received` bytes; all its pieces came before.
+    /// A request has ended with `received` bytes.
+    ///
+    /// All its pieces were delivered before.
     case ended(request: Int, ExchangeEnd, received: Int64)
     /// The ticket was cancelled.
     case cancelled
@@ -31,11 +36,13 @@ final class Handover: Sendable {
       defer { state.isAwaited = false }
       return state.isAwaited
     }
-    // Only a sleeping worker costs a system call.
+    // Only wake a worker that sleeps, since this costs a system call.
     if mustWake { signal.signal() }
   }
 
-  /// All events that there are, at least one; blocks until there is.
+  /// Returns all events.
+  ///
+  /// Blocks until there is at least one.
   func pop() -> [Event] {
     while true {
       let events = state.withLock { state in

@@ -4,17 +4,17 @@ import Digests
 package import FileIO
 import Concurrency
 
-/// A package while it is fetched: a file in staging whose blocks are checked one by one.
+/// A package that is being fetched: a file in staging whose blocks are verified separately.
 ///
-/// Which blocks are there is not written down: after a pause, a crash or a power failure each block
-/// is hashed again, so a torn write is only a block that is fetched once more. Blocks are checked
-/// again when they are read, since the disk is not trusted either. One thread may read while
-/// another fetches; the reader waits for blocks that are on their way.
+/// The list of complete blocks is not stored. After a pause, a crash or a power failure, each block
+/// is hashed again, so a torn write only means that a block is fetched again. Blocks are also
+/// verified when they are read, since the disk is not trusted. One thread may read while another
+/// one fetches. The reader waits for missing blocks.
 package final class PackageSpool: @unchecked Sendable {
-  // Unchecked, because `buffer` and `loaded` are used by one thread at a time, which reads, and
-  // `file` takes reads and writes at offsets from any thread.
+  // Unchecked, because only the reading thread uses `buffer` and `loaded`, and `file` supports
+  // reads and writes at offsets from any thread.
 
-  /// The spool's name in its staging folder.
+  /// The name of the spool file in its staging folder.
   package static let fileName = "package"
 
   private let file: File
@@ -22,33 +22,35 @@ package final class PackageSpool: @unchecked Sendable {
   private let index: PackageIndex
   private let state: Mutex<State>
   private let arrival = DispatchSemaphore(value: 0)
-  /// The block that was read last; reading goes on in it mostly.
+  /// The last block that was read.
+  ///
+  /// Most reads continue in it.
   private var loaded: Int?
   private let buffer: UnsafeMutableRawBufferPointer
 
   private struct State {
     var hasBlock: [Bool]
-    /// Whether what is missing is on its way, or soon will be.
+    /// Whether missing blocks are being fetched, or will be soon.
     var isFetching = true
     /// The block that the reader waits for.
     var awaited: Int?
-    /// Why nobody reads any more, or why nothing more will come.
+    /// The errors that ended reading and fetching.
     var readError: (any Error)?
     var fetchError: (any Error)?
   }
 
-  /// Opens or creates the spool in `staging` and checks what is in it.
+  /// Opens or creates the spool file in `staging`, and verifies its blocks.
   ///
-  /// Throws `digestMismatch` when the index contradicts itself or the promised length. `isStopped`
-  /// is asked before each block.
+  /// Throws `digestMismatch` if the index is inconsistent or does not match the package's length.
+  /// `isStopped` is called before each block.
   package init(
     in staging: Directory, of package: SignedFile, index: PackageIndex,
     isStopped: () throws -> Void = {}
   ) throws {
     guard index.isConsistent, index.packageLength == package.length else {
       throw ContentError(
-        .digestMismatch, "The index of \(package.path) does not describe a package of its length",
-        remedy: "Ask the store's owner to publish it again", subject: package.path)
+        .digestMismatch, "The index of \(package.path) does not match the length of the package",
+        remedy: "Ask the store's owner to publish the package again", subject: package.path)
     }
     file = try staging.updatedFile(Self.fileName, mode: 0o600)
     self.package = package
@@ -60,7 +62,7 @@ package final class PackageSpool: @unchecked Sendable {
 
   deinit { buffer.deallocate() }
 
-  /// Bytes of the blocks that are there and right.
+  /// The bytes of verified blocks.
   package var verifiedBytes: Int64 {
     let hasBlock = state.withLock { $0.hasBlock }
     return hasBlock.indices.reduce(0) { $0 + (hasBlock[$1] ? length(of: $1) : 0) }
@@ -77,12 +79,13 @@ package final class PackageSpool: @unchecked Sendable {
 
   // MARK: Fetching
 
-  /// Fetches what is missing; `progress` gets the bytes of each piece once it is there.
+  /// Fetches the missing blocks.
   ///
-  /// Throws what the source throws, such as `pieceDamaged` when a piece stays wrong, what
-  /// `progress` throws, which is how a caller stops it, beside cancelling `ticket`, and what
-  /// `stopFetching` was told. What was verified stays. Whoever waits for a block hears of the error
-  /// too.
+  /// `progress` gets the bytes of each block after it was written.
+  ///
+  /// Throws the errors of the source, such as `pieceDamaged`, those of `progress`, and the error
+  /// passed to `stopFetching`. To stop the fetch, throw from `progress` or cancel `ticket`.
+  /// Verified blocks are kept. A waiting reader gets the same error.
   package func fetchMissing(
     from source: any PieceSource, ticket: TransferTicket, progress: (Int64) throws -> Void
   ) throws {
@@ -125,12 +128,14 @@ package final class PackageSpool: @unchecked Sendable {
     if isAwaited { arrival.signal() }
   }
 
-  /// Ends the fetch with `error` at its next piece, because nobody reads any more.
+  /// Ends the fetch with `error` at its next block, because there is no reader any more.
   package func stopFetching(_ error: any Error) { state.withLock { $0.readError = error } }
 
   // MARK: Reading
 
-  /// Reads block `number` into `buffer`; false if it is not what the index promises.
+  /// Reads block `number` into `buffer`.
+  ///
+  /// Returns false if it does not match the index.
   private func readVerified(_ number: Int) throws -> Bool {
     let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(length(of: number))])
     let count = try file.read(into: block, at: index.range(ofBlock: number).lowerBound)
@@ -140,14 +145,16 @@ package final class PackageSpool: @unchecked Sendable {
 
   private func length(of number: Int) -> Int64 { Int64(index.range(ofBlock: number).count) }
 
-  /// Bytes of the package.
+  /// The length of the package in bytes.
   package var length: Int64 { package.length }
 
-  /// Reads verified bytes at `offset`: up to the end of their block, 0 at the package's end.
+  /// Reads verified bytes at `offset`, up to the end of their block.
   ///
-  /// Waits for a block that is being fetched. Throws what ended the fetch when the block did not
-  /// come, and `pieceDamaged` when the disk returns other bytes than were written; the block is
-  /// fetched again by the next start.
+  /// Returns 0 at the end.
+  ///
+  /// Waits for a block that is being fetched. Throws the error that ended the fetch if the block is
+  /// missing, and `pieceDamaged` if the disk returns other bytes than were written. The next start
+  /// fetches the block again.
   package func read(into target: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
     guard offset >= 0, offset < package.length else { return 0 }
     let number = Int(offset / Int64(index.blockLength))
@@ -165,23 +172,25 @@ package final class PackageSpool: @unchecked Sendable {
     try wait(for: number)
     guard try readVerified(number) else {
       throw ContentError(
-        .pieceDamaged, "A verified piece of \(package.path) was read back with other bytes",
-        remedy: "Check the disk, and start the download again", subject: package.path)
+        .pieceDamaged, "A verified piece of \(package.path) has changed on disk",
+        remedy: "Check the disk and start the download again", subject: package.path)
     }
     loaded = number
   }
 
-  /// Waits until block `number` is there; throws why it will not come.
+  /// Waits for block `number`.
+  ///
+  /// Throws if it will not arrive.
   private func wait(for number: Int) throws {
     while true {
-      let isThere = try state.withLock { state in
+      let hasBlock = try state.withLock { state in
         if state.hasBlock[number] { return true }
         if let error = state.fetchError { throw error }
         guard state.isFetching else { throw missing }
         state.awaited = number
         return false
       }
-      if isThere { return }
+      if hasBlock { return }
       arrival.wait()
     }
   }

@@ -1,16 +1,18 @@
 package import ContentModel
 import Digests
 
-/// A part of a store's file whose digest is signed: what is fetched, checked and kept as one.
+/// A part of a file with a signed digest.
+///
+/// It is fetched, verified and stored as a unit.
 package struct Piece: Hashable, Sendable {
-  /// No piece may be longer, in bytes: it is held in memory until its digest is checked.
+  /// The maximum length in bytes, since a piece is in memory until it is verified.
   package static let maximumLength = 64 << 20
 
-  /// Where it begins in the file, in bytes.
+  /// The start offset in the file, in bytes.
   package let offset: Int64
-  /// Bytes.
+  /// The length in bytes.
   package let length: Int
-  /// SHA-256 of its bytes.
+  /// The SHA-256 digest of its bytes.
   package let digest: Digest
 
   package init(offset: Int64, length: Int, digest: Digest) {
@@ -19,22 +21,24 @@ package struct Piece: Hashable, Sendable {
     self.digest = digest
   }
 
-  /// The offset after its last byte.
+  /// The offset after the last byte.
   package var end: Int64 { offset + Int64(length) }
 
-  /// Whether `bytes` are the signed ones; not when libcrypto cannot tell.
+  /// Whether `bytes` match the digest.
+  ///
+  /// False if libcrypto fails.
   func isDigest(of bytes: Slice<UnsafeMutableRawBufferPointer>) -> Bool {
     (try? matches(UnsafeRawBufferPointer(rebasing: bytes))) ?? false
   }
 
-  /// Whether `bytes` are the signed ones.
+  /// Whether `bytes` match the digest.
   func matches(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
     try bytes.count == length && Digest(of: bytes) == digest
   }
 }
 
 extension PackageIndex {
-  /// Block `number` as a piece.
+  /// Returns block `number` as a piece.
   func piece(_ number: Int) -> Piece {
     let range = range(ofBlock: number)
     return Piece(offset: range.lowerBound, length: range.count, digest: blocks[number])
@@ -42,10 +46,10 @@ extension PackageIndex {
 }
 
 extension [Piece] {
-  /// The pieces by offset.
+  /// Returns the pieces, sorted by offset.
   ///
-  /// Throws `storeDamaged` unless each is of a usable length, inside `file`, and apart from the
-  /// others: they come from an index, so they are checked before anything counts with them.
+  /// Throws `storeDamaged` unless each piece has a valid length, is inside `file` and does not
+  /// overlap others. Pieces come from an index of the store, so they are checked before use.
   func sorted(within file: SignedFile) throws -> [Piece] {
     let pieces = sorted { $0.offset < $1.offset }
     var end: Int64 = 0
@@ -54,7 +58,7 @@ extension [Piece] {
         piece.offset <= file.length - Int64(piece.length)
       else {
         throw ContentError(
-          .storeDamaged, "The index of \(file.path) names pieces that cannot be",
+          .storeDamaged, "The index of \(file.path) contains invalid pieces",
           remedy: "Ask the store's owner to publish the package again", subject: file.path)
       }
       end = piece.end

@@ -1,32 +1,39 @@
-/// Sorts a body's bytes into pieces: skips what is not wanted, fills slabs with whole pieces and
-/// checks each against its digest.
+/// Splits a body into pieces: skips unneeded bytes, and fills slabs with verified pieces.
 ///
-/// Knows neither network nor threads: slabs are handed in and out.
+/// It does not use the network or threads. Callers pass slabs in and take them out.
 struct PieceAssembler {
-  /// The wanted pieces by offset.
+  /// The wanted pieces, sorted by offset.
   let pieces: [Piece]
-  /// The offset of the body's next byte.
+  /// The offset of the next byte of the body.
   private var cursor: Int64 = 0
-  /// The offset at which the body ends, and whether the server promises that.
+  /// The offset of the end of the body, and whether the server has declared it.
   private var end: Int64 = 0
   private var isEndPromised = false
-  /// The piece that is filled or comes next.
+  /// The index of the current or next piece.
   private var next = 0
-  /// Bytes of that piece that are in the slab, behind its whole pieces.
+  /// The bytes of that piece in the slab, after its complete pieces.
   private var filled = 0
   private var slab: Slab?
-  /// Bytes of a chunk that were taken before it had to wait; the chunk comes again as a whole.
+  /// The bytes of a chunk that were taken before a wait.
+  ///
+  /// The whole chunk is passed again.
   private var taken = 0
-  /// Bytes of the first piece that came with another answer; empty once they are in the slab.
+  /// The bytes of the first piece from another answer.
+  ///
+  /// Empty once they are in the slab.
   private var beginning: [UInt8]
 
-  /// `beginning` are bytes of the first piece that came before.
+  /// Creates an assembler.
+  ///
+  /// `beginning` are the first bytes of the first piece, from another answer.
   init(_ pieces: [Piece], beginning: [UInt8] = []) {
     self.pieces = pieces
     self.beginning = beginning
   }
 
-  /// The body begins and ends at these offsets; pieces before it are not in it.
+  /// Starts a body with the range of `answer`.
+  ///
+  /// Earlier pieces are not in it.
   mutating func begin(_ answer: RangeAnswer) {
     cursor = answer.start
     end = answer.end
@@ -39,10 +46,14 @@ struct PieceAssembler {
     }
   }
 
-  /// Bytes of a piece that is not whole; they are lost when the body ends here.
+  /// The bytes of an incomplete piece.
+  ///
+  /// They are lost if the body ends here.
   var partialBytes: Int { filled }
 
-  /// The piece that has begun to come, with its bytes so far; nil for none, or for many bytes.
+  /// The incomplete piece and its bytes.
+  ///
+  /// Nil without an incomplete piece, or if it has too many bytes.
   var partial: PartialPiece? {
     if filled == 0, !beginning.isEmpty { return PartialPiece(index: 0, bytes: beginning) }
     guard let slab, (1...PartialPiece.limit).contains(filled) else { return nil }
@@ -52,8 +63,8 @@ struct PieceAssembler {
 
   /// Takes a chunk of the body.
   ///
-  /// `room` gives an empty slab of a capacity, or nil when there is none now; then the answer is
-  /// `wait`, and the chunk must come again. `full` gets slabs with whole pieces.
+  /// `room` returns an empty slab with the given capacity, or nil if no slab is free. Then the result
+  /// is `wait`, and the chunk must be passed again. `full` gets slabs with complete pieces.
   mutating func take(
     _ chunk: UnsafeRawBufferPointer, room: (Int) -> Slab?, full: (Slab) -> Void
   ) -> BodyAnswer {
@@ -73,7 +84,7 @@ struct PieceAssembler {
       if !beginning.isEmpty { fillBeginning(of: slab) }
       fill(slab, piece, &rest)
     }
-    // Whatever follows the last piece; it shows a body that does not end.
+    // Bytes after the last piece. They count, to detect a body that does not end.
     cursor += Int64(rest.count)
     return finish(full)
   }
@@ -94,8 +105,8 @@ struct PieceAssembler {
     filled += count
     advance(&rest, count)
     if filled == piece.length {
-      // Every other one, so that this thread and the worker's have as much to do; of small files,
-      // which are one piece, all are left to their workers, since this thread serves them all.
+      // Verify every second piece here, so that this thread and the worker share the work. A file
+      // of one piece is verified by its worker, since this thread serves all files.
       let isMine = !next.isMultiple(of: 2)
       slab.isRight.append(
         isMine ? piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]) : nil)
@@ -111,7 +122,7 @@ struct PieceAssembler {
     cursor += Int64(count)
   }
 
-  /// The slab that `piece` fits in.
+  /// Returns a slab with room for `piece`.
   private mutating func slab(for piece: Piece, _ room: (Int) -> Slab?, _ full: (Slab) -> Void)
     -> Slab?
   {
@@ -124,10 +135,11 @@ struct PieceAssembler {
     return slab
   }
 
-  /// The slab with the whole pieces that came, while the bytes of the next one move to another
-  /// slab.
+  /// Returns the slab with the complete pieces.
   ///
-  /// Nil when there is none, or no room for another one.
+  /// The bytes of the next piece move to another slab.
+  ///
+  /// Nil if there are no complete pieces, or no other slab.
   mutating func handOverPieces(room: (Int) -> Slab?) -> Slab? {
     guard let slab, !slab.pieces.isEmpty else { return nil }
     guard filled > 0 else {
@@ -148,17 +160,18 @@ struct PieceAssembler {
     full(slab)
   }
 
-  /// Nothing more is needed once every piece is there, but the end of a body that is near is worth
-  /// reading, since the connection lives on then.
+  /// Returns `complete` after the last piece, unless the end of the body is near.
+  ///
+  /// The rest of the body is worth reading then, since it keeps the connection alive.
   private mutating func finish(_ full: (Slab) -> Void) -> BodyAnswer {
     guard next == pieces.count else { return .taken }
-    // The answer's end, which follows at once, hands the slab over: one wake-up instead of two.
+    // The end of the answer follows at once and delivers the slab: one wake-up instead of two.
     if isEndPromised, cursor == end { return .taken }
     handOver(full)
     return end - cursor <= 64 << 10 && cursor <= end ? .taken : .complete
   }
 
-  /// The body is over: the slab with the whole pieces that are left; nil when there are none.
+  /// Ends the body, and returns the slab with the remaining complete pieces, or nil.
   mutating func endBody() -> Slab? {
     filled = 0
     defer { slab = nil }
@@ -166,12 +179,12 @@ struct PieceAssembler {
   }
 }
 
-/// Bytes of a piece that is not whole.
+/// The bytes of an incomplete piece.
 struct PartialPiece: Sendable {
-  /// More are not kept, since they are copied.
+  /// The maximum number of bytes that are kept, since they are copied.
   static let limit = 4 << 20
 
-  /// The piece, by its place in what the request wants.
+  /// The index of the piece in the request.
   let index: Int
   let bytes: [UInt8]
 }

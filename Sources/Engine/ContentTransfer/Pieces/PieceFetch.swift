@@ -1,12 +1,12 @@
 import ContentModel
 import FileIO
 
-/// One worker's fetch of pieces over HTTP: asks for ranges, verifies, delivers, tries again.
+/// Fetches pieces over HTTP for one worker: requests ranges, verifies, delivers, retries.
 ///
-/// `FetchPlan` decides what is requested, `MirrorChoice` where and when, `TransferFault` what may
-/// help. For one thread, which blocks in `run`.
+/// `FetchPlan` decides what is requested, `MirrorChoice` where and when, and `TransferFault` how to
+/// retry. Use it from one thread, which blocks in `run`.
 final class PieceFetch {
-  /// Bytes that arrive sooner than a further request's answer begins.
+  /// The bytes that arrive in less time than a round trip.
   private static let littleToFetch = 256 << 10
 
   private let file: SignedFile
@@ -22,7 +22,7 @@ final class PieceFetch {
   private var hedges = SecondRequests()
   private var mirror = 0
   private var bytesLeft: Int64
-  /// When a piece arrived last, or the fetch began.
+  /// The uptime of the last piece, or of the start.
   private var lastProgress = 0.0
 
   init(
@@ -39,7 +39,7 @@ final class PieceFetch {
     wrongPieces = WrongPieces(addresses: addresses.count)
   }
 
-  /// Fetches all pieces; see `PieceSource`.
+  /// Fetches all pieces, as described in `PieceSource`.
   func run(_ deliver: (Piece, LentBytes) throws -> Void) throws {
     lastProgress = session.loop.clock.uptime()
     session.slabs.beginFetch()
@@ -71,17 +71,17 @@ final class PieceFetch {
     mirrors.finish()
   }
 
-  // MARK: Asking
+  // MARK: Requests
 
-  /// Asks for as much at once as may be.
+  /// Sends as many requests as are allowed.
   private func ask() {
     while plan.hasWaiting, mayAsk {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
       mirror = choice.mirror
-      // Another mirror may be asked for less at once.
+      // The limit may be lower at another mirror.
       guard mayAsk else { return }
-      // One request is enough to find out whether a server is back.
+      // One request is enough to find out whether a server has recovered.
       if choice.fault != nil, !requests.isEmpty { return }
       var request = ExchangeRequest(url: addresses[mirror])
       request.notBefore = choice.notBefore
@@ -94,26 +94,26 @@ final class PieceFetch {
           request, for: pieces, at: mirror, isWhole: plan.isWhole(pieces, of: file.length),
           insteadOf: connections.insteadOf)
       } else {
-        // A whole file holds everything, so it comes once.
+        // A whole file contains all pieces, so one request is enough.
         guard !requests.values.contains(where: \.isWhole) else { return }
         send(request, for: plan.takeAll(), at: mirror, isWhole: true)
       }
     }
   }
 
-  /// How many requests run at once, and how many each stands for.
+  /// The number of parallel requests, and how many each one replaces.
   private var connections: (count: Int, insteadOf: Int) {
     session.connections(to: addresses[mirror])
   }
 
-  /// Whether a request is free, or so little is asked for that the server would wait.
+  /// Whether another request is allowed, or so few bytes are requested that the server would idle.
   private var mayAsk: Bool {
     if requests.count < connections.count { return true }
     return requests.count < session.limits.smallRequestsPerTransfer
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
   }
 
-  /// Sends `exchange` for pieces by their numbers; the request's number.
+  /// Sends `exchange` for the pieces `numbers`, and returns the number of the request.
   @discardableResult private func send(
     _ exchange: ExchangeRequest, for numbers: [Int], beginning: [UInt8] = [], at mirror: Int,
     isWhole: Bool, insteadOf count: Int = 1
@@ -144,16 +144,16 @@ final class PieceFetch {
 
   // MARK: Idle requests
 
-  /// Nothing has come of request `number` for a while, and it has `partial` of a piece.
+  /// Records that request `number` is idle and has `partial` of a piece.
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
     requests[number]?.isIdle = true
     requests[number]?.partial = partial
-    // Where no piece comes whole, each request continues where the last one ended, if that moved.
+    // If no piece is complete, each request continues where the previous one stopped.
     let isAhead = requests[number]?.isAhead(by: session.configuration.minimumBytes) == true
     if hedges.isSecond(number), isAhead { endRival(of: number) }
   }
 
-  /// Asks a second time for what an idle request leaves out, unless that was too often in vain.
+  /// Sends a second request for the pieces of an idle request, unless too many were useless.
   private func hedgeIdleRequest() {
     guard !hedges.isActive, let (number, idle) = requests.first(where: { $0.value.isIdle })
     else { return }
@@ -165,7 +165,7 @@ final class PieceFetch {
     guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
     var request = ExchangeRequest(url: addresses[second])
     request.isFresh = true
-    // Only of the same mirror: if the piece is wrong, its sender is to blame.
+    // Only at the same mirror, so that a wrong piece can be attributed to its sender.
     let beginning =
       second == idle.mirror && mirrors.ranges(at: second) ? idle.beginning(of: missing) : []
     let hedge = send(
@@ -175,7 +175,7 @@ final class PieceFetch {
     hedges.begin(idle: number, second: hedge)
   }
 
-  /// Ends the other one of two requests for the same pieces, now that `number` has delivered some.
+  /// Cancels the other request for the same pieces, since `number` has delivered some.
   private func endRival(of number: Int) {
     guard let (part, rival) = hedges.end(number),
       let lost = requests.removeValue(forKey: rival)
@@ -190,7 +190,7 @@ final class PieceFetch {
 
   // MARK: Pieces
 
-  /// Verifies the pieces in `slab` that nobody has looked at, and lends the right ones.
+  /// Verifies the pieces in `slab` that are not verified yet, and lends the correct ones.
   private func take(
     _ slab: Slab, of number: Int, _ deliver: (Piece, LentBytes) throws -> Void
   ) throws {
@@ -231,7 +231,7 @@ final class PieceFetch {
     leaveSlowMirror(request.mirror, after: right)
   }
 
-  /// Ends request `number` if it brings another file, and the fetch if every server does.
+  /// Ends request `number` if it delivers another file, and throws if every server does.
   private func judgeWrongPieces(of number: Int) throws {
     if wrongPieces.areSeveral(at: mirrors.open) { throw ContentError.replaced(file) }
     guard let request = requests[number], request.wrong >= WrongPieces.limit else { return }
@@ -241,7 +241,7 @@ final class PieceFetch {
     mirrors.fail(at: request.mirror, TransferFault(.damaged), startedAt: request.askedAt)
   }
 
-  /// Asks elsewhere for what is under way at `mirror` if that is far slower than another one.
+  /// Cancels requests at `mirror` if another mirror is much faster.
   private func leaveSlowMirror(_ mirror: Int, after bytes: Int64) {
     guard addresses.count > 1 else { return }
     bytesLeft -= bytes
@@ -263,10 +263,10 @@ final class PieceFetch {
     }
   }
 
-  /// Counts a failed attempt at a piece; throws when there were enough.
+  /// Counts a failed attempt for a piece, and throws if the limit is reached.
   private func fail(_ number: Int, _ fault: TransferFault, at request: PieceRequest) throws {
     let attempts = plan.fail(number)
-    // Each mirror is asked at least once, however many there are.
+    // Try each mirror at least once.
     guard attempts >= max(session.configuration.retry.attempts, addresses.count) else { return }
     if fault.kind == .damaged {
       throw ContentError.damaged(plan.pieces[number], of: file, attempts: attempts)
@@ -274,9 +274,9 @@ final class PieceFetch {
     throw ContentError(fault, from: addresses[request.mirror], subject: file.path)
   }
 
-  // MARK: Ends
+  // MARK: End of requests
 
-  /// Draws the conclusions from a request's end.
+  /// Handles the end of a request.
   private func settle(_ number: Int, _ end: ExchangeEnd) throws {
     guard let request = requests.removeValue(forKey: number) else { return }
     if let (part, _) = hedges.end(number) {
@@ -290,7 +290,7 @@ final class PieceFetch {
     if hasProgress { mirrors.succeed(at: request.mirror) }
     guard missing != nil || end.fault != nil else { return }
     if let fault = end.fault { mirrors.note(fault, at: request.mirror) }
-    // A shorter range than asked for is legal, as long as it brings something.
+    // A range that is shorter than requested is valid if it contains a piece.
     let isDamaged = request.wrong > 0
     let short: TransferFault.Kind =
       end.head?.isPage == true ? .unexpectedType("text/html") : .cutShort
@@ -301,9 +301,9 @@ final class PieceFetch {
     try conclude(fault, request, missing, end, hasProgress: hasProgress)
   }
 
-  /// Settles one of two requests for the same pieces, which has delivered none; the other goes on.
+  /// Handles the end of one of two requests for the same pieces, while the other one continues.
   ///
-  /// That a second request fails, such as by a refusal, is no failure.
+  /// It has delivered no piece. The failure of a second request is ignored.
   private func end(_ request: PieceRequest, _ end: ExchangeEnd, of part: SecondRequests.Part) throws
   {
     guard let fault = end.fault else { return }
@@ -335,14 +335,14 @@ final class PieceFetch {
       throw ContentError(fault, from: end.url, subject: file.path)
     case .otherMirror, .later, .wholeFile, .plainRange: break
     }
-    // Damage was counted when it was seen.
+    // Damage was already counted when it was found.
     if let missing, fault.kind != .damaged { try fail(missing, fault, at: request) }
-    // What broke off after it brought something goes on at once.
+    // A request that delivered pieces before it was interrupted is continued at once.
     if hasProgress, fault.retryAction == .later, fault.retryAfter == nil { return }
     mirrors.fail(at: request.mirror, fault, startedAt: end.startedAt)
   }
 
-  /// Waits until `address` answers again; throws if it has refused everything for too long.
+  /// Lets the host's pause delay the next request, and throws after the busy timeout.
   private func wait(_ fault: TransferFault, at address: WebURL, _ end: ExchangeEnd) throws {
     guard session.isBusyTooLong(address, since: lastProgress) else { return }
     throw ContentError(fault, from: end.url, subject: file.path)

@@ -1,35 +1,35 @@
-/// A request of a fetch of pieces, under way or waiting.
+/// A running or waiting request for pieces.
 struct PieceRequest {
   let handler: RangeHandler
-  /// The pieces that it asks for, by their number in the plan.
+  /// The requested pieces, by their numbers in the plan.
   let pieces: [Int]
   let mirror: Int
   let isWhole: Bool
-  /// As `ExchangeRequest.usesSecondConnection`.
+  /// See `ExchangeRequest.usesSecondConnection`.
   let usesSecondConnection: Bool
   var id = 0
-  /// When it was asked for.
+  /// The uptime at which it was submitted.
   let askedAt: Double
   var delivered = 0
-  /// Its pieces that were wrong.
+  /// The number of its wrong pieces.
   var wrong = 0
-  /// Whether nothing has come for a while.
+  /// Whether no byte has arrived for a while.
   var isIdle = false
-  /// How many bytes of its first piece came with another request.
+  /// The bytes of its first piece that came from another request.
   let bytesBefore: Int
-  /// What it has of a piece that is not whole, since it was found idle.
+  /// The incomplete piece at the time when the request became idle.
   var partial: PartialPiece?
   /// Whether it was cancelled because another mirror is faster.
   var isLeft = false
 }
 
 extension PieceRequest {
-  /// Whether it has at least `minimum` bytes more of a piece than came with the request before it.
+  /// Whether it has at least `minimum` more bytes of a piece than the previous request.
   func isAhead(by minimum: Int64) -> Bool {
     partial.map { $0.index > 0 || Int64($0.bytes.count - bytesBefore) >= minimum } ?? false
   }
 
-  /// The bytes that it has of the first of `missing`, if there are any.
+  /// Returns the bytes that it has of the first piece of `missing`.
   func beginning(of missing: [Int]) -> [UInt8] {
     guard let partial, pieces[partial.index] == missing.first else { return [] }
     return partial.bytes
@@ -37,10 +37,10 @@ extension PieceRequest {
 }
 
 extension Sequence<PieceRequest> {
-  /// Whether a further request for `count` bytes uses the second connection to its host.
+  /// Whether another request for `count` bytes uses the second connection to its host.
   ///
-  /// In a round trip a connection brings no more than its window, however many requests share it.
-  /// For little, another connection is not worth its handshake.
+  /// A connection delivers at most its window per round trip, for all requests that share it. For
+  /// few bytes, another connection is not worth its handshake.
   func useSecondConnection(for count: Int) -> Bool {
     count >= 4 << 20 && reduce(0) { $0 + ($1.usesSecondConnection ? -1 : 1) } > 0
   }

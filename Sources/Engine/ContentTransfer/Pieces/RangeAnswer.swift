@@ -1,14 +1,14 @@
 package import FoundationEssentials
 
-/// What was asked for, as far as an answer must fit it.
+/// The request that an answer must match.
 package struct RangeQuestion: Hashable, Sendable {
-  /// The bytes that are wanted.
+  /// The requested range.
   package var range: Range<Int64>
-  /// Whether the whole file was asked for, without a `Range` header.
+  /// Whether the whole file was requested, without a `Range` header.
   package var isWhole: Bool
-  /// Bytes of the whole file, as signed.
+  /// The signed length of the whole file, in bytes.
   package var fileLength: Int64
-  /// The validator that was sent in `If-Range`; nil when none was.
+  /// The validator in the `If-Range` header, or nil without that header.
   package var validator: String?
 
   package init(
@@ -21,19 +21,23 @@ package struct RangeQuestion: Hashable, Sendable {
   }
 }
 
-/// Where in the file an answer's body lies; pure.
+/// The range of an answer's body in the file.
 ///
-/// The digest decides about bytes in the end. What is checked here tells early, before a body is
-/// read, that an answer cannot be what was asked for, and where its bytes belong.
+/// Pure.
+///
+/// The digest decides about the bytes. This check detects an answer that cannot match the request
+/// before its body is read, and determines where its bytes belong.
 package struct RangeAnswer: Hashable, Sendable {
-  /// The offset of the body's first byte.
+  /// The offset of the first byte of the body.
   package let start: Int64
-  /// The offset after its last byte.
+  /// The offset after the last byte of the body.
   package let end: Int64
-  /// Whether the server has promised that end, so that the answer is over with that byte.
+  /// Whether the server has declared the end, so that the answer ends with that byte.
   var isEndPromised = false
 
-  /// Judges `head` as the answer to `question`; see RFC 9110 §14 and §15.
+  /// Checks `head` as the answer to `question`.
+  ///
+  /// See RFC 9110 §14 and §15.
   package static func judge(_ head: HTTPHead, _ question: RangeQuestion, now: Date) -> Result<
     RangeAnswer, TransferFault
   > {
@@ -75,7 +79,7 @@ package struct RangeAnswer: Hashable, Sendable {
     {
       throw TransferFault(.otherValidator)
     }
-    // Some servers give every file the type of a page, so a page is known by its length.
+    // Some servers send every file with the type of a web page, so the length decides.
     let mayFit = head.contentLength.map { $0 == question.fileLength } ?? question.isWhole
     if head.isPage, !mayFit { throw TransferFault(.unexpectedType("text/html")) }
     if let length = head.contentLength, length != question.fileLength {
@@ -104,7 +108,7 @@ package struct RangeAnswer: Hashable, Sendable {
       start: bytes.lowerBound, end: bytes.upperBound, isEndPromised: head.contentLength != nil)
   }
 
-  /// A range that the signed length allows was refused: another file, or a server without ranges.
+  /// Returns the fault for status 416: another file, or a server without ranges.
   private static func refused(_ head: HTTPHead, _ question: RangeQuestion) -> TransferFault {
     let text = head["content-range"] ?? "No Content-Range"
     if let total = ContentRange(text)?.total, total != question.fileLength {
@@ -116,12 +120,12 @@ package struct RangeAnswer: Hashable, Sendable {
 
 /// A `Content-Range` of bytes (RFC 9110 §14.4).
 struct ContentRange: Hashable {
-  /// The bytes; nil for an unsatisfied range.
+  /// The range, or nil for an unsatisfied range.
   let bytes: Range<Int64>?
-  /// Bytes of the whole; nil when the server does not know.
+  /// The total length in bytes, or nil if the server does not know it.
   let total: Int64?
 
-  /// Reads `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; nil for anything else.
+  /// Parses `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`, or nil for anything else.
   init?(_ text: String) {
     let words = text.trimmed.split(separator: " ", omittingEmptySubsequences: true)
     guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -142,10 +146,14 @@ struct ContentRange: Hashable {
   }
 }
 
-/// What tells that a resource is still the same, byte for byte (RFC 9110 §8.8); pure.
+/// Identifies a version of a resource, byte for byte (RFC 9110 §8.8).
+///
+/// Pure.
 enum Validator {
-  /// A strong entity tag; else a date of modification at least a minute before the answer's, which
-  /// counts as strong; nil when there is neither, or when it cannot be sent back as one header.
+  /// Returns a strong entity tag, or a strong modification date, or nil.
+  ///
+  /// A date is strong if it is at least a minute before the date of the answer. A validator that
+  /// cannot be sent back as one header is ignored.
   static func strong(_ head: HTTPHead) -> String? {
     if let tag = head["etag"] {
       let isStrong = tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.utf8.count >= 2

@@ -1,11 +1,11 @@
 import Concurrency
 
-/// Takes the answer to one range on the loop's thread and hands its pieces to the worker.
+/// Receives the answer for one range on the loop's thread, and passes its pieces to the worker.
 ///
-/// What varies belongs to the loop's thread, but for the room, which has a lock; this is why it may
-/// be shared unchecked.
+/// Unchecked, because its variables belong to the loop's thread, except for the room, which has a
+/// lock.
 final class RangeHandler: ExchangeHandler, @unchecked Sendable {
-  /// Its number within the fetch.
+  /// The request's number in the fetch.
   let number: Int
   private let question: RangeQuestion
   private let slabs: SlabPool
@@ -17,14 +17,15 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   private let room: Mutex<Room>
 
   private struct Room {
-    /// Slabs that may still be taken.
+    /// The number of slabs that may still be taken.
     var free: Int
-    /// Whether the request waits for one.
+    /// Whether the request waits for a slab.
     var isAwaited = false
   }
 
-  /// `sizes` says how much memory it may use, `beginning` are bytes of the first piece that are
-  /// there.
+  /// Creates a handler.
+  ///
+  /// `sizes` limits its memory, `beginning` are bytes of the first piece.
   init(
     _ number: Int, _ pieces: [Piece], beginning: [UInt8] = [], question: RangeQuestion,
     sizes: SlabSizes, slabs: SlabPool, handover: Handover, clock: TransferClock
@@ -39,7 +40,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     room = Mutex(Room(free: sizes.count))
   }
 
-  // MARK: On the loop's thread
+  // MARK: The loop's thread
 
   func receive(_ head: HTTPHead) -> TransferFault? {
     switch RangeAnswer.judge(head, question, now: clock.now()) {
@@ -58,7 +59,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 
   func idle() -> TransferFault? {
-    // What is whole need not be asked for again.
+    // Complete pieces need not be requested again.
     if let slab = assembler.handOverPieces(room: takeSlab) { handOver(slab) }
     handover.push(.idle(request: number, assembler.partial))
     return nil
@@ -84,9 +85,11 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 
   private func handOver(_ slab: Slab) { handover.push(.pieces(request: number, slab)) }
 
-  // MARK: On the worker's thread
+  // MARK: The worker's thread
 
-  /// Takes a slab back; true when the request waits for it and must be resumed.
+  /// Returns a slab.
+  ///
+  /// The result is true if the request waits for it and must be resumed.
   func giveBack(_ slab: Slab) -> Bool {
     slabs.giveBack(slab)
     return room.withLock { room in
@@ -97,19 +100,21 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   }
 }
 
-/// How much memory one request may hold; pure.
+/// The memory limit of one request.
+///
+/// Pure.
 struct SlabSizes: Hashable {
-  /// Bytes of each slab.
+  /// The bytes of each slab.
   let length: Int
-  /// Slabs: one is filled while others are hashed, decoded and written.
+  /// The number of slabs: one is filled while others are hashed, decoded and written.
   let count: Int
 
-  /// Less would cost more wake-ups, more would lose more when the process dies.
+  /// Less would cost more wake-ups, and more would lose more bytes when the process dies.
   private static let usual = 128 << 10
 
-  /// What suits `pieces`: 128 KiB at once, less for little, more for long pieces.
+  /// Returns the sizes for `pieces`: slabs of 128 KiB, less for few bytes, more for long pieces.
   ///
-  /// A request that takes the place of several has the memory of all of them.
+  /// A request that replaces several has the memory of all of them.
   init(for pieces: some Sequence<Piece>, insteadOf requests: Int = 1) {
     var longest = 1
     var total = 0
@@ -121,6 +126,6 @@ struct SlabSizes: Hashable {
     count = total <= length ? 1 : 3 * requests
   }
 
-  /// Bytes in all.
+  /// The total number of bytes.
   var memory: Int { length * count }
 }

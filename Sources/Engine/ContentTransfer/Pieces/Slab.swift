@@ -1,16 +1,16 @@
 import Concurrency
 
-/// A buffer with whole pieces in it, one behind the other, on its way from the loop to a worker.
+/// A buffer of complete pieces, which the loop passes to a worker.
 ///
-/// One side has it at a time: the loop while it is filled, the worker from the hand-over on; the
-/// hand-over's lock orders them, which is why it may be shared unchecked.
+/// Unchecked, because one side uses it at a time: the loop while it is filled, then the worker. The
+/// lock of the handover orders the two.
 final class Slab: @unchecked Sendable {
   let memory: UnsafeMutableRawBufferPointer
-  /// The pieces in it, by their place in what the request wants.
+  /// The pieces in it, by their index in the request.
   var pieces: Range<Int> = 0..<0
-  /// Whether each of them has the signed digest; nil where the worker is to look.
+  /// Whether each piece matches its digest, or nil if the worker has to verify it.
   var isRight: [Bool?] = []
-  /// Bytes of those pieces.
+  /// The total bytes of those pieces.
   var used = 0
 
   init(capacity: Int) { memory = .allocate(byteCount: capacity, alignment: 4096) }
@@ -18,8 +18,9 @@ final class Slab: @unchecked Sendable {
   deinit { memory.deallocate() }
 }
 
-/// A slab whose pieces are lent; it goes back with the last of them, on the thread that lets go of
-/// it.
+/// A slab whose pieces are lent.
+///
+/// It is returned on the thread that releases the last one.
 final class SlabLoan: Sendable {
   let slab: Slab
   private let giveBack: @Sendable (Slab) -> Void
@@ -32,8 +33,7 @@ final class SlabLoan: Sendable {
   deinit { giveBack(slab) }
 }
 
-/// Keeps slabs for further use while anything is fetched, since fresh memory costs a page fault for
-/// each 4 KiB.
+/// Reuses slabs while there is a fetch, because new memory costs a page fault per 4 KiB.
 final class SlabPool: Sendable {
   private let state = Mutex(State())
 
@@ -42,10 +42,12 @@ final class SlabPool: Sendable {
     var fetches = 0
   }
 
-  /// A fetch begins.
+  /// Records the start of a fetch.
   func beginFetch() { state.withLock { $0.fetches += 1 } }
 
-  /// A fetch has ended; with the last one all idle memory goes.
+  /// Records the end of a fetch.
+  ///
+  /// After the last one, unused slabs are freed.
   func endFetch() {
     state.withLock { state in
       state.fetches -= 1
@@ -53,13 +55,13 @@ final class SlabPool: Sendable {
     }
   }
 
-  /// A slab of at least `capacity` bytes.
+  /// Returns a slab of at least `capacity` bytes.
   func take(capacity: Int) -> Slab {
     let rounded = Self.rounded(capacity)
     return state.withLock { $0.idle[rounded]?.popLast() } ?? Slab(capacity: rounded)
   }
 
-  /// Takes `slab` back.
+  /// Takes `slab` back for reuse.
   func giveBack(_ slab: Slab) {
     slab.used = 0
     slab.pieces = 0..<0
@@ -69,7 +71,7 @@ final class SlabPool: Sendable {
     }
   }
 
-  /// Few different sizes, so that slabs fit again.
+  /// Rounds a capacity up to one of a few sizes, so that slabs can be reused.
   static func rounded(_ capacity: Int) -> Int {
     let unit = 64 << 10
     return max(1, (capacity + unit - 1) / unit) * unit

@@ -1,14 +1,16 @@
 package import ContentModel
 package import FileIO
 
-/// A small file in memory, once all of it was verified.
+/// A small file in memory that was completely verified.
 ///
-/// Shared unchecked, because nobody writes to the memory after `init`.
+/// Unchecked, because the memory does not change after `init`.
 package final class WholeFile: PieceSource, @unchecked Sendable {
   private let file: SignedFile
   private let memory: UnsafeMutableRawBufferPointer
 
-  /// Fetches all of `file`; throws what `PieceSource.contents` throws.
+  /// Fetches all of `file`.
+  ///
+  /// Throws the errors of `PieceSource.contents`.
   package init(_ file: SignedFile, from source: any PieceSource, ticket: TransferTicket) throws {
     let bytes = try source.contents(of: file, limit: file.length, ticket: ticket)
     self.file = file
@@ -18,10 +20,10 @@ package final class WholeFile: PieceSource, @unchecked Sendable {
 
   deinit { memory.deallocate() }
 
-  /// Bytes in all.
+  /// The length in bytes.
   package var length: Int64 { Int64(memory.count) }
 
-  /// Copies up to `buffer.count` bytes at `offset`; how many, 0 behind the end.
+  /// Copies up to `buffer.count` bytes at `offset`, and returns their number, 0 after the end.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int {
     guard offset < length else { return 0 }
     let rest = memory[Int(offset)...].prefix(buffer.count)
@@ -36,7 +38,7 @@ package final class WholeFile: PieceSource, @unchecked Sendable {
     for piece in try pieces.sorted(within: self.file) {
       let range = Int(piece.offset)..<Int(piece.end)
       let bytes = UnsafeRawBufferPointer(rebasing: memory[range])
-      // An index from the store may contradict the file.
+      // An index from the store may be inconsistent with the file.
       guard try piece.matches(bytes) else {
         throw ContentError.damaged(piece, of: self.file, attempts: 1)
       }
