@@ -1,18 +1,20 @@
 import ContentModel
 
-/// The journal's tables, and the statements that bring an older journal to them.
+/// The journal's tables, and the statements that migrate an older journal.
 struct JournalSchema: Sendable {
-  /// The schema that is written; an older journal is migrated when it is opened to write.
+  /// The current schema.
+  ///
+  /// An older journal is migrated when it is opened for writing.
   static let current = JournalSchema(tables: tables, migrations: [])
   /// `PRAGMA application_id` of a journal: “HCJo”.
   static let applicationIdentifier = 0x4843_4A6F
 
   /// SQL that creates the tables in an empty database.
   let tables: String
-  /// SQL that turns version n into n + 1, from version 1 on.
+  /// SQL that migrates version n to n + 1, starting with version 1.
   let migrations: [String]
 
-  /// The number in `PRAGMA user_version`; 0 is an empty database.
+  /// The value of `PRAGMA user_version`; 0 is an empty database.
   var version: Int { migrations.count + 1 }
 
   private static let tables = """
@@ -90,9 +92,9 @@ struct JournalSchema: Sendable {
     ) STRICT;
     """
 
-  /// Creates the tables, or migrates an older journal, in one transaction.
+  /// Creates the tables or migrates an older journal, in one transaction.
   ///
-  /// Throws `libraryNewer` for a newer journal, and does not change it.
+  /// Throws `libraryNewer` for a newer journal and does not change it.
   func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
     let found = try Self.version(of: connection)
     try refuseNewer(found, path)
@@ -105,19 +107,21 @@ struct JournalSchema: Sendable {
     }
   }
 
-  /// Refuses a journal of another version; for readers, which cannot migrate.
+  /// Throws for a journal of another version.
+  ///
+  /// For readers, which cannot migrate.
   func check(_ connection: borrowing SQLiteConnection, path: String) throws {
     let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found == version else {
       throw ContentError(
         .journalFailed, "The journal \(path) has schema \(found), expected \(version)",
-        remedy: "Open the library once with write access, which migrates the journal", subject: path
+        remedy: "Open the library once with write access to migrate the journal", subject: path
       )
     }
   }
 
-  /// Refuses a journal that newer software wrote, and another program's database.
+  /// Throws for a journal from newer software, and for a database of another program.
   func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
     var (application, tableCount) = (0, 0)
     try connection.query(
@@ -127,7 +131,7 @@ struct JournalSchema: Sendable {
     if application == Self.applicationIdentifier { return try refuseNewer(found, path) }
     guard application == 0, found == 0, tableCount == 0 else {
       throw ContentError(
-        .libraryFolderTaken, "\(path) is a database of another program",
+        .libraryFolderTaken, "\(path) is the database of another program",
         remedy: "Choose another folder for the library", subject: path)
     }
   }
