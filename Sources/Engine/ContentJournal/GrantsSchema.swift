@@ -9,7 +9,7 @@ enum GrantsSchema {
 
   private static let tables = """
     CREATE TABLE account_grant (
-      sequence INTEGER PRIMARY KEY,    -- the order in which they were granted
+      sequence INTEGER PRIMARY KEY,    -- the order of the grants
       id TEXT NOT NULL UNIQUE,         -- the transaction's identifier
       account TEXT,                    -- null for the library's own account
       product TEXT NOT NULL,
