@@ -4,9 +4,7 @@ import Concurrency
 
 /// The space that downloads have reserved but not yet written.
 ///
-/// Thread-safe.
-///
-/// It prevents a download from using the space that another download needs.
+/// Thread-safe. It prevents a download from using the space that another download needs.
 final class SpaceLedger: Sendable {
   /// The space for the journal and for folders, in bytes.
   private static let margin: Int64 = 4 << 20
@@ -82,7 +80,7 @@ final class SpaceLedger: Sendable {
     let others = reserved == 0 ? "" : ", \(reserved) of them for other downloads"
     let waiting = reserved == 0 ? "" : ", or wait for the other downloads,"
     return ContentError(
-      .diskFull, "\(product) \(need) in \(root.path), \(available) are free\(others)",
+      .diskFull, "\(product) \(need) in \(root.path), where \(available) are free\(others)",
       remedy: "Free \(lacking) bytes there\(waiting) and try again", subject: product.rawValue,
       cause: cause)
   }
