@@ -129,8 +129,7 @@ public final class StoreFolder: Sendable {
 
   /// The store's first root metadata.
   ///
-  /// Clients need it to trust the store. Throws `rootMismatch` if it is not the root in the
-  /// publication record.
+  /// Clients need it. Throws `rootMismatch` if the publication record has another root.
   public func initialRoot() throws -> [UInt8] {
     try RootChain.first(in: metadataFolder, knownRecord()?.firstRoot).0.bytes
   }
