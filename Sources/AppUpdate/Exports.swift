@@ -1,2 +1,2 @@
-// Whoever links AppUpdate reads ContentModel's error; one import must do.
+// Users of AppUpdate need ContentModel's error; one import is enough.
 @_exported public import ContentModel

@@ -193,7 +193,7 @@ import Testing
     let other = try package("com.example.book", "1.0.0", text: "other")
     let error = #expect(throws: ContentError.self) { try store.publish([other], now: now) }
     #expect(error?.code == .versionExists)
-    #expect(error?.remedy.contains("Raise ContentVersion") == true)
+    #expect(error?.remedy.contains("Increase ContentVersion") == true)
     #expect(try files() == before)
   }
 

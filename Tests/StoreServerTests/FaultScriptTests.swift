@@ -77,7 +77,7 @@ struct FaultScriptTests {
     "A mistake is named with its line",
     arguments: [
       ("close", "“close” is not a pattern"), ("/a", "The fault is missing"),
-      ("/a PUT close", "“PUT” is no fault"), ("/a clsoe", "“clsoe” is no fault"),
+      ("/a PUT close", "Unknown fault “PUT”"), ("/a clsoe", "Unknown fault “clsoe”"),
       ("/a cut", "a number of bytes is missing"), ("/a cut x", "“x” is not a number of bytes"),
       ("/a cut -1", "“-1” is not a number of bytes"),
       ("/a cut 99999999999999999999", "is not a number of bytes"),
@@ -89,10 +89,11 @@ struct FaultScriptTests {
       ("/a redirect", "loop or a URL is missing"), ("/a partial long 5", "short, shifted or"),
       ("/a content-range x", "“x” is not none, shifted"), ("/a body gone", "“gone” is not changed"),
       ("/a content-range \"bytes", "A quotation mark is not closed"),
-      ("/a validators old", "changed, weak or none"), ("/a close twice", "“twice” stands behind"),
-      ("/a close 0 times", "“0” is not a number of times"), ("/a close 5", "“5” stands behind"),
+      ("/a validators old", "changed, weak or none"),
+      ("/a close twice", "Unexpected “twice” after"),
+      ("/a close 0 times", "“0” is not a number of times"), ("/a close 5", "Unexpected “5” after"),
       ("/a close after", "a number of requests is missing"),
-      ("/a tls close", "“/a” names one"), ("* GET tls close", "before there is a path"),
+      ("/a tls close", "a path or a filter"), ("* GET tls close", "before the request"),
       ("* tls open", "close, refuse, stall or certificate"), ("* tls certificate a", "is missing"),
     ])
   func mistakes(line: String, words: String) throws {

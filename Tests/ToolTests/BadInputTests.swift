@@ -67,7 +67,7 @@ struct ToolBadInputTests {
       "store", "add", "store", "x", "--type", "odd", status: 2,
       saying: ["--type", "hostedcontent store add --help"])
     try tool.fail("store", "add", "store", "../x", status: 2, saying: ["“../x”"])
-    try tool.fail("store", "init", "store", saying: ["store already"])
+    try tool.fail("store", "init", "store", saying: ["already a store"])
     #expect(try tool.tree("store") == before)
     #expect(!tool.exists("nowhere"))
   }

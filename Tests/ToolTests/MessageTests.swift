@@ -16,7 +16,7 @@ struct MessageTests {
     try tool.succeed("store", "init", "store", "--passphrase-file", "right")
     let publish = ["store", "publish", "store", Tool.sample("chapter1-1.0.pkg")]
     for (words, reason) in [
-      (["--passphrase-file", "wrong"], "Wrong passphrase"), ([], "no passphrase was given"),
+      (["--passphrase-file", "wrong"], "Wrong passphrase"), ([], "needs a passphrase"),
     ] {
       let result = try tool.run(publish + words)
       #expect(result.status == 1)

@@ -58,7 +58,7 @@ struct OtherServerTests {
       "products", "--store", server.url(), "--root", "store/metadata/1.root.json")
     #expect(result.status == 1)
     #expect(result.errors.contains("has no targets/"), "\(result.errors)")
-    #expect(!result.errors.contains("trust nothing"))
+    #expect(!result.errors.contains("do not use the store"))
   }
 
   @Test("A host that answers 200 for missing files is told from damaged metadata")
@@ -71,7 +71,7 @@ struct OtherServerTests {
       #expect(result.status == 1)
       #expect(result.errors.contains("metadata/2.root.json"), "\(result.errors)")
       #expect(result.errors.contains("web page"), "\(result.errors)")
-      #expect(!result.errors.contains("damaged") && !result.errors.contains("trust nothing"))
+      #expect(!result.errors.contains("damaged") && !result.errors.contains("do not use the store"))
     }
   }
 

@@ -95,7 +95,8 @@ struct RestoredStoreTests {
     #expect(refused.status == 1)
     // The message says which number the client has.
     let numbers = try #require(
-      refused.errors.firstMatch(of: /Version (\d+) of the timestamp metadata is not version (\d+)/))
+      refused.errors.firstMatch(
+        of: /Version (\d+) of the timestamp metadata is older than version (\d+)/))
     let known = try #require(Int(numbers.output.2))
     #expect(Int(numbers.output.1) == (try timestampVersion()))
     while try timestampVersion() <= known {

@@ -128,7 +128,7 @@ struct ServeTests {
     try tool.write("* close\n/a clsoe\n", to: "faults.txt")
     try tool.fail(
       "serve", "store", "--fault", "faults.txt", status: 2,
-      saying: ["Line 2 of faults.txt: “clsoe” is no fault"])
+      saying: ["Line 2 of faults.txt: Unknown fault “clsoe”"])
     for words in [
       ["--listen", "8080"], ["--listen", ":80"], ["--listen", "localhost:65536"],
       ["--listen", "::1:80"], ["--latency", "5"], ["--rate", "5MB"], ["--certificate", "c"],

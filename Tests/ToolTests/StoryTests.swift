@@ -168,7 +168,7 @@ struct StoryTests {
       #expect(
         try tool.text("\(folder)/\(page)")
           == String(contentsOfFile: "\(source)/\(page)", encoding: .utf8))
-      try tool.fail("unpack", "a.pkg", "--into", folder, saying: ["exists already"])
+      try tool.fail("unpack", "a.pkg", "--into", folder, saying: ["already exists"])
     }
     // The same input gives the same bytes.
     try tool.succeed(

@@ -46,7 +46,7 @@ struct WebStoreCommandTests {
     #expect(careful.errors.contains("--root"))
     let trusting = try tool.run(get + ["--trust-on-first-use"])
     #expect(trusting.status == 0)
-    #expect(trusting.errors.contains("own word"))
+    #expect(trusting.errors.contains("Trusting the store's root"))
   }
 
   @Test("A root of another store is refused after the first use, with what to remove")

@@ -2,34 +2,36 @@ public import Dispatch
 package import FileIO
 public import FoundationEssentials
 
-/// Checks at log-in, at each foreground and when a push comes whether the app must be updated.
+/// Checks whether the app must be updated: at login, when it enters the foreground, and for pushes.
 ///
-/// What it remembers survives restarts; one checker uses a folder. It shows nothing: prompts are
-/// handed to observers as data. It interrupts nothing: a forced update closes `gate`, which refuses
-/// the next core operation.
+/// Its state survives restarts. Only one checker can use a folder. It has no user interface:
+/// observers get prompts as data. It does not interrupt the user: a forced update closes `gate`,
+/// which refuses the next core operation.
 public actor AppUpdateChecker {
-  /// What a checker works with.
+  /// The configuration of a checker.
   public struct Configuration: Sendable {
-    /// The app that runs.
+    /// The running app.
     public var app: InstalledApp
     /// The rules.
     public var policy: AppUpdatePolicy
-    /// The folder of what is remembered; it is made when it is missing.
-    public var folder: URL
-    /// Seconds between two looks at the foreground; 0 looks each time.
+    /// The folder for the checker's state.
     ///
-    /// Default: an hour.
+    /// It is created if it does not exist.
+    public var folder: URL
+    /// The minimum time between two checks in the foreground, in seconds; 0 checks each time.
+    ///
+    /// Default: one hour.
     public var lookInterval: Double
-    /// Types of pushes that force an update.
+    /// The types of pushes that force an update.
     public var pushTypes: Set<String>
-    /// Where updates are when neither store nor server nor push names a link that may be opened.
+    /// The link to the update, if store, server and push have no permitted link.
     public var storeURL: URL?
-    /// The words of prompts.
+    /// The texts of prompts.
     public var texts: UpdateTexts
-    /// The user's languages, the best first.
+    /// The user's languages, in order of preference.
     public var languages: [String]
 
-    /// Names what must be named; the rest has defaults.
+    /// Creates a configuration with default values for the rest.
     public init(app: InstalledApp, policy: AppUpdatePolicy = AppUpdatePolicy(), folder: URL) {
       self.app = app
       self.policy = policy
@@ -42,8 +44,10 @@ public actor AppUpdateChecker {
     }
   }
 
-  /// Stands in front of core operations; closed while an update is forced, also by what was
-  /// remembered when the checker was created.
+  /// Guards core operations.
+  ///
+  /// It is closed while an update is forced. It is closed at once if the saved state has a
+  /// requirement.
   public nonisolated let gate = UpdateGate()
 
   private let configuration: Configuration
@@ -52,14 +56,16 @@ public actor AppUpdateChecker {
   private let file: UpdateMemoryFile
   private nonisolated let delivery: UpdateDelivery
   private var state: UpdateCheckState
-  /// The checks in progress; a caller that asks for the same one waits for its result.
+  /// The checks in progress.
+  ///
+  /// A caller that requests the same check waits for its result.
   private var looks: [LookupCachePolicy: Task<UpdateDecision?, Never>] = [:]
 
-  /// Creates a checker; its observers are called on `queue`, or on one of its own.
+  /// Creates a checker.
   ///
-  /// Throws when the folder cannot be made, and `insecureConnectionRefused` for a store link that
-  /// is not secure. A memory that cannot be read is told to the first observer as
-  /// `updateMemoryDamaged`.
+  /// Observers are called on `queue`, or on a private queue for nil. Throws if the folder cannot be
+  /// created, and `insecureConnectionRefused` for an insecure store link. If the saved state is
+  /// damaged, the first observer gets `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -85,56 +91,59 @@ public actor AppUpdateChecker {
       lookInterval: configuration.lookInterval, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
         itmsServices: configuration.policy.allowsItmsServices))
-    // A launch only closes the gate or forgets a requirement that is met; the rest waits for
-    // events.
+    // A launch only closes the gate, or removes a requirement that is met. Everything else waits
+    // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
       gate.close(decision)
       delivery.keep(.gateClosed(decision))
     }
   }
 
-  // MARK: When
+  // MARK: Events
 
-  /// The app came to the foreground: asks again what is forced, and looks when the interval is
-  /// over.
+  /// Call it when the app enters the foreground.
   ///
-  /// Returns what holds then; a look that fails is told to observers and leaves what was forced.
+  /// Presents a forced update again, and checks if the interval is over. Returns the current
+  /// decision. If the check fails, observers get the error, and a forced update stays forced.
   @discardableResult
   public func enterForeground() async -> UpdateDecision {
     await take(.foreground(looksAnyway: false)) ?? current
   }
 
-  /// Looks now with a request, whenever the last look was.
+  /// Checks now with a request, regardless of the interval.
   ///
-  /// `bypassesCDN` also passes the caches between here and the server by, which may be hours old.
-  /// If its task is cancelled, it returns what holds at once; the look goes on for other callers.
+  /// `bypassesCDN` also bypasses caches between this app and the server, which may be hours old. If
+  /// its task is canceled, it returns the current decision at once. The check continues for other
+  /// callers.
   @discardableResult
   public func check(bypassesCDN: Bool = false) async -> UpdateDecision {
     let caching: LookupCachePolicy = bypassesCDN ? .reloadIgnoringAllCaches : .reload
     return await take(.foreground(looksAnyway: true), caching) ?? current
   }
 
-  /// An account logged in, and `answer` came with the server's reply; nil when it said nothing.
+  /// Call it after an account has logged in.
   ///
-  /// The answer decides for this account, also that what was forced before is withdrawn. Throws
-  /// `queryInvalid` for an account of more than 1,024 bytes.
+  /// `answer` is from the server's reply, if it has one. The answer is authoritative for this
+  /// account, and can also withdraw a forced update. Throws `queryInvalid` if the account has more
+  /// than 1,024 bytes.
   @discardableResult
   public func logIn(account: String, answer: AppVersionAnswer?) async throws -> UpdateDecision {
     guard account.utf8.count <= 1024 else {
       throw ContentError(
-        .queryInvalid, "An account's name has \(account.utf8.count) bytes, more than 1024",
+        .queryInvalid, "The account has \(account.utf8.count) bytes, more than 1024",
         remedy: "Use the account's identifier")
     }
     return await take(.loggedIn(account: account, answer)) ?? current
   }
 
-  /// Nobody is logged in any more; pushes are ignored until somebody is.
+  /// Call it after the logout.
+  ///
+  /// Pushes are ignored until the next login.
   public func logOut() async { _ = await take(.loggedOut) }
 
-  /// A push arrived.
+  /// Call it when a push arrives.
   ///
-  /// Nothing is interrupted and nobody is asked now: the gate closes, and the user is asked at the
-  /// next foreground.
+  /// It does not interrupt the user: the gate closes, and the prompt comes at the next foreground.
   @discardableResult
   public func receive(_ push: UpdatePush) async -> PushOutcome {
     let effects = apply(.pushed(push))
@@ -142,47 +151,56 @@ public actor AppUpdateChecker {
     return .ignored(.otherType)
   }
 
-  /// The user chose a button of a prompt; skipping is remembered, never for what is forced.
+  /// Call it with the user's choice.
+  ///
+  /// Skipping is recorded, except for a forced update.
   public func choose(_ choice: UpdatePrompt.Choice, in prompt: UpdatePrompt) async {
     guard choice == .skip, prompt.decision.allowsSkip, let version = prompt.decision.offered
     else { return }
     _ = await take(.skipped(version))
   }
 
-  /// Changes the rules, such as the minimum that a remote configuration names, and looks at once.
+  /// Replaces the rules, for example with a minimum from a remote configuration, and checks.
   ///
-  /// The look may be answered from the cache. The policy is not remembered: the next start takes
-  /// the one of its configuration.
+  /// The check may be answered from the cache. The policy is not saved: the next start uses the
+  /// policy in its configuration.
   @discardableResult
   public func setPolicy(_ policy: AppUpdatePolicy) async -> UpdateDecision {
     await take(.policyChanged(policy)) ?? current
   }
 
-  /// Forgets skipped versions, reminders and the highest versions that were offered; what is
-  /// forced stays.
+  /// Forgets skipped versions, reminders and the highest offered versions.
+  ///
+  /// A forced update stays.
   public func forget() async { _ = await take(.forgotten) }
 
-  // MARK: Who is told
+  // MARK: Observers
 
-  /// Adds an observer, which is held weakly; the first one hears what happened before it.
+  /// Adds an observer with a weak reference.
+  ///
+  /// The first observer also gets earlier events.
   public nonisolated func add(_ observer: any AppUpdateObserver) {
     delivery.add(observer, of: self)
   }
 
-  /// Removes an observer; it hears nothing more once a call that is under way has ended.
+  /// Removes an observer.
+  ///
+  /// It gets no calls after the current one.
   public nonisolated func remove(_ observer: any AppUpdateObserver) { delivery.remove(observer) }
 
-  /// What observers are told, as a sequence; each use makes one of its own.
+  /// The events as a sequence.
+  ///
+  /// Each access creates a new stream.
   public nonisolated var events: AsyncStream<AppUpdateEvent> { delivery.stream() }
 
-  // MARK: Carrying out
+  // MARK: Effects
 
   private var current: UpdateDecision {
     state.requirement?.decision
       ?? UpdateDecision(.none, .serverSilent, installed: configuration.app.version)
   }
 
-  /// Takes an event in, carries out what follows, and returns what was decided at the end.
+  /// Applies an event, performs its effects, and returns the decision.
   private func take(
     _ event: UpdateCheckState.Event, _ caching: LookupCachePolicy = .useCache
   ) async -> UpdateDecision? {
@@ -192,7 +210,7 @@ public actor AppUpdateChecker {
     return nil
   }
 
-  /// Waits for a look, or until the caller's task is cancelled.
+  /// Waits for a check, or until the caller's task is canceled.
   private func result(of look: Task<UpdateDecision?, Never>) async -> UpdateDecision? {
     let (results, result) = AsyncStream.makeStream(of: UpdateDecision?.self)
     Task { result.yield(await look.value) }
@@ -201,7 +219,9 @@ public actor AppUpdateChecker {
       ?? UpdateDecision(.none, .cancelled, installed: configuration.app.version)
   }
 
-  /// Carries out everything but a look; in one go, so that no two events mix.
+  /// Performs all effects except a check.
+  ///
+  /// Not suspended, so that two events do not interleave.
   private func apply(_ event: UpdateCheckState.Event) -> [UpdateCheckState.Effect] {
     let effects = state.apply(event, at: clock.now())
     for effect in effects { carryOut(effect) }
@@ -232,7 +252,7 @@ public actor AppUpdateChecker {
     do {
       try file.save(state.memory)
     } catch {
-      let failure = ContentError(error, while: "remembering the state of app updates")
+      let failure = ContentError(error, while: "saving the state of app updates")
       delivery.deliver(.failed(failure), of: self)
     }
   }
@@ -247,7 +267,7 @@ public actor AppUpdateChecker {
           for: app, account: account, caching: caching)
         event = .looked(offer, account: account)
       } catch {
-        event = .lookFailed(ContentError(error, while: "looking for a newer version of the app"))
+        event = .lookFailed(ContentError(error, while: "checking for a newer version of the app"))
       }
       looks[caching] = nil
       return await take(event)
@@ -257,9 +277,9 @@ public actor AppUpdateChecker {
   }
 }
 
-/// Where a checker looks for the newest version: a store's look-up or one's own server.
+/// A source for the newest version: a store's lookup or your own server.
 public protocol AppUpdateSource: Sendable {
-  /// The newest version that is offered; nil when no storefront offers the app.
+  /// Returns the newest offered version; nil if no storefront offers the app.
   func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer?

@@ -1,10 +1,14 @@
 package import FoundationEssentials
 
-/// Where look-ups and checks get the time from; tests hand in their own.
+/// The clock of lookups and checks.
+///
+/// Tests can replace it.
 package struct AppUpdateClock: Sendable {
-  /// The date.
+  /// The current date.
   package let now: @Sendable () -> Date
-  /// Waits for so many seconds; throws when its task is cancelled.
+  /// Waits for a number of seconds.
+  ///
+  /// Throws if its task is canceled.
   package let sleep: @Sendable (Double) async throws -> Void
 
   package init(

@@ -1,22 +1,21 @@
-/// Who is told what a checker finds.
+/// Receives the events of a checker.
 ///
-/// Held weakly. All calls come on the checker's delivery queue, one after the other, in the order
-/// in which things happened, never under a lock. Every method has a default that does nothing.
+/// The checker holds it weakly. All calls come on the checker's delivery queue, one at a time, in
+/// the order of the events, and without a lock. The default implementations do nothing.
 public protocol AppUpdateObserver: AnyObject, Sendable {
-  /// The user is to be asked; the observer shows the prompt where and how it wants, and tells
-  /// `AppUpdateChecker.choose(_:in:)` what was chosen.
+  /// Show a prompt to the user. Report the choice to `AppUpdateChecker.choose(_:in:)`.
   func appUpdateChecker(_ checker: AppUpdateChecker, shouldPresent prompt: UpdatePrompt)
 
-  /// A look, a foreground or a log-in ended with this decision.
+  /// A check, a foreground or a login ended with this decision.
   func appUpdateChecker(_ checker: AppUpdateChecker, didDecide decision: UpdateDecision)
 
-  /// The gate refuses core operations from now on; what is under way goes on.
+  /// The gate is closed: new core operations are refused. Running operations continue.
   func appUpdateChecker(_ checker: AppUpdateChecker, didCloseGate decision: UpdateDecision)
 
-  /// The gate refuses no more.
+  /// The gate is open again.
   func appUpdateCheckerDidOpenGate(_ checker: AppUpdateChecker)
 
-  /// Something could not be looked up, read or written down, or a version went down.
+  /// A lookup, a file operation or a decoding failed, or the offered version decreased.
   func appUpdateChecker(_ checker: AppUpdateChecker, didFailWith error: ContentError)
 }
 
@@ -43,16 +42,16 @@ extension AppUpdateObserver {
   public func appUpdateChecker(_ checker: AppUpdateChecker, didFailWith error: ContentError) {}
 }
 
-/// What an observer is told, as a value.
+/// An event of a checker, as a value.
 public enum AppUpdateEvent: Hashable, Sendable {
-  /// The user is to be asked.
+  /// Show a prompt to the user.
   case prompt(UpdatePrompt)
-  /// A look, a foreground or a log-in ended with this decision.
+  /// A check, a foreground or a login ended with this decision.
   case decided(UpdateDecision)
-  /// The gate refuses core operations from now on.
+  /// The gate is closed: new core operations are refused.
   case gateClosed(UpdateDecision)
-  /// The gate refuses no more.
+  /// The gate is open again.
   case gateOpened
-  /// Something could not be done.
+  /// An operation failed.
   case failed(ContentError)
 }

@@ -1,21 +1,21 @@
 public import FoundationEssentials
 
-/// The rules by which an offered version becomes none, remind or force.
+/// The rules that map an offered version to none, remind or force.
 ///
 /// Pure: it has no clock.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable {
-  /// How often a user is reminded.
+  /// The frequency of reminders.
   public enum Frequency: Codable, Hashable, Sendable {
-    /// At each look.
+    /// At each check.
     case immediately
     /// At most once in 24 hours.
     case daily
     /// At most once in 7 days.
     case weekly
-    /// At most once in this many seconds; negative is 0.
+    /// At most once in this number of seconds. Negative values are 0.
     case every(seconds: Double)
 
-    /// Seconds between two reminders.
+    /// The interval in seconds.
     public var seconds: Double {
       switch self {
       case .immediately: 0
@@ -26,16 +26,18 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     }
   }
 
-  /// What is done about one level of update.
+  /// The rule for one level of update.
   public struct Rule: Codable, Hashable, Sendable {
     /// None, remind or force.
     public var action: UpdateDecision.Action
-    /// How often a reminder comes; force is asked at each foreground.
+    /// The frequency of reminders.
+    ///
+    /// A forced update is presented at each foreground.
     public var frequency: Frequency
-    /// Whether a reminded version may be skipped.
+    /// Whether the user may skip the version.
     public var allowsSkip: Bool
 
-    /// Makes a rule.
+    /// Creates a rule.
     public init(
       _ action: UpdateDecision.Action, _ frequency: Frequency = .daily, allowsSkip: Bool = true
     ) {
@@ -44,47 +46,60 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
       self.allowsSkip = allowsSkip
     }
 
-    /// Nothing is done.
+    /// Does nothing.
     public static let ignore = Rule(.none)
-    /// Reminded at each look; it cannot be skipped.
+    /// Reminds at each check.
+    ///
+    /// Cannot be skipped.
     public static let annoying = Rule(.remind, .immediately, allowsSkip: false)
-    /// Forced.
+    /// Forces the update.
     public static let critical = Rule(.force, .immediately, allowsSkip: false)
-    /// Reminded daily; it can be skipped.
+    /// Reminds daily.
+    ///
+    /// Can be skipped.
     public static let standard = Rule(.remind, .daily, allowsSkip: true)
-    /// Reminded weekly; it cannot be skipped.
+    /// Reminds weekly.
+    ///
+    /// Cannot be skipped.
     public static let hinting = Rule(.remind, .weekly, allowsSkip: false)
-    /// Reminded daily; it cannot be skipped.
+    /// Reminds daily.
+    ///
+    /// Cannot be skipped.
     public static let persistent = Rule(.remind, .daily, allowsSkip: false)
-    /// Reminded weekly; it can be skipped.
+    /// Reminds weekly.
+    ///
+    /// Can be skipped.
     public static let relaxed = Rule(.remind, .weekly, allowsSkip: true)
   }
 
-  /// The rule of an update whose first number differs.
+  /// The rule if the first number differs.
   public var major: Rule
-  /// The rule of an update whose second number differs.
+  /// The rule if the second number differs.
   public var minor: Rule
-  /// The rule of an update whose third number differs.
+  /// The rule if the third number differs.
   public var patch: Rule
-  /// The rule of an update that differs behind the third number.
+  /// The rule if a later number differs.
   public var revision: Rule
-  /// The rule of an update from a version with a suffix to the release of its numbers.
+  /// The rule for an update from a version with a suffix to its release.
   public var suffix: Rule
-  /// The rule of a server's `hasNewVersion`; its action is not asked.
-  public var serverReminder: Rule
-  /// Whatever is older is forced, at once and whatever the level, if something newer is offered.
-  public var minimumSupportedVersion: AppVersion?
-  /// Versions that must not be used any longer, if something newer is offered.
-  public var blockedVersions: Set<AppVersion> = []
-  /// Whole days that a version in the store must be old, since look-ups know it before all have it.
-  public var daysSinceRelease: Int
-  /// Whether an update may be a link of the scheme `itms-services`.
+  /// The rule for a server's `hasNewVersion`.
   ///
-  /// Such a link installs what a manifest on any web server names, past the store. Its manifest
-  /// must be at an HTTPS URL. Default: false.
+  /// Its action is not used.
+  public var serverReminder: Rule
+  /// Older versions must be updated at once, for any level, if a newer version is offered.
+  public var minimumSupportedVersion: AppVersion?
+  /// Versions that must be updated if a newer version is offered.
+  public var blockedVersions: Set<AppVersion> = []
+  /// The minimum age of a version in whole days, because a lookup may list it before all
+  /// storefronts.
+  public var daysSinceRelease: Int
+  /// Whether an update link may have the scheme `itms-services`.
+  ///
+  /// Such a link installs from a manifest on any web server, bypassing the store. The manifest must
+  /// have an HTTPS URL. Default: false.
   public var allowsItmsServices = false
 
-  /// Makes a policy in which every level has the same rule.
+  /// Creates a policy with the same rule for every level.
   public init(
     all rule: Rule = .standard, minimumSupportedVersion: AppVersion? = nil,
     daysSinceRelease: Int = 1
@@ -99,7 +114,7 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     self.daysSinceRelease = daysSinceRelease
   }
 
-  /// The rule of a level.
+  /// Returns the rule of a level.
   public func rule(for level: AppVersion.Level) -> Rule {
     switch level {
     case .major: major
@@ -111,21 +126,21 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   }
 }
 
-/// What a decision must know of the past.
+/// The past events that a decision needs.
 public struct UpdateHistory: Codable, Hashable, Sendable {
-  /// The version that the user chose to skip.
+  /// The version that the user skipped.
   public var skippedVersion: AppVersion?
-  /// When the user was reminded last.
+  /// The date of the last reminder.
   public var lastReminder: Date?
   /// The highest version that a store offered.
   public var highestInStore: AppVersion?
-  /// The highest version that one's own server offered since it last corrected its number.
+  /// The highest version that your own server offered since it last corrected its number.
   public var highestOnServer: AppVersion?
 
-  /// Makes the history of an app that was never looked up.
+  /// Creates an empty history.
   public init() {}
 
-  /// The highest version that `origin` offered.
+  /// Returns the highest version that `origin` offered.
   func highest(of origin: UpdateOffer.Origin) -> AppVersion? {
     switch origin {
     case .store: highestInStore
@@ -133,20 +148,21 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
     }
   }
 
-  /// The highest version that anyone offered.
+  /// The highest version from any origin.
   var highest: AppVersion? { [highestInStore, highestOnServer].compactMap(\.self).max() }
 
-  /// The highest version that the same origin offered, if the offer's is lower.
+  /// Returns the highest version from the same origin if the offer is lower; nil otherwise.
   func decrease(to offer: UpdateOffer) -> AppVersion? {
     guard let version = offer.version, let highest = highest(of: offer.origin), version < highest
     else { return nil }
     return highest
   }
 
-  /// Remembers the offer's version unless a higher one was seen.
+  /// Records the offer's version if it is the highest.
   ///
-  /// A server that says explicitly whether an update is required corrects its number. Otherwise a
-  /// number that was too high would hide the versions below it, and a late push would force them.
+  /// A server that explicitly says whether an update is required replaces the recorded version.
+  /// Otherwise, a number that was too high would hide lower versions, and a late push would force
+  /// them.
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
     let isCorrected = offer.isExplicitlyOptional || offer.demand == .force

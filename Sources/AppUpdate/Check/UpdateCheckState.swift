@@ -1,62 +1,62 @@
 import FoundationEssentials
 
-/// The checker's life as a pure state machine: events go in, what is to be done comes out.
+/// The state of a checker as a pure state machine: events in, effects out.
 ///
-/// No clock, no file, no network: `now` comes with each event. What comes out is carried out in its
-/// order; `save` stands before whatever an observer may see.
+/// It does not use a clock, files or the network: `now` comes with each event. Effects are
+/// performed in order. `save` precedes all effects that an observer can see.
 struct UpdateCheckState: Sendable {
-  /// Something that happened.
+  /// An event.
   enum Event: Sendable {
     /// The process started.
     case launched
-    /// The app came to the foreground, or a look is wanted whenever the last one was.
+    /// The app entered the foreground. `looksAnyway` requests a check regardless of the interval.
     case foreground(looksAnyway: Bool)
-    /// A look for `account` succeeded; nil is an app that is offered nowhere.
+    /// A check for `account` succeeded. A nil offer means that no source offers the app.
     case looked(UpdateOffer?, account: String?)
-    /// A look failed.
+    /// A check failed.
     case lookFailed(ContentError)
-    /// An account logged in; the server's answer came with it, or did not.
+    /// An account logged in. The server's reply may have an answer.
     case loggedIn(account: String, AppVersionAnswer?)
-    /// Nobody is logged in any more.
+    /// The account logged out.
     case loggedOut
     /// A push arrived.
     case pushed(UpdatePush)
-    /// The user chose to skip a version.
+    /// The user skipped a version.
     case skipped(AppVersion)
-    /// The rules were changed, for instance by a remote configuration.
+    /// The rules changed, for example by a remote configuration.
     case policyChanged(AppUpdatePolicy)
-    /// What was remembered of skips, reminders and versions is to be forgotten.
+    /// Forget skipped versions, reminders and recorded versions.
     case forgotten
   }
 
-  /// Something to do.
+  /// An effect to perform.
   enum Effect: Hashable, Sendable {
-    /// Write the memory down.
+    /// Save the state.
     case save
     /// Refuse core operations from now on.
     case closeGate(UpdateDecision)
-    /// Refuse them no more.
+    /// Accept core operations again.
     case openGate
-    /// Look for a newer version, then tell `looked` or `lookFailed`.
+    /// Check for a newer version, then send `looked` or `lookFailed`.
     case look
-    /// Show this to the user.
+    /// Present this to the user.
     case present(UpdateDecision)
-    /// Tell what was decided.
+    /// Report the decision.
     case decided(UpdateDecision)
-    /// Tell what became of a push.
+    /// Report the result of a push.
     case handledPush(PushOutcome)
-    /// Tell about a failure.
+    /// Report a failure.
     case report(ContentError)
   }
 
   private(set) var memory: UpdateMemory
   let installed: InstalledApp
   private(set) var policy: AppUpdatePolicy
-  /// Seconds between two looks at the foreground.
+  /// The minimum time between two checks in the foreground, in seconds.
   let lookInterval: Double
-  /// Types of pushes that are for this checker.
+  /// The types of pushes for this checker.
   let pushTypes: Set<String>
-  /// Where updates are where nobody says it better.
+  /// The link to the update if no other source has one.
   let storeURL: URL?
 
   init(
@@ -69,18 +69,18 @@ struct UpdateCheckState: Sendable {
     self.lookInterval = lookInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
-    // The policy may have changed since the link was remembered, and the file is not ours alone.
+    // The policy may have changed since the link was saved, and others can write the file.
     self.memory.replaceLinks { policy.link($0) ?? storeURL }
   }
 
-  /// The highest requirement that holds now: not one for an account other than the current one.
+  /// The highest current requirement for this account or for all accounts.
   var requirement: UpdateRequirement? {
     memory.requirements
       .filter { $0.account == nil || memory.account == nil || $0.account == memory.account }
       .max { $0.isLower(than: $1) }
   }
 
-  /// Takes an event in and says what is to be done about it.
+  /// Applies an event and returns its effects.
   mutating func apply(_ event: Event, at now: Date) -> [Effect] {
     let memoryBefore = memory
     let closedBefore: UpdateDecision? = event.isLaunch ? nil : requirement?.decision
@@ -99,12 +99,12 @@ struct UpdateCheckState: Sendable {
       return []
     case .foreground(let looksAnyway): return comeToForeground(looksAnyway, at: now)
     case .looked(let offer, let account):
-      // What a server says to one account does not bind another that logged in meanwhile.
+      // The server's answer for one account does not bind another account that logged in meanwhile.
       if offer?.origin == .server, account != memory.account {
         return [conclusion(.accountChanged)]
       }
       memory.lastLook = now
-      // A requirement that held at the foreground was presented there.
+      // A requirement from before the foreground was already presented.
       return judge(offer, wasAsked: requirement != nil, at: now)
     case .lookFailed(let error): return [.report(error), conclusion(.lookFailed)]
     case .loggedIn(let account, let answer): return logIn(account, answer, at: now)
@@ -126,10 +126,10 @@ struct UpdateCheckState: Sendable {
     }
   }
 
-  /// A requirement is asked again at each foreground; a look is made when its interval is over.
+  /// Presents a requirement at each foreground, and checks if the interval is over.
   private func comeToForeground(_ looksAnyway: Bool, at now: Date) -> [Effect] {
     let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
-    // A look in the future means that the clock was set back, which must not keep others from it.
+    // A check in the future means that the clock was set back. It must not prevent a check.
     if !looksAnyway, let last = memory.lastLook, last <= now {
       let until = last.addingTimeInterval(lookInterval)
       if now < until { return effects + [conclusion(.lookedRecently(until: until))] }
@@ -137,7 +137,7 @@ struct UpdateCheckState: Sendable {
     return effects + [.look]
   }
 
-  /// What is told when nothing new was decided: the requirement that holds, or none with `reason`.
+  /// The decision if nothing changed: the current requirement, or none with `reason`.
   private func conclusion(_ reason: UpdateDecision.Reason) -> Effect {
     .decided(
       requirement?.decision ?? UpdateDecision(.none, reason, installed: installed.version))
@@ -154,7 +154,7 @@ struct UpdateCheckState: Sendable {
     return judge(UpdateOffer(answer), wasAsked: false, at: now)
   }
 
-  /// Decides about an offer and remembers what follows from it.
+  /// Decides about an offer and updates the state.
   private mutating func judge(_ offer: UpdateOffer?, wasAsked: Bool, at now: Date) -> [Effect] {
     var offer = offer
     let refusal = offer.flatMap { policy.refusal(ofLinkIn: $0) }
@@ -179,7 +179,9 @@ struct UpdateCheckState: Sendable {
     return effects + [.decided(requirement?.decision ?? decision)]
   }
 
-  /// Sets, replaces or withdraws a requirement; only who demanded it can withdraw it.
+  /// Sets, replaces or withdraws a requirement.
+  ///
+  /// Only its origin can withdraw it.
   private mutating func settle(_ decision: UpdateDecision, _ offer: UpdateOffer?) {
     let origin = offer?.origin ?? .store
     let account = origin == .server ? memory.account : nil
@@ -188,7 +190,7 @@ struct UpdateCheckState: Sendable {
       return
     }
     switch decision.reason {
-    // These do not say whether the demand still stands; the server may say so itself.
+    // These do not withdraw a requirement, unless the server explicitly does.
     case .versionWentDown, .versionUnreadable, .notOffered, .releasedRecently:
       guard offer?.isExplicitlyOptional == true else { return }
     default: break
@@ -196,14 +198,16 @@ struct UpdateCheckState: Sendable {
     memory.withdraw(origin, account: account)
   }
 
-  /// A push closes the gate and interrupts nothing: the user is asked at the next foreground.
+  /// A push only closes the gate.
+  ///
+  /// The prompt comes at the next foreground.
   private mutating func take(_ push: UpdatePush) -> [Effect] {
     guard let type = push.type, pushTypes.contains(type) else {
       return [.handledPush(.ignored(.otherType))]
     }
     guard let account = push.account else { return [.handledPush(.ignored(.withoutAccount))] }
     guard account == memory.account else { return [.handledPush(.ignored(.otherAccount))] }
-    // Without a version it is late if the newest version that is known is installed.
+    // A push without a version is late if the newest known version is installed.
     if let needed = push.version ?? memory.history.highest, installed.version >= needed {
       return [.handledPush(.ignored(.upToDate))]
     }
@@ -224,6 +228,6 @@ struct UpdateCheckState: Sendable {
 }
 
 extension UpdateCheckState.Event {
-  /// At a launch the gate of the new process is open, whatever was remembered.
+  /// At launch, the gate is open, regardless of the saved state.
   fileprivate var isLaunch: Bool { if case .launched = self { true } else { false } }
 }

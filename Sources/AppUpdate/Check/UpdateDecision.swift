@@ -1,78 +1,80 @@
 public import FoundationEssentials
 
-/// What is to be done about the app's version, and why.
+/// The decision about an app's version, with its reason.
 public struct UpdateDecision: Codable, Hashable, Sendable {
-  /// What is to be done.
+  /// The action.
   public enum Action: String, Codable, Sendable, CaseIterable {
-    /// Nothing.
+    /// Do nothing.
     case none
-    /// The user is asked, and may go on without it.
+    /// Ask the user, who may continue without the update.
     case remind
-    /// Core operations are refused until the app is updated.
+    /// Refuse core operations until the app is updated.
     case force
   }
 
-  /// Why.
+  /// The reason for the action.
   public enum Reason: Codable, Hashable, Sendable {
-    /// The installed version is the one that is offered.
+    /// The offered version is installed.
     case upToDate
-    /// The installed version is newer than the one that is offered, as in review or development.
+    /// The installed version is newer than the offer, for example in review or development.
     case offerIsOlder
-    /// No storefront that was asked offers the app.
+    /// No requested storefront offers the app.
     case notOffered
-    /// The offer's version is missing or is none.
+    /// The offer's version is missing or invalid.
     case versionUnreadable
-    /// The offer is older than one that was seen before; it is refused and reported.
+    /// The offer is older than an earlier offer. It is refused and reported.
     case versionWentDown(from: AppVersion)
-    /// The offered version needs a newer system, so that it cannot be installed here.
+    /// The offered version needs a newer operating system.
     case systemTooOld(needed: AppVersion)
-    /// The offered version is too young for the policy.
+    /// The offered version is too recent for the policy.
     case releasedRecently(until: Date)
-    /// The rule of this level of update says that nothing is done.
+    /// The rule of this level is to do nothing.
     case levelIgnored(AppVersion.Level)
-    /// The user chose to skip this version.
+    /// The user skipped this version.
     case skipped
-    /// The user was asked a short while ago.
+    /// The user was reminded recently.
     case remindedRecently(until: Date)
-    /// The server says that there is nothing newer.
+    /// The server has no newer version.
     case serverHasNone
-    /// The server's reply said nothing about versions.
+    /// The server's reply did not contain an answer.
     case serverSilent
-    /// Another account logged in while the server was asked.
+    /// Another account logged in during the request.
     case accountChanged
-    /// It was looked a short while ago.
+    /// The last check is recent.
     case lookedRecently(until: Date)
-    /// It could not be looked; the error was reported.
+    /// The check failed. The error was reported.
     case lookFailed
-    /// The call was cancelled before the look ended.
+    /// The call was canceled before the check ended.
     case cancelled
     /// A newer version is offered.
     case newVersion(AppVersion.Level)
-    /// The installed version is older than the oldest one that is supported.
+    /// The installed version is older than the minimum version.
     case belowMinimum(AppVersion)
-    /// The installed version is one of those that must not be used any longer.
+    /// The installed version is blocked.
     case blockedVersion
-    /// The server says that there is a newer version.
+    /// The server offers a newer version.
     case serverOffers
-    /// The server says that the app may not go on.
+    /// The server requires the update.
     case serverDemands
-    /// A push said that the app may not go on.
+    /// A push requires the update.
     case pushDemands
   }
 
-  /// What is to be done.
+  /// The action.
   public let action: Action
-  /// Why.
+  /// The reason.
   public let reason: Reason
-  /// The version that runs.
+  /// The running version.
   public let installed: AppVersion
-  /// The version that is offered; nil where none is known.
+  /// The offered version; nil if unknown.
   public let offered: AppVersion?
-  /// Where to get it; nil where no link is known that may be opened.
+  /// The link to the update; nil if no permitted link is known.
   public internal(set) var downloadURL: URL?
-  /// What is new in it, at most 8,000 bytes.
+  /// The release notes, at most 8,000 bytes.
   public let releaseNotes: String?
-  /// Whether the user may skip this version; never when forced.
+  /// Whether the user may skip this version.
+  ///
+  /// False if it is forced.
   public let allowsSkip: Bool
 
   init(
@@ -85,13 +87,15 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     offered = offer?.version
     downloadURL = offer?.downloadURL
     releaseNotes = offer?.releaseNotes.map { $0.bounded(to: 8000) }
-    // Without a version there is nothing that a choice could be remembered for.
+    // Without a version, a choice cannot be recorded.
     self.allowsSkip = allowsSkip && action == .remind && offer?.version != nil
   }
 }
 
 extension UpdateDecision.Reason {
-  /// The reason's name without its values, stable for logs and scripts.
+  /// The name of the reason without its values.
+  ///
+  /// Stable, for logs and scripts.
   public var name: String {
     switch self {
     case .upToDate: "upToDate"
@@ -121,7 +125,7 @@ extension UpdateDecision.Reason {
 }
 
 extension String {
-  /// The text's beginning of at most `limit` bytes of UTF-8, cut between two scalars.
+  /// Returns a prefix of at most `limit` bytes of UTF-8, cut between two scalars.
   func bounded(to limit: Int) -> String {
     guard var end = utf8.index(startIndex, offsetBy: limit, limitedBy: endIndex) else {
       return self

@@ -1,9 +1,11 @@
 import Dispatch
 import Concurrency
 
-/// Tells observers and streams what happened, in order, on a queue of the caller's choice.
+/// Delivers events to observers and streams in order, on a queue of the caller's choice.
 final class UpdateDelivery: Sendable {
-  /// Events that wait for a first observer; the oldest go first when there are more.
+  /// The maximum number of events that wait for a first observer.
+  ///
+  /// Older ones are dropped.
   private static let backlogLimit = 32
 
   private let queue: DispatchQueue
@@ -13,10 +15,12 @@ final class UpdateDelivery: Sendable {
   private struct State {
     var streams: [Int: AsyncStream<AppUpdateEvent>.Continuation] = [:]
     var nextStream = 0
-    /// What happened before anybody observed, such as a memory that could not be read.
+    /// Events from before the first observer, such as a damaged state.
     var backlog: [AppUpdateEvent]? = []
 
-    /// Keeps an event for the first observer; false when there is one, or was.
+    /// Keeps an event for the first observer.
+    ///
+    /// Returns false if there is or was one.
     mutating func keep(_ event: AppUpdateEvent) -> Bool {
       guard let count = backlog?.count else { return false }
       if count >= backlogLimit { backlog?.removeFirst() }
@@ -24,22 +28,24 @@ final class UpdateDelivery: Sendable {
       return true
     }
 
-    /// What waited for a first observer; from now on nothing waits.
+    /// Returns the waiting events.
+    ///
+    /// Later events are not kept.
     mutating func takeBacklog() -> [AppUpdateEvent] {
       defer { backlog = nil }
       return backlog ?? []
     }
   }
 
-  /// Delivers on a serial queue of its own whose work `target` does.
+  /// Creates a private serial queue with `target`.
   init(on target: DispatchQueue?) {
     queue = DispatchQueue(label: "hostedcontent.app-update", target: target)
   }
 
   deinit { state.withLock { Array($0.streams.values) }.forEach { $0.finish() } }
 
-  // Work is put on the queue under the lock, so that its order there is the order of what happened;
-  // nothing of it runs there.
+  // Work is enqueued under the lock, so that it has the order of the events. It does not run under
+  // the lock.
 
   func add(_ observer: any AppUpdateObserver, of checker: AppUpdateChecker) {
     guard observers.add(observer) else { return }
@@ -52,7 +58,7 @@ final class UpdateDelivery: Sendable {
 
   func remove(_ observer: any AppUpdateObserver) { observers.remove(observer) }
 
-  /// A stream of what happens from now on, and of what waited for a first observer.
+  /// Returns a stream of the waiting events and all later events.
   func stream() -> AsyncStream<AppUpdateEvent> {
     AsyncStream { continuation in
       let number = state.withLock { state in
@@ -67,10 +73,12 @@ final class UpdateDelivery: Sendable {
     }
   }
 
-  /// Keeps what happens before there is a checker that observers could be told of.
+  /// Keeps an event from before the checker exists.
   func keep(_ event: AppUpdateEvent) { state.withLock { _ = $0.keep(event) } }
 
-  /// Tells everybody; returns before they have heard it.
+  /// Delivers an event to all observers.
+  ///
+  /// Returns before they are called.
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     state.withLock { state in
       guard !state.keep(event) else { return }

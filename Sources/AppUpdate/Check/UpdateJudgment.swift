@@ -1,13 +1,13 @@
 public import FoundationEssentials
 
 extension AppUpdatePolicy {
-  /// Decides about `offer` at `now`; nil is an app that no storefront offers.
+  /// Returns the decision about `offer` at `now`.
   ///
-  /// The decision has the offer's link only if it is secure and allowed.
-  ///
-  /// The first reason of this order holds: no offer, no readable version, nothing newer, an
-  /// explicit demand of the server, a system that is too old, the minimum; then a version that went
-  /// down, force by the rule, and what keeps a reminder back.
+  /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
+  /// secure and permitted. The first matching reason wins: no offer, no valid version, no newer
+  /// version, an explicit requirement of the server, an old operating system, the minimum version;
+  /// then a decreased version, force by the rule, and reasons to delay a reminder. down, force by
+  /// the rule, and what keeps a reminder back.
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {
@@ -23,7 +23,7 @@ extension AppUpdatePolicy {
   }
 }
 
-/// One decision on its way.
+/// The state of one decision.
 private struct Judgment {
   let policy: AppUpdatePolicy
   let offer: UpdateOffer
@@ -38,10 +38,10 @@ private struct Judgment {
       action, reason, installed: installed.version, offer: offer, allowsSkip: allowsSkip)
   }
 
-  /// What speaks against the offer itself, whoever makes it.
+  /// A reason against the offer itself, from any origin.
   var objection: UpdateDecision.Reason? {
     guard let version = offer.version else {
-      // A server need not name a version, but one that it names must be readable.
+      // A server may omit the version, but a given version must be valid.
       return offer.origin == .server && offer.versionText == nil ? nil : .versionUnreadable
     }
     if version == installed.version { return .upToDate }
@@ -76,7 +76,7 @@ private struct Judgment {
     }
   }
 
-  /// The highest version of the same origin, if the offer's is lower.
+  /// The highest version from the same origin if the offer is lower.
   private var higherBefore: AppVersion? { history.decrease(to: offer) }
 
   private func reminder(
@@ -87,20 +87,20 @@ private struct Judgment {
     }
     if let last = history.lastReminder {
       let until = last.addingTimeInterval(rule.frequency.seconds)
-      // A reminder in the future means that the clock was set back, which must not silence it.
+      // A reminder in the future means that the clock was set back. It must not delay another one.
       if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
     }
     return conclusion(.remind, reason, allowsSkip: rule.allowsSkip)
   }
 
-  /// The system that the offer needs, if this one is older.
+  /// The required operating system version if this system is older.
   private var missingSystem: AppVersion? {
     guard let needed = offer.minimumSystem, let system = installed.systemVersion, system < needed
     else { return nil }
     return needed
   }
 
-  /// Why the policy does not let the installed version go on; nil if it does.
+  /// The reason why the policy forces an update; nil if it does not.
   private var forcedByPolicy: UpdateDecision.Reason? {
     if let minimum = policy.minimumSupportedVersion, installed.version < minimum {
       return .belowMinimum(minimum)
@@ -108,10 +108,10 @@ private struct Judgment {
     return policy.blockedVersions.contains(installed.version) ? .blockedVersion : nil
   }
 
-  /// When the offer is old enough, if it is not yet.
+  /// The date when the offer is old enough; nil if it already is.
   private var ripeDate: Date? {
     guard let released = offer.releaseDate else { return nil }
-    // More than a day ahead, the date or the clock is wrong, which must not keep an update back.
+    // A release date more than a day ahead is wrong, or the clock is. It must not delay an update.
     guard released <= now.addingTimeInterval(86_400) else { return nil }
     let ripe = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
     return now < ripe ? ripe : nil

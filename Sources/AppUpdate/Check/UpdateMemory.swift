@@ -1,20 +1,24 @@
 import FoundationEssentials
 
-/// What must survive a restart.
+/// The state that survives a restart.
 struct UpdateMemory: Codable, Hashable, Sendable {
-  /// The account that logged in last; pushes for others are ignored.
+  /// The account that logged in last.
+  ///
+  /// Pushes for other accounts are ignored.
   var account: String?
-  /// When a look succeeded last.
+  /// The date of the last successful check.
   var lastLook: Date?
-  /// What decisions must know of the past.
+  /// The past events that decisions need.
   var history = UpdateHistory()
-  /// What must be met before the app may go on; one requirement for each origin and account.
+  /// The current requirements, one for each origin and account.
   private(set) var requirements: [UpdateRequirement] = []
 
-  /// More accounts than any device has; beyond that the account's requirement that is oldest goes.
+  /// More accounts than a device usually has.
+  ///
+  /// Beyond it, the account's oldest requirement is dropped.
   private static let requirementLimit = 16
 
-  /// The requirement of exactly this origin and account.
+  /// Returns the requirement of exactly this origin and account.
   func requirement(_ origin: UpdateOffer.Origin, account: String?) -> UpdateRequirement? {
     requirements.first { $0.origin == origin && $0.account == account }
   }
@@ -36,19 +40,19 @@ struct UpdateMemory: Codable, Hashable, Sendable {
     }
   }
 
-  /// Removes what `origin` required of `account` and of everyone.
+  /// Removes the requirements of `origin` for `account` and for all accounts.
   mutating func withdraw(_ origin: UpdateOffer.Origin, account: String?) {
     requirements.removeAll {
       $0.origin == origin && ($0.account == nil || $0.account == account)
     }
   }
 
-  /// Removes what `version` meets.
+  /// Removes the requirements that `version` meets.
   mutating func removeRequirements(metBy version: AppVersion) {
     requirements.removeAll { $0.isMet(by: version) }
   }
 
-  /// Judges each remembered link again.
+  /// Replaces each saved link with the result of `replacement`.
   mutating func replaceLinks(_ replacement: (URL) -> URL?) {
     for index in requirements.indices {
       requirements[index].decision.downloadURL =
@@ -57,15 +61,17 @@ struct UpdateMemory: Codable, Hashable, Sendable {
   }
 }
 
-/// That the app may not go on until it is updated.
+/// A requirement to update the app.
 struct UpdateRequirement: Codable, Hashable, Sendable {
-  /// Who demands it; only the same one can withdraw it.
+  /// The origin of the requirement.
+  ///
+  /// Only the same origin can withdraw it.
   let origin: UpdateOffer.Origin
-  /// The account that it was demanded for; nil for all.
+  /// The account; nil for all accounts.
   let account: String?
-  /// The oldest version that meets it; nil for any that is newer than the one that ran then.
+  /// The minimum version that meets it; nil for any version newer than the one at that time.
   let needed: AppVersion?
-  /// What is told to whoever is refused.
+  /// The decision for refused operations.
   var decision: UpdateDecision
 
   init(_ decision: UpdateDecision, origin: UpdateOffer.Origin, account: String?) {
@@ -80,13 +86,15 @@ struct UpdateRequirement: Codable, Hashable, Sendable {
       }
   }
 
-  /// Whether it asks for less than `other`; one without a version asks for less than any other.
+  /// Whether it requires less than `other`.
+  ///
+  /// Without a version, it requires less than any other.
   func isLower(than other: UpdateRequirement) -> Bool {
     guard let needed else { return other.needed != nil }
     return other.needed.map { needed < $0 } ?? false
   }
 
-  /// Whether `installed` is what was demanded.
+  /// Whether `installed` meets the requirement.
   func isMet(by installed: AppVersion) -> Bool {
     needed.map { installed >= $0 } ?? (installed > decision.installed)
   }

@@ -1,10 +1,14 @@
 import FileIO
 import FoundationEssentials
 
-/// The file in which a checker's memory survives restarts; after a crash it is the old or the new.
+/// The file for a checker's state.
+///
+/// After a crash, it has the old or the new state.
 struct UpdateMemoryFile: Sendable {
   static let name = "app-update.json"
-  /// The most that is read; what is written stays far below it.
+  /// The maximum size to read.
+  ///
+  /// Written files are much smaller.
   static let limit: Int64 = 2 << 20
 
   private let folder: Directory
@@ -14,15 +18,15 @@ struct UpdateMemoryFile: Sendable {
     let memory: UpdateMemory
   }
 
-  /// Opens the folder at `path`, creating it where it is missing.
+  /// Opens the folder at `path`, and creates it if it does not exist.
   init(folder path: String, fileSystem: FileSystem) throws {
     folder = try fileSystem.directory(at: path, creating: true)
   }
 
-  /// What was saved last; an empty memory when nothing was.
+  /// Returns the saved state; an empty state if nothing was saved.
   ///
-  /// A file that cannot be read is set aside under another name, and the memory begins anew: the
-  /// error says so, and the next foreground looks at once.
+  /// A damaged file is renamed, and the state starts empty. The returned error says so, and the
+  /// next foreground checks at once.
   func load() -> (UpdateMemory, ContentError?) {
     do {
       let bytes = try folder.contents(of: Self.name, limit: Self.limit)
@@ -38,7 +42,9 @@ struct UpdateMemoryFile: Sendable {
     }
   }
 
-  /// Writes `memory` down, durably.
+  /// Saves `memory`.
+  ///
+  /// The write is durable.
   func save(_ memory: UpdateMemory) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -47,12 +53,12 @@ struct UpdateMemoryFile: Sendable {
   }
 
   private func setAside(_ cause: String) -> ContentError {
-    // It can stay where it is; the next save replaces it.
+    // If the rename fails, the next save replaces the file.
     try? folder.rename(Self.name, to: folder, "\(Self.name).damaged")
     return ContentError(
       .updateMemoryDamaged,
-      "\(folder.path(of: Self.name)) cannot be read; skipped versions and reminders are forgotten",
-      remedy: "Nothing needs to be done; the app is looked up again at the next foreground",
+      "Cannot read \(folder.path(of: Self.name)). Skipped versions and reminders are lost",
+      remedy: "No action is needed. The app checks again at the next foreground",
       subject: folder.path(of: Self.name), cause: cause.printable(limit: 300))
   }
 }

@@ -1,36 +1,40 @@
 public import FoundationEssentials
 
-/// A version that a store or one's own server offers, as a policy judges it.
+/// A version that a store or your own server offers.
 public struct UpdateOffer: Hashable, Sendable {
-  /// Who offers it; the two never judge each other's numbers.
+  /// The origin of an offer.
+  ///
+  /// Versions of different origins are not compared.
   public enum Origin: String, Codable, Sendable {
-    /// A look-up in a store; the policy decides.
+    /// A store's lookup. The policy decides.
     case store
-    /// One's own server; `demand` decides.
+    /// Your own server. `demand` decides.
     case server
   }
 
-  /// Who offers it.
+  /// The origin.
   public var origin: Origin
-  /// The version's text as it came; nil where a server says none.
+  /// The text of the version; nil if a server does not send one.
   public var versionText: String?
-  /// When the version was released; nil is long ago.
+  /// The release date of the version; nil counts as long ago.
   public var releaseDate: Date?
-  /// The oldest system that runs it.
+  /// The minimum version of the operating system.
   public var minimumSystem: AppVersion?
-  /// Where to get it, as who offers it says; a decision has it only if it is secure and allowed.
+  /// The link from the origin.
+  ///
+  /// A decision only has it if it is secure and permitted.
   public var downloadURL: URL?
-  /// What is new in it.
+  /// The release notes.
   public var releaseNotes: String?
-  /// What a server asks for; a store asks for nothing.
+  /// The action that a server requests; none for a store.
   public var demand: UpdateDecision.Action
-  /// Whether a server says explicitly that no update is required (`needUpgrade` is false).
+  /// Whether a server explicitly says that no update is required (`needUpgrade` is false).
   public var isExplicitlyOptional: Bool
 
-  /// The version; nil for none and for a text that is none.
+  /// The version; nil if the text is missing or invalid.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
 
-  /// The offer of a look-up's result.
+  /// Creates the offer of a lookup result.
   public init(_ listing: AppListing) {
     origin = .store
     versionText = listing.versionText
@@ -42,7 +46,7 @@ public struct UpdateOffer: Hashable, Sendable {
     isExplicitlyOptional = false
   }
 
-  /// The offer of one's own server.
+  /// Creates the offer of your own server.
   public init(_ answer: AppVersionAnswer) {
     origin = .server
     versionText = answer.versionText

@@ -1,23 +1,25 @@
 public import FoundationEssentials
 
-/// A push that says that the app may not go on, as a caller hands it in.
+/// A push that requires an update, as received by the app.
 public struct UpdatePush: Hashable, Sendable {
-  /// The type by which such a push is known.
+  /// The default type of such a push.
   public static let defaultType = "mddy_needUpgrade"
 
   /// The push's type.
   public let type: String?
-  /// The account that it is for.
+  /// The account of the push.
   public let account: String?
-  /// Where to get the update; nil also for a link that is not secure or leads neither to a store
-  /// nor to a web page, and for `itms-services`, which only a policy can allow.
+  /// The link to the update; nil if it is not permitted.
+  ///
+  /// A permitted link is secure and leads to a store or a web page. `itms-services` is not
+  /// permitted here; only a policy can permit it.
   public var downloadURL: URL? { try? link?.permitted() }
-  /// Where to get the update, as the push says.
+  /// The link to the update, unchecked.
   let link: DownloadLink?
-  /// The version that is needed, where the push says it.
+  /// The required version, if the push has one.
   public let version: AppVersion?
 
-  /// Reads a payload's fields `type`, `account`, `downloadUrl` and `version`.
+  /// Reads the fields `type`, `account`, `downloadUrl` and `version` of a payload.
   public init(fields: [String: JSONField]) {
     type = fields["type"]?.string
     account = fields["account"]?.string
@@ -25,29 +27,31 @@ public struct UpdatePush: Hashable, Sendable {
     version = fields["version"]?.string.flatMap { try? AppVersion($0) }
   }
 
-  /// Reads a payload of at most 64 KiB; throws `answerUnreadable`.
+  /// Reads a payload of at most 64 KiB.
+  ///
+  /// Throws `answerUnreadable`.
   public init(json bytes: [UInt8]) throws {
     let document = try JSONField(document: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])
   }
 }
 
-/// What became of a push.
+/// The result of a push.
 public enum PushOutcome: Hashable, Sendable {
-  /// The gate is closed; the decision says where the update is.
+  /// The gate is closed. The decision has the link to the update.
   case remembered(UpdateDecision)
-  /// Nothing has changed.
+  /// Nothing changed.
   case ignored(Reason)
 
-  /// Why a push changes nothing.
+  /// The reason why a push is ignored.
   public enum Reason: String, Codable, Sendable {
-    /// It is of another type, for somebody else to read.
+    /// The type is for another receiver.
     case otherType
-    /// It names no account.
+    /// The push has no account.
     case withoutAccount
-    /// It is for another account than the one that is logged in.
+    /// The push is for another account.
     case otherAccount
-    /// The version that it asks for is installed.
+    /// The required version is installed.
     case upToDate
   }
 }

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import Concurrency
 
-/// Looks in a store by Apple ID or bundle identifier.
+/// Checks a store by Apple ID or bundle identifier.
 public struct StoreUpdateSource: AppUpdateSource {
   private let lookup: AppLookup
   private let key: LookupQuery.Key
@@ -9,10 +9,10 @@ public struct StoreUpdateSource: AppUpdateSource {
   private let candidates: [CountryCode]
   private let entity: String?
 
-  /// Looks for `key` in `country`, then in the storefronts that are candidates.
+  /// Creates a source that looks up `key` in `country`, then in the candidate storefronts.
   ///
-  /// For a Mac app, `entity` is `macSoftware`: without it Apple finds the app for telephones if
-  /// both have the same identifier.
+  /// For a Mac app, set `entity` to `macSoftware`. Otherwise, Apple returns the iPhone app if both
+  /// have the same identifier.
   public init(
     _ lookup: AppLookup, key: LookupQuery.Key, country: CountryCode? = nil,
     candidates: [CountryCode] = [], entity: String? = nil
@@ -24,7 +24,7 @@ public struct StoreUpdateSource: AppUpdateSource {
     self.candidates = candidates
   }
 
-  /// What the store offers; nil when none of the storefronts knows the app.
+  /// Returns the store's offer; nil if no storefront has the app.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
@@ -34,9 +34,9 @@ public struct StoreUpdateSource: AppUpdateSource {
   }
 }
 
-/// Asks one's own server: `GET /app-version?bundleId=…&version=…`.
+/// Checks your own server: `GET /app-version?bundleId=…&version=…`.
 ///
-/// After an answer that asks to wait, it does not call the server before that time.
+/// If the server asks to wait, it is not called before that time.
 public final class ServerUpdateSource: AppUpdateSource {
   private let server: URL
   private let bundleID: String
@@ -45,10 +45,10 @@ public final class ServerUpdateSource: AppUpdateSource {
   private let timeout: Double
   private let limiter = Mutex(CallLimiter(callsPerMinute: .max, patience: 0))
 
-  /// Asks `server`, which must speak HTTPS unless it is on this machine, about an app; fails after
-  /// `timeout` seconds.
+  /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// Without a `country` the server answers for any.
+  /// A request fails after `timeout` seconds. Without a `country`, the server answers for any
+  /// country.
   public init(
     server: URL, bundleID: String, country: CountryCode? = nil, transport: any LookupTransport,
     timeout: Double = 20
@@ -60,16 +60,19 @@ public final class ServerUpdateSource: AppUpdateSource {
     self.timeout = timeout
   }
 
-  /// What the server says; the account is sent to it where one is logged in.
+  /// Returns the server's offer.
+  ///
+  /// The request contains the account if one is logged in.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
     UpdateOffer(try await answer(for: app, account: account, caching: caching))
   }
 
-  /// The server's answer; throws `insecureConnectionRefused` for a server over plain HTTP,
-  /// `lookupThrottled`, `requestRefused`, `serverFailed`, `answerUnreadable`, and what the
-  /// transport throws.
+  /// Returns the server's answer.
+  ///
+  /// Throws `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`,
+  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {
@@ -85,7 +88,7 @@ public final class ServerUpdateSource: AppUpdateSource {
         "\(server.host() ?? "The server") asked to wait", seconds: seconds,
         subject: server.absoluteString)
     }
-    // What an account is told must not come out of a cache for another moment.
+    // The answer for an account must not come from a cache.
     let request = LookupRequest(url: url, isFresh: true, limit: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
     switch response.outcome(of: url, now: Date()) {

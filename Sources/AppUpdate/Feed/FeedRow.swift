@@ -1,8 +1,10 @@
 import Glibc
 
-/// A row of a feed while it is read; it must not leave the call that it was handed to.
+/// A row of a feed.
+///
+/// It is only valid during the call that receives it.
 public struct FeedRow {
-  /// The names of the columns; empty when no header line named them.
+  /// The names of the columns; empty without a header line.
   public let columns: [String]
   private let bytes: UnsafeRawBufferPointer
 
@@ -11,7 +13,7 @@ public struct FeedRow {
     self.bytes = bytes
   }
 
-  /// The bytes of a field, counted from 0; empty where the row has fewer.
+  /// The bytes of a field, counted from 0; empty if the row has fewer fields.
   public func field(_ index: Int) -> UnsafeRawBufferPointer {
     var start = 0
     for _ in 0..<index {
@@ -24,7 +26,9 @@ public struct FeedRow {
     return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
   }
 
-  /// All fields as texts by column; columns without a name are left out.
+  /// All fields as text by column.
+  ///
+  /// Columns without a name are omitted.
   public var texts: [String: String] {
     var texts: [String: String] = [:]
     for (index, column) in columns.enumerated() {
@@ -34,27 +38,31 @@ public struct FeedRow {
   }
 }
 
-/// Cuts a feed's bytes, as they come, into rows.
+/// Splits the bytes of a feed into rows.
 package struct FeedRows {
   private let path: String
   private let limit: Int
   private var result = PartnerFeed.Summary()
-  /// The beginning of a row whose end has not come yet.
+  /// The start of an incomplete row.
   private var rest: [UInt8] = []
 
-  /// `path` is for messages; longer rows than `limit` bytes are refused.
+  /// `path` is for error messages.
+  ///
+  /// Rows longer than `limit` bytes are refused.
   package init(path: String, limit: Int) {
     self.path = path
     self.limit = limit
   }
 
-  /// Takes the file's next bytes in; false once `body` has enough.
+  /// Processes the next bytes of the file.
+  ///
+  /// Returns false if `body` stops.
   package mutating func take(
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {
     var start = 0
     if !rest.isEmpty {
-      // The mark's two bytes may lie on both sides of the seam.
+      // The two bytes of the row terminator may be in different blocks.
       if rest.last == 0x02, bytes.first == 0x0a {
         start = 1
         rest.removeLast()
@@ -78,11 +86,11 @@ package struct FeedRows {
     return try keep(UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
-  /// Checks what can be known only at the file's end.
+  /// Checks conditions that are only known at the end of the file.
   package func finish() throws {
-    guard rest.isEmpty else { throw ContentError.feedDamaged(path, "breaks off in a row") }
+    guard rest.isEmpty else { throw ContentError.feedDamaged(path, "ends in the middle of a row") }
     if let written = result.recordsWritten, written != result.rows {
-      throw ContentError.feedDamaged(path, "has \(result.rows) rows instead of \(written)")
+      throw ContentError.feedDamaged(path, "has \(result.rows) rows, expected \(written)")
     }
   }
 
@@ -94,7 +102,7 @@ package struct FeedRows {
   }
 
   private mutating func keep(_ bytes: UnsafeRawBufferPointer) throws -> Bool {
-    // The last byte may be the first half of the mark, which belongs to no row.
+    // The last byte may be the first half of the terminator, which does not belong to the row.
     try check(rest.count + bytes.count - (bytes.last == 0x02 ? 1 : 0))
     rest.append(contentsOf: bytes)
     return true
@@ -117,7 +125,7 @@ package struct FeedRows {
     return true
   }
 
-  /// The first header line names the columns; `recordsWritten` stands in the last.
+  /// The first header line has the column names; the last has `recordsWritten`.
   private mutating func readHeader(_ line: String) {
     if line.hasPrefix("recordsWritten:") {
       result.recordsWritten = Int(line.dropFirst("recordsWritten:".count))
@@ -129,7 +137,7 @@ package struct FeedRows {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Where `byte` is next, found by the C library's vectorised search.
+  /// The index of the next `byte`, found with the C library's vectorized search.
   fileprivate func firstIndex(of byte: UInt8, from start: Int) -> Int? {
     guard let base = baseAddress, start < count,
       let found = memchr(base + start, Int32(byte), count - start)
@@ -137,7 +145,7 @@ extension UnsafeRawBufferPointer {
     return UnsafeRawPointer(found) - base
   }
 
-  /// Where the next row ends: at 0x02 with a line feed behind it.
+  /// The end of the next row: 0x02 followed by a line feed.
   fileprivate func endOfRow(from start: Int) -> Int? {
     var start = start
     while let end = firstIndex(of: 0x02, from: start), end + 1 < count {

@@ -2,35 +2,37 @@ import ContentModel
 package import FileIO
 import Glibc
 
-/// Reads a flat file of Apple's Enterprise Partner Feed from front to back, in constant memory.
+/// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///
-/// Fields are separated by the byte 0x01 and end with 0x02 and a line feed; lines that begin with #
-/// are headers and legal texts. Source: Enterprise Partner Feed, flat file format.
+/// Fields are separated by the byte 0x01. Rows end with 0x02 and a line feed. Lines that begin with
+/// # are headers and legal texts. Source: Enterprise Partner Feed, flat file format.
 public struct PartnerFeed: Sendable {
-  /// What a reading found out about the file as a whole.
+  /// A summary of the file after reading.
   public struct Summary: Hashable, Sendable {
-    /// The names of the columns; empty when no header line names them.
+    /// The names of the columns; empty without a header line.
     public internal(set) var columns: [String] = []
-    /// Rows that were read.
+    /// The number of rows read.
     public internal(set) var rows = 0
-    /// Bytes that were read.
+    /// The number of bytes read.
     public internal(set) var bytes: Int64 = 0
-    /// The rows that the file's last line says there are; nil when it says nothing.
+    /// The number of rows according to the file's last line; nil if it has none.
     public internal(set) var recordsWritten: Int?
-    /// Whether all rows were read, rather than only those before the reader had enough.
+    /// Whether all rows were read.
+    ///
+    /// False if `body` stopped early.
     public internal(set) var isComplete = false
   }
 
-  /// The most bytes of one row.
+  /// The maximum length of a row in bytes.
   ///
-  /// Longer ones are no feed.
+  /// A file with longer rows is not a feed.
   package static let rowLimit = 4 << 20
 
   private let path: String
   private let fileSystem: FileSystem
   private let chunk: Int
 
-  /// A feed in the file at `path`, which is not opened yet.
+  /// Creates a feed for the file at `path`, without opening it.
   public init(path: String) { self.init(path: path, fileSystem: .real) }
 
   package init(path: String, fileSystem: FileSystem, chunk: Int = 1 << 20) {
@@ -39,10 +41,11 @@ public struct PartnerFeed: Sendable {
     self.chunk = max(1, chunk)
   }
 
-  /// Hands each row to `body` until it returns false; blocks the thread.
+  /// Calls `body` with each row until it returns false.
   ///
-  /// A row is valid during the call only. Throws file errors, and `feedDamaged` when the file
-  /// breaks off in a row, has a row of more than 4 MiB, or has another number of rows than it says.
+  /// Blocks the thread. A row is only valid during the call. Throws file errors, and `feedDamaged`
+  /// if the file ends in the middle of a row, has a row of more than 4 MiB, or does not have the
+  /// recorded number of rows.
   public func forEachRow(_ body: (FeedRow) throws -> Bool) throws -> Summary {
     let file = try fileSystem.file(at: path)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: chunk, alignment: 16)
@@ -61,11 +64,10 @@ public struct PartnerFeed: Sendable {
     return rows.summary(bytes: offset, isComplete: true)
   }
 
-  /// The rows whose `column` is one of `values`, as texts by column, in one pass; blocks the
-  /// thread.
+  /// Returns the rows whose `column` has one of `values`, as text by column.
   ///
-  /// It stops once each value was found, unless `takesAll`. Throws as `forEachRow` does, and
-  /// `feedDamaged` when there is no such column.
+  /// Blocks the thread. It reads the file once. It stops after each value was found, unless
+  /// `takesAll`. Throws like `forEachRow`, and `feedDamaged` if the column does not exist.
   public func rows(where column: String, isIn values: Set<String>, takesAll: Bool = false) throws
     -> [[String: String]]
   {

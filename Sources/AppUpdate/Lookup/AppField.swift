@@ -1,8 +1,10 @@
 import ContentModel
 
-/// A value of `apps.json` with its place, read strictly: a wrong type is an error.
+/// A value of `apps.json` with its path.
+///
+/// A value of the wrong type is an error.
 struct AppField {
-  /// What is wrong, and where.
+  /// An invalid value and its path.
   struct Problem: Error {
     let path: [String]
     let what: String
@@ -17,18 +19,18 @@ struct AppField {
     self.path = path
   }
 
-  /// The member `name` of an object; nil if it is not there.
+  /// The member `name` of an object; nil if it does not exist.
   subscript(name: String) -> AppField? {
     value.members?[name].map { AppField($0, path: path + [name]) }
   }
 
-  /// A problem of this value, or of its member `name`.
+  /// Creates a problem with this value, or with its member `name`.
   func problem(_ what: String, at name: String? = nil, cause: String? = nil) -> Problem {
     let path = path + [name].compactMap(\.self)
     return Problem(path: path, what: "\(Self.place(path)): \(what)", cause: cause)
   }
 
-  /// Such as `app 2, forcedAccounts 1`.
+  /// For example `app 2, forcedAccounts 1`.
   private static func place(_ path: [String]) -> String {
     guard path.count > 1 else { return path.first ?? "the file" }
     var parts: [String] = []
@@ -45,7 +47,7 @@ struct AppField {
     return members
   }
 
-  /// Throws for a member whose name is not one of `names`.
+  /// Throws for a member whose name is not in `names`.
   func allowOnly(_ names: Set<String>) throws {
     guard let unknown = try members().keys.filter({ !names.contains($0) }).min() else { return }
     throw problem(
@@ -58,19 +60,23 @@ struct AppField {
     return list.enumerated().map { AppField($1, path: path + [String($0)]) }
   }
 
-  /// A text that is not empty.
+  /// A non-empty text.
   func text() throws -> String {
     guard case .text(let text) = value, !text.isEmpty else { throw problem("expected a text") }
     return text
   }
 
-  /// A version, written as a text: 2.10 as a number is 2.1.
+  /// A version.
+  ///
+  /// It must be a text, because the number 2.10 equals 2.1.
   func version() throws -> AppVersion {
     let text = try text()
     return try valid { try AppVersion(text) }
   }
 
-  /// What `read` returns; its error becomes a problem of this value.
+  /// Returns the result of `read`.
+  ///
+  /// Its error becomes a problem with this value.
   func valid<Value>(_ read: () throws -> Value) throws -> Value {
     do {
       return try read()
@@ -79,8 +85,9 @@ struct AppField {
     }
   }
 
-  /// Checks the fields of a listing that answers are computed from; the others are served as they
-  /// are.
+  /// Checks the fields of a listing that answers are computed from.
+  ///
+  /// Other fields are served unchanged.
   func checkListing() throws {
     if let identifier = self["trackId"], AppListing(fields: try members()).trackID == nil {
       throw identifier.problem("expected a number of at least 1")

@@ -1,16 +1,20 @@
-/// Where an app was found, or why it was not: the reasons for `resultCount` 0, told apart.
+/// The result of a search for an app.
+///
+/// It distinguishes the reasons for a `resultCount` of 0.
 public enum AppFinding: Hashable, Sendable {
-  /// The wanted storefront offers it.
+  /// The requested storefront offers the app.
   case offered(AppListing)
-  /// The wanted storefront offers it, but caches did not know it yet: the look-up lags behind.
+  /// The requested storefront offers the app, but caches do not have it yet.
   case lagging(AppListing)
-  /// The wanted storefront does not offer it; this one does.
+  /// The requested storefront does not offer the app, but this one does.
   case elsewhere(AppListing, CountryCode)
-  /// None of the storefronts that were asked knows it: the identifier is wrong, the app was
-  /// withdrawn, it is newer than the look-up, or it is sold only where nobody asked.
+  /// No storefront in `tried` has the app.
+  ///
+  /// The identifier is wrong, the app was withdrawn, the lookup does not have it yet, or it is sold
+  /// in other countries only.
   case unknown(tried: [CountryCode])
 
-  /// The app, wherever it was found.
+  /// The app, if it was found.
   public var listing: AppListing? {
     switch self {
     case .offered(let listing), .lagging(let listing), .elsewhere(let listing, _): listing
@@ -20,10 +24,11 @@ public enum AppFinding: Hashable, Sendable {
 }
 
 extension AppLookup {
-  /// Finds one app in `country`, or says why it is not there by asking the `candidates` as well.
+  /// Finds an app in `country`.
   ///
-  /// Without a result it asks the same storefront past all caches, then each candidate in turn, so
-  /// that it makes at most `candidates.count + 2` calls. Throws as `lookUp` does.
+  /// If it is not there, also asks the `candidates`, to find the reason. Without a result, it asks
+  /// the same storefront again without caches, then each candidate in turn: at most
+  /// `candidates.count + 2` calls. Throws like `lookUp`.
   public func find(
     _ key: LookupQuery.Key, country: CountryCode? = nil, candidates: [CountryCode] = [],
     entity: String? = nil, caching: LookupCachePolicy = .useCache

@@ -1,35 +1,35 @@
 public import FoundationEssentials
 
-/// One app as a look-up or search describes it: every field as it came, the known ones typed.
+/// An app in a lookup or search result: all fields unchanged, known fields as properties.
 ///
-/// A property is nil where the server left the field out or wrote something else in it. Apple omits
-/// `releaseNotes` at a first version and writes `fileSizeBytes` as a text; both are read.
-/// Source: iTunes Search API, results for software.
+/// A property is nil if the field is missing or has another type. Apple omits `releaseNotes` for a
+/// first version and sends `fileSizeBytes` as text; both are handled. Source: iTunes Search API,
+/// results for software.
 public struct AppListing: Hashable, Sendable {
-  /// The fields as they came, known and unknown.
+  /// All fields, known and unknown.
   public let fields: [String: JSONField]
 
-  /// Reads an app out of an answer's fields.
+  /// Reads an app from a result's fields.
   public init(fields: [String: JSONField]) { self.fields = fields }
 
-  /// The fields that no property reads, such as those that a server added.
+  /// The fields without a property, such as those that a server added.
   public var otherFields: [String: JSONField] {
     fields.filter { !Self.documentedFields.contains($0.key) }
   }
 
   // MARK: Version
 
-  /// The version that is offered; nil also when its text is none, see `versionText`.
+  /// The offered version; nil if the text is invalid, see `versionText`.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
-  /// The version's text as it came.
+  /// The text of the version.
   public var versionText: String? { fields["version"]?.string }
-  /// When the app was offered first.
+  /// The date of the first release.
   public var releaseDate: Date? { fields["releaseDate"]?.date }
-  /// When this version was released.
+  /// The date of this version's release.
   public var currentVersionReleaseDate: Date? { fields["currentVersionReleaseDate"]?.date }
-  /// What is new in this version.
+  /// The release notes of this version.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
-  /// The oldest system that runs it.
+  /// The minimum version of the operating system.
   public var minimumOsVersion: AppVersion? {
     fields["minimumOsVersion"]?.string.flatMap { try? AppVersion($0) }
   }
@@ -44,11 +44,11 @@ public struct AppListing: Hashable, Sendable {
   public var bundleID: String? { fields["bundleId"]?.string }
   /// The name.
   public var trackName: String? { fields["trackName"]?.string }
-  /// The name with strong words starred out.
+  /// The name with offensive words replaced by asterisks.
   public var trackCensoredName: String? { fields["trackCensoredName"]?.string }
   /// The page in the store.
   public var trackViewURL: URL? { fields["trackViewUrl"]?.url }
-  /// What kind of result it is: `software` for apps.
+  /// The type of the result: `software` for apps.
   public var wrapperType: String? { fields["wrapperType"]?.string }
   /// The kind of content, such as `software` or `mac-software`.
   public var kind: String? { fields["kind"]?.string }
@@ -57,22 +57,22 @@ public struct AppListing: Hashable, Sendable {
 
   /// The seller's number.
   public var artistID: Int64? { fields["artistId"]?.integer }
-  /// The seller's name as the store lists it.
+  /// The seller's name in the store.
   public var artistName: String? { fields["artistName"]?.string }
   /// The seller's page in the store.
   public var artistViewURL: URL? { fields["artistViewUrl"]?.url }
   /// The seller's legal name.
   public var sellerName: String? { fields["sellerName"]?.string }
-  /// The seller's own page.
+  /// The seller's website.
   public var sellerURL: URL? { fields["sellerUrl"]?.url }
 
   // MARK: Price
 
-  /// The price in `currency`; 0 for free.
+  /// The price in `currency`; 0 is free.
   public var price: Double? { fields["price"]?.double }
-  /// The price as the storefront writes it.
+  /// The price, formatted by the storefront.
   public var formattedPrice: String? { fields["formattedPrice"]?.string }
-  /// The currency's three letters (ISO 4217).
+  /// The currency (ISO 4217).
   public var currency: String? { fields["currency"]?.string }
   /// Whether organizations can license it for devices.
   public var isVppDeviceBasedLicensingEnabled: Bool? {
@@ -87,32 +87,32 @@ public struct AppListing: Hashable, Sendable {
   public var primaryGenreID: Int64? { fields["primaryGenreId"]?.integer }
   /// The name of the main genre.
   public var primaryGenreName: String? { fields["primaryGenreName"]?.string }
-  /// The numbers of all genres, as texts.
+  /// The numbers of all genres, as text.
   public var genreIDs: [String]? { fields["genreIds"]?.strings }
   /// The names of all genres.
   public var genres: [String]? { fields["genres"]?.strings }
-  /// The languages it speaks, two letters each.
+  /// The supported languages, two letters each.
   public var languageCodesISO2A: [String]? { fields["languageCodesISO2A"]?.strings }
-  /// The devices that run it.
+  /// The supported devices.
   public var supportedDevices: [String]? { fields["supportedDevices"]?.strings }
   /// Features such as `iosUniversal`.
   public var features: [String]? { fields["features"]?.strings }
-  /// Why its rating is what it is.
+  /// The reasons for the age rating.
   public var advisories: [String]? { fields["advisories"]?.strings }
   /// The age rating, such as `4+`.
   public var trackContentRating: String? { fields["trackContentRating"]?.string }
   /// The age rating in the storefront's own scale.
   public var contentAdvisoryRating: String? { fields["contentAdvisoryRating"]?.string }
-  /// Whether it takes part in Game Center.
+  /// Whether it supports Game Center.
   public var isGameCenterEnabled: Bool? { fields["isGameCenterEnabled"]?.bool }
 
-  // MARK: Pictures
+  // MARK: Images
 
-  /// Screenshots on a telephone.
+  /// Screenshots for phones.
   public var screenshotURLs: [URL]? { urls("screenshotUrls") }
-  /// Screenshots on a tablet.
+  /// Screenshots for tablets.
   public var ipadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
-  /// Screenshots on a television.
+  /// Screenshots for televisions.
   public var appletvScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
   /// The icon, 60 pixels wide.
   public var artworkURL60: URL? { fields["artworkUrl60"]?.url }
@@ -129,9 +129,9 @@ public struct AppListing: Hashable, Sendable {
   public var averageUserRatingForCurrentVersion: Double? {
     fields["averageUserRatingForCurrentVersion"]?.double
   }
-  /// How many have rated it.
+  /// The number of ratings.
   public var userRatingCount: Int64? { fields["userRatingCount"]?.integer }
-  /// How many have rated this version.
+  /// The number of ratings of this version.
   public var userRatingCountForCurrentVersion: Int64? {
     fields["userRatingCountForCurrentVersion"]?.integer
   }
@@ -143,12 +143,12 @@ public struct AppListing: Hashable, Sendable {
 }
 
 extension AppListing: Codable {
-  /// Reads an object of any fields.
+  /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
     fields = try decoder.singleValueContainer().decode([String: JSONField].self)
   }
 
-  /// Writes the fields as they came.
+  /// Writes the fields unchanged.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(fields)
@@ -156,7 +156,7 @@ extension AppListing: Codable {
 }
 
 extension AppListing {
-  /// The names of the fields that a property reads.
+  /// The names of the fields with a property.
   static let documentedFields: Set<String> = [
     "version", "releaseDate", "currentVersionReleaseDate", "releaseNotes", "minimumOsVersion",
     "fileSizeBytes", "trackId", "bundleId", "trackName", "trackCensoredName", "trackViewUrl",

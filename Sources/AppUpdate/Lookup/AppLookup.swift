@@ -1,43 +1,44 @@
 import ContentTransfer
 public import FoundationEssentials
 
-/// Looks apps up and searches them in Apple's store, or in one's own server of the same form.
+/// Looks up and searches apps in Apple's store, or in your own server with the same API.
 ///
-/// Answers are kept for some hours, calls are spread over time, and a server that asks to wait is
-/// heard. May be used from any task.
+/// It caches answers, limits the rate of calls, and waits if a server asks for it. Can be used from
+/// any task.
 public actor AppLookup {
-  /// What a look-up works with.
+  /// The configuration of a lookup.
   public struct Configuration: Sendable {
-    /// The server; `/lookup` and `/search` are below it.
+    /// The server.
     ///
-    /// It must speak HTTPS, unless it is on this machine. Default: Apple's.
+    /// `/lookup` and `/search` are below its URL. It must use HTTPS, unless it is on this machine.
+    /// Default: Apple's server.
     public var server: URL
-    /// The storefront where a query names none.
+    /// The storefront of queries without one.
     public var country: CountryCode
-    /// Seconds that an answer is kept.
+    /// The lifetime of a cached answer in seconds.
     ///
     /// Default: 4 hours.
     public var timeToLive: Double
-    /// Seconds that an answer without results is kept.
+    /// The lifetime of a cached answer without results, in seconds.
     ///
     /// Default: 5 minutes.
     public var emptyTimeToLive: Double
-    /// Answers that are kept at most.
+    /// The maximum number of cached answers.
     public var cachedAnswers: Int
-    /// Calls in a minute at most.
+    /// The maximum number of calls per minute.
     ///
     /// Apple allows about 20.
     public var callsPerMinute: Int
-    /// Seconds that a call waits for its turn at most, before it fails.
+    /// The maximum time that a call waits because of the rate limit, in seconds.
     ///
-    /// Default: a minute.
+    /// Then it fails. Default: one minute.
     public var patience: Double
-    /// Seconds until a call fails.
+    /// The timeout of a call in seconds.
     public var timeout: Double
-    /// Bytes of an answer that are taken at most.
+    /// The maximum size of an answer in bytes.
     public var answerLimit: Int
 
-    /// Takes Apple's server and the defaults, or a server of one's own.
+    /// Creates the default configuration, for Apple's server or another one.
     public init(server: URL? = nil) {
       self.server = server ?? AppLookup.appleServer
       country = .us
@@ -51,19 +52,19 @@ public actor AppLookup {
     }
   }
 
-  // The text is a URL; were it none, the calls would be refused.
+  // The text is a valid URL. An invalid URL would make calls fail.
   /// Apple's server for look-ups and searches.
   public static let appleServer =
     URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
 
-  /// What it works with.
+  /// The configuration.
   public nonisolated let configuration: Configuration
   private let transport: any LookupTransport
   private let clock: AppUpdateClock
   private var limiter: CallLimiter
   private var cache: LookupCache
 
-  /// Creates a look-up that sends its requests by `transport`.
+  /// Creates a lookup that sends its requests with `transport`.
   public init(_ configuration: Configuration = Configuration(), transport: any LookupTransport) {
     self.init(configuration, transport: transport, clock: .system)
   }
@@ -79,14 +80,14 @@ public actor AppLookup {
     cache = LookupCache(capacity: configuration.cachedAnswers)
   }
 
-  // MARK: Questions
+  // MARK: Queries
 
-  /// Looks apps up; `caching` says which caches may answer.
+  /// Looks up apps.
   ///
-  /// Throws `queryInvalid` and `appIdentifierInvalid` before anything is sent, `lookupThrottled`
-  /// when a turn would take longer than one's patience or the server asks to wait,
-  /// `insecureConnectionRefused` for a server over plain HTTP, `requestRefused`, `serverFailed`,
-  /// `answerUnreadable`, and what the transport throws.
+  /// `caching` determines which caches may answer. Throws `queryInvalid` and `appIdentifierInvalid`
+  /// before anything is sent, `lookupThrottled` if the rate limit or the server requires a longer
+  /// wait than `patience`, `insecureConnectionRefused` for a server over plain HTTP,
+  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func lookUp(
     _ query: LookupQuery, caching: LookupCachePolicy = .useCache
   ) async throws -> LookupAnswer {
@@ -95,7 +96,9 @@ public actor AppLookup {
     return try await answer("lookup", query.parameters(), caching)
   }
 
-  /// Searches apps; throws as `lookUp` does.
+  /// Searches apps.
+  ///
+  /// Throws like `lookUp`.
   public func search(
     _ query: SearchQuery, caching: LookupCachePolicy = .useCache
   ) async throws -> LookupAnswer {
@@ -150,7 +153,7 @@ public actor AppLookup {
       case .after(let seconds): try await clock.sleep(seconds)
       case .refused(let seconds):
         throw ContentError.throttled(
-          "More than \(configuration.callsPerMinute) look-ups a minute were asked for, or the "
+          "More than \(configuration.callsPerMinute) lookups per minute, or the "
             + "server asked to wait", seconds: seconds, subject: subject)
       }
       turn = limiter.keepTurn(at: clock.now())
@@ -163,7 +166,7 @@ public actor AppLookup {
 }
 
 extension ContentError {
-  /// A server must not be called for some time.
+  /// The server must not be called for some time.
   static func throttled(_ message: String, seconds: Double, subject: String) -> ContentError {
     ContentError(
       .lookupThrottled, message, remedy: "Try again in \(Int(seconds.rounded(.up))) seconds",
@@ -172,7 +175,7 @@ extension ContentError {
 }
 
 extension URL {
-  /// The URL of `path` below this one, with a query of `parameters`.
+  /// The URL of `path` below this URL, with a query of `parameters`.
   func appending(_ path: String, _ parameters: [QueryParameter]) throws -> URL {
     var base = absoluteString
     while base.hasSuffix("/") { base.removeLast() }
@@ -181,7 +184,7 @@ extension URL {
       !base.contains("?"), !base.contains("#"), let url = URL(string: "\(base)/\(path)?\(query)")
     else {
       throw ContentError(
-        .queryInvalid, "“\(base.printable(limit: 200))” is no server that can be asked",
+        .queryInvalid, "“\(base.printable(limit: 200))” is not a valid server URL",
         remedy: "Use an https URL without a query", subject: base.printable(limit: 200))
     }
     try WebURL(url.absoluteString).checkSecure()

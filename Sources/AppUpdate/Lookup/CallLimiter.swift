@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// Spreads calls so that a server's allowance is kept.
+/// Limits the rate of calls to a server.
 ///
-/// Pure: `now` comes with each question.
+/// Pure: `now` is a parameter.
 struct CallLimiter {
-  /// Calls that are allowed in a minute.
+  /// The maximum number of calls per minute.
   let callsPerMinute: Int
-  /// The longest wait in seconds that is still taken.
+  /// The maximum wait in seconds.
   let patience: Double
-  /// When recent and coming calls are made, in order.
+  /// The times of recent and planned calls, in order.
   private var calls: [Date] = []
   /// Set while the server asks to wait.
   private var blockedUntil: Date?
@@ -18,17 +18,17 @@ struct CallLimiter {
     self.patience = max(0, patience)
   }
 
-  /// What a caller does.
+  /// The result for a caller.
   enum Turn: Hashable {
-    /// It calls after so many seconds; its place is taken.
+    /// Call after this number of seconds. The slot is reserved.
     case after(seconds: Double)
-    /// It does not call; a place is free after so many seconds.
+    /// Do not call. A slot is free after this number of seconds.
     case refused(seconds: Double)
   }
 
-  /// Takes a place for a call.
+  /// Reserves a slot for a call.
   mutating func takeTurn(at now: Date) -> Turn {
-    // What lies further ahead than anybody would wait was noted by a clock that was set back since.
+    // Entries beyond the maximum wait are from before the clock was set back.
     calls.removeAll { $0 <= now - 60 || $0 > now + patience + 60 }
     var date = now + block(at: now)
     if calls.count >= callsPerMinute {
@@ -40,19 +40,21 @@ struct CallLimiter {
     return .after(seconds: wait)
   }
 
-  /// What a caller does whose wait is over: a server may have asked for more meanwhile.
+  /// Checks again after the wait, because a server may have asked to wait in the meantime.
   mutating func keepTurn(at now: Date) -> Turn {
     let wait = block(at: now)
     return wait <= patience ? .after(seconds: wait) : .refused(seconds: wait)
   }
 
-  /// Seconds until the server may be called again; it never asks for more than a day.
+  /// The seconds until the server may be called again, at most one day.
   private mutating func block(at now: Date) -> Double {
     if let until = blockedUntil, until <= now || until > now + 86_400 { blockedUntil = nil }
     return blockedUntil?.timeIntervalSince(now) ?? 0
   }
 
-  /// The server asks to wait; a longer wait that it asked for before stays.
+  /// Records that the server asks to wait.
+  ///
+  /// A longer wait from before is kept.
   mutating func block(forSeconds seconds: Double, at now: Date) {
     blockedUntil = max(now + seconds, blockedUntil ?? now)
   }

@@ -3,29 +3,30 @@ import Dispatch
 import FoundationEssentials
 import Concurrency
 
-/// Sends look-ups over HTTPS, to this machine also over HTTP; certificates are checked, redirects
-/// followed.
+/// Sends lookups over HTTPS, or over HTTP to this machine.
 ///
-/// One serves a whole process: its connections are shared. May be used from any task.
+/// Certificates are checked and redirects are followed. Use one transport per process, so that
+/// connections are shared. Can be used from any task.
 public final class HTTPLookupTransport: LookupTransport {
   private let session: HTTPSession
-  /// Waiting for an answer blocks a thread, which must not be one of the tasks' own.
+  /// A request blocks a thread, which must not be a thread of the task pool.
   private let queue = DispatchQueue(label: "hostedcontent.look-ups", attributes: .concurrent)
 
-  /// Creates a transport, which connects to nobody yet.
+  /// Creates a transport without connecting.
   public init() throws {
     var configuration = HTTPConfiguration()
     configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
-    // One look-up at a time is what servers allow anyway, and threads are dear.
+    // Servers allow about one lookup at a time, and each needs a thread.
     configuration.limits.connections = 4
     session = try HTTPSession(configuration, pauses: .shared)
   }
 
   deinit { session.close() }
 
-  /// Sends a request; an attempt that fails without an answer is made once more.
+  /// Sends a request.
   ///
-  /// Throws `insecureConnectionRefused` for plain HTTP, except to this machine.
+  /// An attempt that fails without a response is repeated once. Throws `insecureConnectionRefused`
+  /// for plain HTTP, except to this machine.
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
     let url = try WebURL(request.url.absoluteString)
     try url.checkSecure()
@@ -33,7 +34,7 @@ public final class HTTPLookupTransport: LookupTransport {
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
     wanted.deadline = request.timeout
     wanted.attempts = 2
-    // The look-up itself keeps to what a server asks for, over all of its calls.
+    // The lookup itself handles the server's requests to wait, for all its calls.
     wanted.returnsEveryStatus = true
     let ticket = TransferTicket()
     wanted.ticket = ticket
@@ -50,7 +51,7 @@ public final class HTTPLookupTransport: LookupTransport {
         continuation.resume(
           with: Result {
             let response = try session.get(request)
-            // From this machine a redirect may lead to plain HTTP elsewhere.
+            // A redirect from this machine may lead to plain HTTP on another one.
             try response.url.checkSecure()
             return LookupResponse(
               status: response.status, headers: response.headers, body: response.body)

@@ -1,41 +1,45 @@
-/// What a look-up or search found: `{"resultCount": …, "results": […]}`.
+/// The result of a lookup or search: `{"resultCount": …, "results": […]}`.
 public struct LookupAnswer: Hashable, Sendable {
-  /// The apps that were found; with `entity` also other things of the same seller.
+  /// The apps.
+  ///
+  /// With `entity`, also other items of the same seller.
   public let results: [AppListing]
-  /// The fields beside `results`, known and unknown.
+  /// The fields besides `results`, known and unknown.
   public let otherFields: [String: JSONField]
 
-  /// How many results the server says there are.
+  /// The number of results according to the server.
   public var resultCount: Int { otherFields["resultCount"]?.integer.map(Int.init) ?? results.count }
 
-  /// Makes an answer of `results`.
+  /// Creates an answer with `results`.
   public init(results: [AppListing]) {
     self.results = results
     otherFields = ["resultCount": .integer(Int64(results.count))]
   }
 
-  /// Reads an answer of at most `limit` bytes; throws `answerUnreadable`, or `queryInvalid` with
-  /// the server's words when it says that the question was wrong.
+  /// Reads an answer of at most `limit` bytes.
+  ///
+  /// Throws `answerUnreadable`, or `queryInvalid` with the server's message if the query was
+  /// invalid.
   public init(json bytes: [UInt8], limit: Int = 16 << 20, source: String = "look-up") throws {
     var members = try JSONField(document: bytes, limit: limit, source: source).members ?? [:]
     if let message = members["errorMessage"]?.string {
       throw ContentError(
-        .queryInvalid, "The server refuses the question", remedy: "Check what was asked for",
+        .queryInvalid, "The server refused the query", remedy: "Check the query",
         subject: source, cause: message.printable(limit: 200))
     }
     guard case .list(let list)? = members.removeValue(forKey: "results") else {
       throw ContentError(
-        .answerUnreadable, "The answer has no results, not even an empty list of them",
-        remedy: "Check that the server is one for app versions", subject: source)
+        .answerUnreadable, "The answer does not have a list of results",
+        remedy: "Check that the server is a server for app versions", subject: source)
     }
-    // One result that is no object costs that one only.
+    // A result that is not an object is skipped.
     results = list.compactMap { $0.members.map(AppListing.init(fields:)) }
     otherFields = members
   }
 }
 
 extension LookupAnswer: Encodable {
-  /// Writes the answer as the server does.
+  /// Writes the answer in the server's format.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     var members = otherFields

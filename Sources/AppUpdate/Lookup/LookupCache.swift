@@ -1,20 +1,22 @@
 import FoundationEssentials
 
-/// Which answers that were fetched before may be used.
+/// Determines which cached answers may be used.
 public enum LookupCachePolicy: String, Codable, Sendable, CaseIterable {
-  /// An answer that was kept is used until its time is over.
+  /// Uses a cached answer until it expires.
   case useCache
-  /// A request is made; caches on the way, such as those of a CDN, may answer it.
+  /// Sends a request. Caches between here and the server, such as a CDN, may answer it.
   case reload
-  /// A request is made, with a URL and a header that pass the caches on the way by.
+  /// Sends a request with a URL and a header that bypass all caches.
   case reloadIgnoringAllCaches
 }
 
-/// Answers that were fetched a short while ago.
+/// A cache of recent answers.
 ///
-/// Pure: `now` comes with each question.
+/// Pure: `now` is a parameter.
 struct LookupCache {
-  /// The most answers that are kept; the one that ends first goes first.
+  /// The maximum number of answers.
+  ///
+  /// The one that expires first is removed first.
   let capacity: Int
   private var entries: [String: Entry] = [:]
 
@@ -26,13 +28,13 @@ struct LookupCache {
 
   init(capacity: Int) { self.capacity = max(0, capacity) }
 
-  /// The answer for `url` if its time is not over.
+  /// Returns the answer for `url` if it has not expired.
   func answer(for url: String, at now: Date) -> LookupAnswer? {
     guard let entry = entries[url], entry.stored <= now, now < entry.ends else { return nil }
     return entry.answer
   }
 
-  /// Keeps an answer for so many seconds; 0 keeps nothing.
+  /// Stores an answer for a number of seconds; 0 does not store it.
   mutating func store(_ answer: LookupAnswer, for url: String, seconds: Double, at now: Date) {
     guard seconds > 0, capacity > 0 else {
       entries[url] = nil

@@ -1,33 +1,34 @@
-/// A look-up: apps by what identifies them.
+/// A query for apps by identifier.
 ///
-/// Source: iTunes Search API, look-up examples.
+/// Source: iTunes Search API, lookup examples.
 public struct LookupQuery: Hashable, Sendable {
-  /// What identifies apps, or other things that the same server knows.
+  /// Identifiers of apps, or of other items in the same store.
   public enum Key: Hashable, Sendable {
     /// Apple IDs, 1 to 200.
     case ids([AppleID])
     /// Bundle identifiers, 1 to 200.
     case bundleIDs([String])
-    /// All Music Guide's numbers of artists, 1 to 200.
+    /// Artist numbers of All Music Guide, 1 to 200.
     case amgArtistIDs([Int64])
     /// Universal product codes of albums or films, 1 to 200.
     case upcs([String])
-    /// Numbers of books, 13 digits each, 1 to 200.
+    /// ISBN numbers of books with 13 digits, 1 to 200.
     case isbns([String])
   }
 
-  /// What identifies them.
+  /// The identifiers.
   public var key: Key
-  /// The storefront; nil leaves it to the server, which mostly takes the United States.
+  /// The storefront; nil uses the server's default, usually the United States.
   public var country: CountryCode?
-  /// What to find beside or instead of it, such as `software` for all apps of a seller.
+  /// The type of items to return in addition or instead, such as `software` for all apps of a
+  /// seller.
   public var entity: String?
-  /// The most results, 1 to 200.
+  /// The maximum number of results, 1 to 200.
   public var limit: Int?
   /// Whether the newest results come first.
   public var sortsByRecent: Bool
 
-  /// Asks for what `key` identifies.
+  /// Creates a query for `key`.
   public init(
     _ key: Key, country: CountryCode? = nil, entity: String? = nil, limit: Int? = nil,
     sortsByRecent: Bool = false
@@ -39,7 +40,9 @@ public struct LookupQuery: Hashable, Sendable {
     self.sortsByRecent = sortsByRecent
   }
 
-  /// The parameters in a fixed order; throws `queryInvalid` or `appIdentifierInvalid`.
+  /// The parameters in a fixed order.
+  ///
+  /// Throws `queryInvalid` or `appIdentifierInvalid`.
   func parameters() throws -> [QueryParameter] {
     let (name, values) = key.parameter
     guard (1...200).contains(values.count) else {
@@ -66,7 +69,7 @@ extension LookupQuery.Key {
     }
   }
 
-  /// Letters, digits, hyphens and periods make bundle identifiers; the others are digits.
+  /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
   fileprivate func check(_ value: String) throws {
     let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
     let isRight =
@@ -74,19 +77,19 @@ extension LookupQuery.Key {
       && value.utf8.allSatisfy { QueryParameter.isLetterOrDigit($0) || others.contains($0) }
     guard isRight else {
       throw ContentError(
-        .appIdentifierInvalid, "“\(value.printable(limit: 60))” is no identifier of an app",
+        .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
         remedy: "Use a bundle identifier such as com.example.app, or the app's number",
         subject: value.printable(limit: 60))
     }
   }
 
-  /// Whether `listing` is what one of the identifiers names.
+  /// Whether one of the identifiers matches `listing`.
   func names(_ listing: AppListing) -> Bool {
     switch self {
     case .ids(let ids): listing.trackID.map(ids.contains) ?? false
     case .bundleIDs(let identifiers):
       identifiers.contains { $0.lowercased() == listing.bundleID?.lowercased() }
-    // The results for these do not say which of them was meant.
+    // Results do not contain these identifiers.
     case .amgArtistIDs, .upcs, .isbns: true
     }
   }

@@ -1,28 +1,32 @@
 import ContentTransfer
 public import FoundationEssentials
 
-/// How requests reach a server for app versions; a caller may hand in its own.
+/// Sends requests to a server for app versions.
+///
+/// You can provide your own implementation.
 public protocol LookupTransport: Sendable {
-  /// Sends `request` and returns the answer of whatever status, with redirections followed, but not
-  /// to plain HTTP: an answer may force an update on the user.
+  /// Sends `request` and returns the response, with any status.
   ///
-  /// Throws a `ContentError` when no answer came, when it took longer than the request's time-out,
-  /// or when its body has more bytes than the request's limit.
+  /// Redirects are followed, but not to plain HTTP, because a response may force an update on the
+  /// user. Throws a `ContentError` if there is no response, after the request's timeout, or if the
+  /// body exceeds the request's limit.
   func get(_ request: LookupRequest) async throws -> LookupResponse
 }
 
 /// A GET request to a server for app versions.
 public struct LookupRequest: Hashable, Sendable {
-  /// The whole URL.
+  /// The complete URL.
   public let url: URL
-  /// Headers to send.
+  /// The headers.
   public let headers: [String: String]
-  /// The most bytes of a body that are taken.
+  /// The maximum size of the body in bytes.
   public let limit: Int
-  /// Seconds until it fails.
+  /// The timeout in seconds.
   public let timeout: Double
 
-  /// Makes a request; `isFresh` asks caches on the way for nothing older.
+  /// Creates a request.
+  ///
+  /// With `isFresh`, caches must revalidate.
   public init(url: URL, isFresh: Bool = false, limit: Int = 16 << 20, timeout: Double = 20) {
     self.url = url
     headers =
@@ -34,16 +38,18 @@ public struct LookupRequest: Hashable, Sendable {
   }
 }
 
-/// An answer of a server for app versions.
+/// A response of a server for app versions.
 public struct LookupResponse: Hashable, Sendable {
-  /// The status.
+  /// The HTTP status.
   public let status: Int
-  /// Headers by name in lower case.
+  /// The headers by lower-case name.
   public let headers: [String: String]
   /// The body.
   public let body: [UInt8]
 
-  /// Makes an answer; header names may be of any case.
+  /// Creates a response.
+  ///
+  /// Header names are case-insensitive.
   public init(status: Int, headers: [String: String] = [:], body: [UInt8]) {
     self.status = status
     self.headers = Dictionary(
@@ -52,18 +58,19 @@ public struct LookupResponse: Hashable, Sendable {
   }
 }
 
-/// What an answer means before its body is read.
+/// The meaning of a response before its body is read.
 enum LookupOutcome: Hashable {
   case body([UInt8])
-  /// The server asks to wait for so many seconds.
+  /// The server asks to wait for this number of seconds.
   case wait(seconds: Double)
   case failed(ContentError)
 }
 
 extension LookupResponse {
-  /// Sorts the answer by its status; 403, 429 and 503 ask to wait.
+  /// Evaluates the status.
   ///
-  /// Without a readable Retry-After the wait is a minute; it is never more than a day.
+  /// 403, 429 and 503 ask to wait. Without a valid Retry-After, the wait is one minute. It is never
+  /// longer than one day.
   func outcome(of url: URL, now: Date) -> LookupOutcome {
     switch status {
     case 200..<300: return .body(body)
@@ -73,19 +80,19 @@ extension LookupResponse {
     case 500...:
       return .failed(
         ContentError(
-          .serverFailed, "\(url.host() ?? "The server") answers with status \(status)",
+          .serverFailed, "\(url.host() ?? "The server") responded with status \(status)",
           remedy: "Try again later", subject: url.absoluteString))
     case 400:
       let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
       return .failed(
         ContentError(
-          .queryInvalid, "\(url.host() ?? "The server") refuses the question",
-          remedy: "Check what was asked for", subject: url.absoluteString,
+          .queryInvalid, "\(url.host() ?? "The server") refused the query",
+          remedy: "Check the query", subject: url.absoluteString,
           cause: members?["errorMessage"]?.string?.printable(limit: 200)))
     default:
       return .failed(
         ContentError(
-          .requestRefused, "\(url.host() ?? "The server") answers with status \(status)",
+          .requestRefused, "\(url.host() ?? "The server") responded with status \(status)",
           remedy: "Check the server's URL", subject: url.absoluteString))
     }
   }

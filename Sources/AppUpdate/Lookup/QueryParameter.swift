@@ -1,4 +1,4 @@
-/// A name and a value of a URL's query.
+/// A name and a value in the query of a URL.
 struct QueryParameter: Hashable {
   let name: String
   let value: String
@@ -8,23 +8,27 @@ struct QueryParameter: Hashable {
     self.value = value
   }
 
-  /// A parameter that no server reads; caches on the way go by the whole URL, which it makes new.
+  /// A parameter that servers ignore.
+  ///
+  /// It makes the URL unique, so that caches do not answer it.
   static var unique: Self { Self("fresh", "\(UInt64.random(in: .min ... .max))") }
 
-  /// A value that is one word of ASCII letters, digits and underscores; else throws `queryInvalid`.
+  /// Creates a parameter with a word of ASCII letters, digits and underscores as its value.
+  ///
+  /// Throws `queryInvalid` for other values.
   init(_ name: String, word: String) throws {
     let isWord =
       (1...60).contains(word.utf8.count)
       && word.utf8.allSatisfy { Self.isLetterOrDigit($0) || $0 == UInt8(ascii: "_") }
     guard isWord else {
       throw ContentError(
-        .queryInvalid, "“\(word.printable(limit: 60))” cannot be a value of \(name)",
-        remedy: "Use one of the words that the server documents")
+        .queryInvalid, "“\(word.printable(limit: 60))” is not a valid value of \(name)",
+        remedy: "Use a value from the server's documentation")
     }
     self.init(name, word)
   }
 
-  /// What look-ups and searches share.
+  /// The common parameters of lookups and searches.
   static func common(country: CountryCode?, entity: String?, limit: Int?) throws -> [Self] {
     var parameters: [Self] = []
     if let country { parameters.append(Self("country", country.rawValue)) }
@@ -32,16 +36,17 @@ struct QueryParameter: Hashable {
     if let limit {
       guard (1...200).contains(limit) else {
         throw ContentError(
-          .queryInvalid, "A limit is 1 to 200 results, not \(limit)",
-          remedy: "Ask several times for more")
+          .queryInvalid, "Invalid limit \(limit), expected 1 to 200",
+          remedy: "Use several queries for more results")
       }
       parameters.append(Self("limit", "\(limit)"))
     }
     return parameters
   }
 
-  /// `name=value` with everything escaped that is no unreserved character (RFC 3986), also the plus
-  /// sign, which servers read as a space.
+  /// `name=value` with all characters escaped that are not unreserved (RFC 3986).
+  ///
+  /// The plus sign is escaped too, because servers read it as a space.
   var encoded: String { "\(Self.escape(name))=\(Self.escape(value))" }
 
   private static func escape(_ text: String) -> String {

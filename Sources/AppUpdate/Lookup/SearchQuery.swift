@@ -1,29 +1,32 @@
 /// A search by words.
 ///
-/// Source: iTunes Search API, search parameters.
-///
-/// All parameters are there but `callback`, which makes the answer JavaScript instead of JSON.
+/// It has all parameters of the API except `callback`, which would return JavaScript instead of
+/// JSON. Source: iTunes Search API, search parameters.
 public struct SearchQuery: Hashable, Sendable {
-  /// What is searched, 1 to 500 bytes.
+  /// The search term, 1 to 500 bytes.
   public var term: String
-  /// The storefront; nil leaves it to the server, which mostly takes the United States.
+  /// The storefront; nil uses the server's default, usually the United States.
   public var country: CountryCode?
-  /// The kind of media, such as `software`.
+  /// The media type, such as `software`.
   public var media: String?
-  /// The kind of result: `software`, `iPadSoftware`, `macSoftware`.
+  /// The type of results: `software`, `iPadSoftware`, `macSoftware`.
   public var entity: String?
-  /// The field that is searched, such as `softwareDeveloper`.
+  /// The field to search, such as `softwareDeveloper`.
   public var attribute: String?
-  /// The most results, 1 to 200; the server's default is 50.
+  /// The maximum number of results, 1 to 200.
+  ///
+  /// The server's default is 50.
   public var limit: Int?
-  /// The language of the results, such as `en_us` or `ja_jp`; it does not choose the storefront.
+  /// The language of the results, such as `en_us` or `ja_jp`.
+  ///
+  /// It does not select the storefront.
   public var language: String?
   /// The version of the result's keys, 1 or 2.
   public var version: Int?
-  /// Whether explicit content is among the results.
+  /// Whether the results include explicit content.
   public var includesExplicit: Bool?
 
-  /// Searches for apps by words.
+  /// Creates a search for apps.
   public init(
     _ term: String, country: CountryCode? = nil, media: String? = "software",
     entity: String? = "software"
@@ -34,17 +37,19 @@ public struct SearchQuery: Hashable, Sendable {
     self.entity = entity
   }
 
-  /// The parameters in a fixed order; throws `queryInvalid`.
+  /// The parameters in a fixed order.
+  ///
+  /// Throws `queryInvalid`.
   func parameters() throws -> [QueryParameter] {
     guard (1...500).contains(term.utf8.count) else {
       throw ContentError(
-        .queryInvalid, "A search takes a term of 1 to 500 bytes, not \(term.utf8.count)",
+        .queryInvalid, "The search term has \(term.utf8.count) bytes, expected 1 to 500",
         remedy: "Search for fewer words")
     }
     guard version.map((1...2).contains) ?? true else {
       throw ContentError(
-        .queryInvalid, "The version of results is 1 or 2, not \(version ?? 0)",
-        remedy: "Leave it out")
+        .queryInvalid, "Invalid result version \(version ?? 0), expected 1 or 2",
+        remedy: "Omit the version")
     }
     var parameters = [QueryParameter("term", term)]
     parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)

@@ -2,8 +2,7 @@ public import Dispatch
 public import FoundationEssentials
 import Concurrency
 
-/// A store's page of one item, without a screen: it loads what is to be shown, and whoever shows it
-/// says when the user is done.
+/// A store's product page without a user interface: loads the content, and reports the dismissal.
 ///
 /// Source: `SKStoreProductViewController`.
 public final class ProductPage: Sendable {
@@ -17,35 +16,39 @@ public final class ProductPage: Sendable {
     var hasFinished = false
   }
 
-  /// What the page shows.
+  /// The content of the page.
   public struct Content: Hashable, Sendable {
-    /// The item with everything that the store says about it.
+    /// The item with all fields from the store.
     public let listing: AppListing
-    /// The page's address with the parameters' tokens.
+    /// The page's URL with the parameters' tokens.
     public let url: URL
-    /// The parameters that it was loaded with.
+    /// The parameters of the load.
     public let parameters: ProductPageParameters
   }
 
-  /// Creates a page; completions and the delegate are called on `queue`, by default one of its own.
+  /// Creates a page.
+  ///
+  /// Completions and the delegate are called on `queue`, or on a private queue.
   public init(lookup: AppLookup, deliveringOn queue: DispatchQueue? = nil) {
     self.lookup = lookup
     self.queue = DispatchQueue(label: "hostedcontent.product-page", target: queue)
   }
 
-  /// Who hears that the user is done; held weakly.
+  /// Receives the dismissal.
+  ///
+  /// Held weakly.
   public var delegate: (any ProductPageDelegate)? {
     get { state.withLock { $0.delegate } }
     set { state.withLock { $0.delegate = newValue } }
   }
 
-  /// What was loaded last; nil before, and after a load that failed.
+  /// The last loaded content; nil before a load and after a failed one.
   public var content: Content? { state.withLock { $0.content } }
 
   /// Loads an item's page.
   ///
-  /// Throws `ProductPageError`, code 5, for an identifier that is none, for an item that the store
-  /// does not have, and when the store cannot be reached; its cause says which.
+  /// Throws `ProductPageError`, code 5, for an invalid identifier, for an item that the store does
+  /// not have, and if the store cannot be reached. Its cause has the reason.
   @discardableResult
   public func load(_ parameters: ProductPageParameters) async throws -> Content {
     do {
@@ -68,7 +71,7 @@ public final class ProductPage: Sendable {
     }
   }
 
-  /// Loads an item's page and tells how that ended, once, on the delivery queue.
+  /// Loads an item's page and calls the completion once, on the delivery queue.
   public func load(
     _ parameters: ProductPageParameters,
     completion: @escaping @Sendable (Result<Content, ProductPageError>) -> Void
@@ -86,7 +89,9 @@ public final class ProductPage: Sendable {
     }
   }
 
-  /// The user is done with the page; the delegate hears it once for each load.
+  /// Call it when the user dismisses the page.
+  ///
+  /// The delegate is called once for each load.
   public func finish() {
     let isFirst = state.withLock { state in
       defer { state.hasFinished = true }
@@ -98,41 +103,41 @@ public final class ProductPage: Sendable {
 
   private static func unknown(_ identifier: AppleID) -> ContentError {
     ContentError(
-      .appNotOffered, "The store has no item \(identifier)",
+      .appNotOffered, "The store does not have item \(identifier)",
       remedy: "Check the identifier and the storefront's country", subject: identifier.description)
   }
 }
 
-/// Who hears that the user is done with a page.
+/// Receives the dismissal of a page.
 ///
 /// Source: `SKStoreProductViewControllerDelegate`.
 public protocol ProductPageDelegate: AnyObject, Sendable {
-  /// The user is done; called on the page's delivery queue.
+  /// The user has dismissed the page. Called on the page's delivery queue.
   func productPageDidFinish(_ page: ProductPage)
 }
 
-/// Why a page is not there; StoreKit knows one reason only.
+/// A failure to load a page.
 ///
-/// The cause tells more.
+/// StoreKit has only one error code for it. The cause has the reason.
 public struct ProductPageError: Error, Hashable, Sendable {
-  /// StoreKit's number for an item that its store does not have: 5.
+  /// StoreKit's code for an item that its store does not have: 5.
   public let code = 5
-  /// What went wrong.
+  /// The cause.
   public let cause: ContentError
 
   init(cause: ContentError) { self.cause = cause }
 }
 
 extension ProductPageError: LocalizedError, CustomStringConvertible {
-  /// StoreKit's words.
+  /// StoreKit's message.
   public var errorDescription: String? { "Cannot connect to the store" }
 
-  /// What went wrong, in one sentence.
+  /// The cause, in one sentence.
   public var failureReason: String? { cause.errorDescription }
 
-  /// What can be done about the cause.
+  /// The remedy for the cause.
   public var recoverySuggestion: String? { cause.remedy }
 
-  /// Words, cause and remedy in one line.
+  /// Message, cause and remedy in one line.
   public var description: String { "Cannot connect to the store (error 5): \(cause)" }
 }

@@ -1,30 +1,32 @@
 import FoundationEssentials
 
-/// What a product page is loaded with.
+/// The parameters for loading a product page.
 ///
 /// Source: the keys `SKStoreProductParameter…`.
 public struct ProductPageParameters: Hashable, Sendable {
-  /// The item's number; one that is no identifier makes loading fail with error 5.
+  /// The item's number.
+  ///
+  /// Loading fails with error 5 if it is invalid.
   public var itemIdentifier: Int64
-  /// The product inside the app that the page offers.
+  /// The in-app product that the page offers.
   public var productIdentifier: String?
-  /// The custom page of the app, a UUID in App Store Connect.
+  /// The custom product page of the app, a UUID in App Store Connect.
   public var customProductPageIdentifier: String?
-  /// The affiliate who sends the user.
+  /// The affiliate.
   public var affiliateToken: String?
-  /// The campaign that sends the user; 40 bytes at most.
+  /// The campaign, at most 40 bytes.
   public var campaignToken: String?
-  /// The provider whom the campaign is for.
+  /// The provider of the campaign.
   public var providerToken: String?
-  /// The advertising partner who sends the user.
+  /// The advertising partner.
   public var advertisingPartnerToken: String?
-  /// The storefront; nil takes the look-up's.
+  /// The storefront; nil uses the lookup's storefront.
   public var country: CountryCode?
 
-  /// Names the item; the rest is optional.
+  /// Creates parameters for an item.
   public init(itemIdentifier: Int64) { self.itemIdentifier = itemIdentifier }
 
-  /// Names and values of what is set, as the page's address carries them.
+  /// The tokens that are set, as query parameters of the page's URL.
   private var tokens: [(name: String, value: String)] {
     [
       ("at", affiliateToken), ("ct", campaignToken), ("pt", providerToken),
@@ -33,20 +35,20 @@ public struct ProductPageParameters: Hashable, Sendable {
     ].compactMap { name, value in value.map { (name, $0) } }
   }
 
-  /// Throws `queryInvalid` for a token that is empty or longer than an address carries.
+  /// Throws `queryInvalid` for a token that is empty or too long.
   func check() throws {
     for (name, value) in tokens {
       let limit = name == "ct" ? 40 : 255
       guard (1...limit).contains(value.utf8.count) else {
         throw ContentError(
           .queryInvalid,
-          "The token “\(name)” has \(value.utf8.count) bytes instead of 1 to \(limit)",
-          remedy: "Use the token as it was given to you")
+          "The token “\(name)” has \(value.utf8.count) bytes, expected 1 to \(limit)",
+          remedy: "Use the token exactly as you received it")
       }
     }
   }
 
-  /// The page's address: the store's own, with the tokens in its query in place of older ones.
+  /// The page's URL from the store, with the tokens in its query replacing existing ones.
   func pageURL(of listing: AppListing, _ identifier: AppleID) -> URL? {
     let plain = "https://apps.apple.com/app/id\(identifier)"
     let page = (try? DownloadLink(listing.trackViewURL)?.permitted())?.absoluteString ?? plain

@@ -1,29 +1,30 @@
 public import FoundationEssentials
 import Concurrency
 
-/// Stands in front of core operations: refuses the next one once an update is forced.
+/// Guards core operations: refuses the next operation if an update is forced.
 ///
-/// What has entered goes on undisturbed and ends as it would. May be used from any thread.
+/// Operations that have entered continue normally. Thread-safe.
 public final class UpdateGate: Sendable {
   private let demand = Mutex<UpdateDecision?>(nil)
 
   /// Creates an open gate.
   public init() {}
 
-  /// What keeps it closed; nil while it is open.
+  /// The decision that closed the gate; nil while it is open.
   public var closedBy: UpdateDecision? { demand.withLock { $0 } }
 
-  /// Returns at once while the gate is open; throws `UpdateRequired`, which says where the update
-  /// is, once it is closed.
+  /// Returns at once if the gate is open.
   ///
-  /// `operation` names what is about to begin, such as "send order". An entry that returned before
-  /// the gate closed stays valid.
+  /// Throws `UpdateRequired`, with a link, if it is closed. `operation` is a name such as "send
+  /// order". If the gate closes later, an entry that returned remains valid.
   public func enter(_ operation: String) async throws(UpdateRequired) {
     guard let decision = closedBy else { return }
     throw UpdateRequired(operation: operation, decision: decision)
   }
 
-  /// Enters, then does `body`, which a gate that closes meanwhile does not disturb.
+  /// Enters the gate, then runs `body`.
+  ///
+  /// A gate that closes in the meantime does not affect `body`.
   public func perform<Value: Sendable>(
     _ operation: String, _ body: @Sendable () async throws -> Value
   ) async throws -> Value {
@@ -31,29 +32,29 @@ public final class UpdateGate: Sendable {
     return try await body()
   }
 
-  /// Closes the gate, as a checker does when an update is forced.
+  /// Closes the gate, like a checker for a forced update.
   public func close(_ decision: UpdateDecision) { demand.withLock { $0 = decision } }
 
   /// Opens the gate.
   public func open() { demand.withLock { $0 = nil } }
 }
 
-/// An operation was refused, since the app must be updated first.
+/// An operation was refused because the app must be updated.
 public struct UpdateRequired: Error, Hashable, Sendable {
-  /// What was about to begin.
+  /// The refused operation.
   public let operation: String
-  /// Why, and what is offered.
+  /// The reason and the offer.
   public let decision: UpdateDecision
 
-  /// Where to get the update; nil where neither server nor configuration named a link.
+  /// The link to the update; nil if neither server nor configuration has one.
   public var downloadURL: URL? { decision.downloadURL }
 
-  /// The same as the error that all modules speak, with code `updateRequired`.
+  /// The error as a `ContentError` with the code `updateRequired`.
   public var contentError: ContentError {
     let place = downloadURL.map { " from \($0.absoluteString)" } ?? ""
     return ContentError(
-      .updateRequired, "“\(operation)” is refused: this version of the app must be updated first",
-      remedy: "Update the app\(place) and start again", subject: operation)
+      .updateRequired, "Cannot run “\(operation)”: this version of the app must be updated first",
+      remedy: "Update the app\(place) and try again", subject: operation)
   }
 }
 
@@ -61,9 +62,9 @@ extension UpdateRequired: LocalizedError, CustomStringConvertible {
   /// The message.
   public var errorDescription: String? { contentError.errorDescription }
 
-  /// Where to update.
+  /// The remedy.
   public var recoverySuggestion: String? { contentError.recoverySuggestion }
 
-  /// Message, remedy and number in one line.
+  /// Message, remedy and code in one line.
   public var description: String { contentError.description }
 }

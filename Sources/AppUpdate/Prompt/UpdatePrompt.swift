@@ -1,42 +1,46 @@
 public import FoundationEssentials
 
-/// What is to be shown to a user, as data: the library shows nothing itself.
+/// A prompt for the user, as data.
+///
+/// The library has no user interface.
 public struct UpdatePrompt: Codable, Hashable, Sendable {
-  /// What a button does.
+  /// The action of a button.
   public enum Choice: String, Codable, Sendable, CaseIterable {
     /// Opens `downloadURL`.
     case update
-    /// Goes on; the user is reminded again after the rule's interval.
+    /// Continues. The user is reminded again after the rule's interval.
     case later
-    /// Goes on; this version is not offered again.
+    /// Continues. This version is not offered again.
     case skip
   }
 
-  /// A button, in the order in which buttons stand.
+  /// A button.
+  ///
+  /// Buttons are in display order.
   public struct Button: Codable, Hashable, Sendable {
-    /// What it does.
+    /// The action.
     public let choice: Choice
-    /// What stands on it.
+    /// The title.
     public let title: String
   }
 
-  /// What it is about; remind or force.
+  /// The decision: remind or force.
   public let decision: UpdateDecision
-  /// The heading.
+  /// The title.
   public let title: String
-  /// What the user is asked.
+  /// The message.
   public let message: String
-  /// What is new, as the offer's owner wrote it.
+  /// The release notes from the offer.
   public let releaseNotes: String?
-  /// Update, and unless it is forced later, and skip where the rule allows it.
+  /// Update; later, unless it is forced; skip, if the rule allows it.
   public let buttons: [Button]
   /// The language of the texts.
   public let language: String
 
-  /// Where the update is.
+  /// The link to the update.
   public var downloadURL: URL? { decision.downloadURL }
 
-  /// Makes the prompt of a decision; nil when there is nothing to ask.
+  /// Creates the prompt for a decision; nil if there is nothing to ask.
   public init?(
     _ decision: UpdateDecision, appName: String, texts: UpdateTexts, languages: [String]
   ) {

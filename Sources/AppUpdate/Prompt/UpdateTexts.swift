@@ -1,29 +1,28 @@
-/// The words of prompts by language.
+/// The texts of prompts by language.
 ///
-/// A caller adds languages, or replaces the built-in ones (ar, de, en, es,
-/// fr, it, ja, ko, pt, ru, zh, zh-Hant). In titles and
-/// messages `{app}`, `{version}` and `{installed}` are replaced.
+/// You can add languages, or replace the built-in ones (ar, de, en, es, fr, it, ja, ko, pt, ru, zh,
+/// zh-Hant). In titles and messages, `{app}`, `{version}` and `{installed}` are replaced.
 public struct UpdateTexts: Codable, Hashable, Sendable {
-  /// The words of one language.
+  /// The texts of one language.
   public struct Words: Codable, Hashable, Sendable {
-    /// The heading of a reminder.
+    /// The title of a reminder.
     public var remindTitle: String
-    /// The text of a reminder.
+    /// The message of a reminder.
     public var remindMessage: String
-    /// The heading when the update is forced.
+    /// The title of a forced update.
     public var forceTitle: String
-    /// The text when the update is forced.
+    /// The message of a forced update.
     public var forceMessage: String
-    /// Stands for `{version}` where none is known.
+    /// Replaces `{version}` if the version is unknown.
     public var newerVersion: String
     /// The button that opens the update.
     public var update: String
-    /// The button that goes on.
+    /// The button that continues without the update.
     public var later: String
     /// The button that skips this version.
     public var skip: String
 
-    /// Makes the words of a language.
+    /// Creates the texts of a language.
     public init(
       remindTitle: String, remindMessage: String, forceTitle: String, forceMessage: String,
       newerVersion: String, update: String, later: String, skip: String
@@ -39,18 +38,18 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
     }
   }
 
-  /// Words by language (BCP 47, such as `de` or `pt-BR`, in any case).
+  /// The texts by language tag (BCP 47, such as `de` or `pt-BR`, case-insensitive).
   public var byLanguage: [String: Words]
 
-  /// Takes the built-in languages, with `byLanguage` added to them or in their place.
+  /// Creates the built-in texts, with `byLanguage` added or replacing them.
   public init(_ byLanguage: [String: Words] = [:]) {
     self.byLanguage = Self.builtIn.merging(byLanguage) { $1 }
   }
 
-  /// The words for the first of `languages` that has a translation, and that language.
+  /// Returns the texts for the first of `languages` with a translation, and that language.
   ///
-  /// A language falls back to its parents: zh-Hans-CN, zh-Hans, zh. Chinese of Taiwan, Hong Kong
-  /// and Macau is zh-Hant. Without any translation the words are English.
+  /// A language falls back to its parents: zh-Hans-CN, zh-Hans, zh. Chinese for Taiwan, Hong Kong
+  /// and Macau is zh-Hant. Without a translation, the texts are English.
   public func words(for languages: [String]) -> (language: String, words: Words) {
     let known = Dictionary(
       byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })
@@ -64,7 +63,7 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
     return known["en"] ?? ("en", Self.english)
   }
 
-  /// The tag in lower case with hyphens, without what a locale adds behind a period or at sign.
+  /// The tag in lower case with hyphens, without a locale's suffix after a period or at sign.
   private static func normal(_ language: String) -> String {
     let text = language.prefix { $0 != "." && $0 != "@" }.lowercased()
     let tag = String(text.map { $0 == "_" ? "-" : $0 })
@@ -72,7 +71,9 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
     return isTraditional ? "zh-hant-\(tag.dropFirst(3))" : tag
   }
 
-  /// The template with `{name}` replaced; what is put in is not looked at again.
+  /// Replaces `{name}` in the template.
+  ///
+  /// Replaced text is not expanded again.
   static func fill(_ template: String, _ values: [String: String]) -> String {
     var result = ""
     var rest = template[...]

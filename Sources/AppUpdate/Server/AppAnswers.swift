@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// An answer of one's own server: a status and a JSON document.
+/// A response of your own server: a status and a JSON document.
 public struct AppServerAnswer: Hashable, Sendable {
   /// The HTTP status.
   public let status: Int
@@ -9,10 +9,10 @@ public struct AppServerAnswer: Hashable, Sendable {
 }
 
 extension AppCatalog {
-  /// The paths that are answered.
+  /// The paths that are served.
   public static let paths = ["/lookup", "/search", "/app-version"]
 
-  /// The answer to a GET of `path` with the query's decoded parameters; nil for other paths.
+  /// Returns the response to a GET of `path` with decoded parameters; nil for other paths.
   public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
     let question = AppQuestion(parameters)
@@ -41,7 +41,7 @@ extension AppCatalog {
       listing.fields[field]?.string.map { wanted.contains($0.lowercased()) } ?? false
     }
     var found = sold.map(\.listing).filter { listing in
-      // With an entity, a seller's number stands for all that the seller offers.
+      // With an entity, a seller's number matches all apps of the seller.
       listing.isOf(entity: question["entity"])
         && (names(listing, field)
           || (parameter == "id" && question["entity"] != nil && names(listing, "artistId")))
@@ -86,14 +86,16 @@ extension AppCatalog {
           ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
     }
     guard let app else {
-      return .document(404, ["errorMessage": .text("No such app is offered there")])
+      return .document(404, ["errorMessage": .text("App not found in this country")])
     }
     return .document(200, app.answer(for: installed, account: question["account"]).fields)
   }
 }
 
 extension AppCatalog.App {
-  /// What somebody is told who runs `installed`; never to update to what is not newer.
+  /// Returns the answer for an app with the version `installed`.
+  ///
+  /// Never requires a version that is not newer.
   func answer(for installed: AppVersion, account: String?) -> AppVersionAnswer {
     let isNewer = listing.version.map { installed < $0 } ?? false
     let isForced =
@@ -110,7 +112,9 @@ extension AppCatalog.App {
 }
 
 extension AppListing {
-  /// Whether it is what `entity` asks for; without a kind it is software for telephones.
+  /// Whether it matches `entity`.
+  ///
+  /// Without an entity, it is software for phones.
   fileprivate func isOf(entity: String?) -> Bool {
     switch entity {
     case "macSoftware": kind == "mac-software"
@@ -133,7 +137,7 @@ extension AppServerAnswer {
     encoded(status, fields)
   }
 
-  /// A question that is wrong, in the words of Apple's server.
+  /// The response to an invalid query, with the message of Apple's server.
   fileprivate static func refused(_ keys: [String]) -> Self {
     document(
       400,
@@ -144,7 +148,7 @@ extension AppServerAnswer {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(value) else {
-      // Only a number that JSON cannot write, which no JSON file can hold.
+      // Only for a number that JSON cannot represent, which a JSON file cannot contain.
       return AppServerAnswer(status: 500, body: Array("{}".utf8))
     }
     return AppServerAnswer(status: status, body: Array(data))

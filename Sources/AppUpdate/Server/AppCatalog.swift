@@ -1,33 +1,33 @@
 public import FoundationEssentials
 
-/// The apps of one's own server: what it answers to look-ups, searches and version questions.
+/// The apps of your own server, and its responses to lookups, searches and version queries.
 ///
-/// Pure: a path and a query go in, an answer comes out. Source of its form: `apps.json`, described
-/// in Documentation/AppUpdate.md.
+/// Pure: a path and a query in, a response out. It is read from `apps.json`, which is described in
+/// Documentation/AppUpdate.md.
 public struct AppCatalog: Hashable, Sendable {
-  /// An app as its publisher describes it.
+  /// An app, as described by its publisher.
   public struct App: Hashable, Sendable {
-    /// What look-ups answer.
+    /// The result of lookups.
     public let listing: AppListing
-    /// Where it is sold; nil is everywhere.
+    /// The countries where it is sold; nil is everywhere.
     public let countries: [CountryCode]?
-    /// What is older must be updated; nil for none.
+    /// Older versions must be updated; nil for no minimum.
     public let minimumVersion: AppVersion?
-    /// Versions that must be updated, whatever the minimum.
+    /// Versions that must be updated, in addition to the minimum.
     public let blockedVersions: Set<AppVersion>
-    /// Accounts that must update whatever they have, unless it is the newest.
+    /// Accounts that must always update to the newest version.
     public let forcedAccounts: Set<String>
-    /// Where the update is; nil takes the listing's page.
+    /// The link to the update; nil uses the listing's page.
     public let downloadURL: URL?
   }
 
   /// The apps in the file's order.
   public let apps: [App]
 
-  /// Reads the file of at most 16 MiB.
+  /// Reads a file of at most 16 MiB.
   ///
-  /// Throws `storeDamaged` with the file, the line, the app and the field for an unknown name and
-  /// for a value of the wrong type.
+  /// Throws `storeDamaged` with file, line, app and field for an unknown name or a value of the
+  /// wrong type.
   public init(json bytes: [UInt8], source: String = "apps.json") throws {
     do {
       let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
@@ -80,7 +80,7 @@ extension AppCatalog.App {
     }
     blockedVersions = Set(try field["blockedVersions"]?.elements().map { try $0.version() } ?? [])
     forcedAccounts = Set(try field["forcedAccounts"]?.elements().map { try $0.text() } ?? [])
-    // Whether `itms-services` is allowed is for each app to say.
+    // Each app decides whether `itms-services` is permitted.
     downloadURL = try field["downloadUrl"].map { link in
       let text = try link.text()
       let url = try link.valid { try DownloadLink(.text(text))?.permitted(itmsServices: true) }
@@ -89,7 +89,9 @@ extension AppCatalog.App {
     }
   }
 
-  /// Whether the storefront of `country` sells it; nil is any storefront.
+  /// Whether the storefront of `country` sells it.
+  ///
+  /// Nil is any storefront.
   func isSold(in country: CountryCode?) -> Bool {
     guard let country else { return true }
     return countries?.contains(country) ?? true

@@ -2,7 +2,9 @@ package import ContentModel
 package import FileIO
 import Concurrency
 
-/// The file `apps.json` of a store, read anew whenever it was changed.
+/// The file `apps.json` of a store.
+///
+/// It is read again after each change.
 package final class AppCatalogFile: Sendable {
   package static let name = "apps.json"
   private static let limit: Int64 = 16 << 20
@@ -12,15 +14,15 @@ package final class AppCatalogFile: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// The file that was read last, valid or not.
+    /// The identity of the last read file, valid or not.
     var identity: FileIdentity?
-    /// The last valid one.
+    /// The last valid catalog.
     var catalog: AppCatalog?
   }
 
-  /// The file in `folder`, which need not be there yet.
+  /// Creates the catalog for the file in `folder`, which may not exist yet.
   ///
-  /// `report` is called once for each change that cannot be read.
+  /// `report` is called once for each change that makes the file invalid.
   package init(
     in folder: Directory, report: @escaping @Sendable (ContentError) -> Void = { _ in }
   ) {
@@ -30,10 +32,13 @@ package final class AppCatalogFile: Sendable {
 
   /// The apps of the last valid file; nil if the file does not exist.
   ///
-  /// Throws file errors, and `storeDamaged` for an invalid file, if there was no valid one before.
+  /// Throws file errors, and `storeDamaged` for an invalid file, unless there was a valid one
+  /// before.
   package func catalog() throws -> AppCatalog? { try current(report) }
 
-  /// Reads the file for the first time; what is wrong with it is thrown and not reported.
+  /// Reads the file for the first time.
+  ///
+  /// Errors are thrown, not reported.
   package func open() throws { _ = try current { _ in } }
 
   private func current(_ report: (ContentError) -> Void) throws -> AppCatalog? {
@@ -59,8 +64,9 @@ package final class AppCatalogFile: Sendable {
     }
   }
 
-  /// The answer to a GET of `path` with the query's decoded parameters; nil when there is no file,
-  /// or for other paths.
+  /// Returns the response to a GET of `path` with decoded parameters.
+  ///
+  /// Returns nil if the file does not exist, and for other paths.
   package func answer(path: String, parameters: [String: String]) throws -> AppServerAnswer? {
     try catalog()?.answer(path: path, parameters: parameters)
   }

@@ -1,27 +1,29 @@
 public import FoundationEssentials
 
-/// What one's own server says about the app's version, for instance in its reply to a login.
+/// The answer of your own server about the app's version, for example in its reply to a login.
 ///
-/// `hasNewVersion` and `needUpgrade` may be booleans, numbers or texts; what is missing is false.
+/// `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are false.
 public struct AppVersionAnswer: Hashable, Sendable {
-  /// The fields as they came, known and unknown.
+  /// All fields, known and unknown.
   public let fields: [String: JSONField]
 
-  /// Reads an answer out of a reply's fields.
+  /// Reads an answer from a reply's fields.
   public init(fields: [String: JSONField]) { self.fields = fields }
 
-  /// Reads an answer of at most 1 MiB; throws `answerUnreadable`.
+  /// Reads an answer of at most 1 MiB.
+  ///
+  /// Throws `answerUnreadable`.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
     guard let fields = try JSONField(document: bytes, limit: 1 << 20, source: source).members
     else {
       throw ContentError(
-        .answerUnreadable, "The answer about the app's version is no JSON object",
+        .answerUnreadable, "The answer about the app's version is not a JSON object",
         remedy: "Check the server", subject: source)
     }
     self.fields = fields
   }
 
-  /// Makes an answer as a server writes it.
+  /// Creates an answer in the server's format.
   public init(
     hasNewVersion: Bool, needUpgrade: Bool, downloadURL: URL? = nil, version: AppVersion? = nil,
     releaseNotes: String? = nil
@@ -35,39 +37,43 @@ public struct AppVersionAnswer: Hashable, Sendable {
     self.fields = fields
   }
 
-  /// Whether a newer version is there.
+  /// Whether there is a newer version.
   public var hasNewVersion: Bool { fields["hasNewVersion"]?.bool ?? false }
-  /// Whether the app may not go on without it.
+  /// Whether the update is required.
   public var needUpgrade: Bool { fields["needUpgrade"]?.bool ?? false }
-  /// Where to get it; nil also for a link that is not secure or leads neither to a store nor to a
-  /// web page, and for `itms-services`, which only a policy can allow.
+  /// The link to the update; nil if it is not permitted.
+  ///
+  /// A permitted link is secure and leads to a store or a web page. `itms-services` is not
+  /// permitted here; only a policy can permit it.
   public var downloadURL: URL? { try? link?.permitted() }
-  /// Where to get it, as the server says.
+  /// The link to the update, unchecked.
   var link: DownloadLink? { DownloadLink(fields["downloadUrl"]) }
-  /// The newest version, where the server says it.
+  /// The newest version, if the server sends it.
   public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
-  /// The newest version's text as it came.
+  /// The text of the newest version.
   public var versionText: String? { fields["version"]?.string }
-  /// What is new, where the server says it.
+  /// The release notes, if the server sends them.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
-  /// The oldest system that runs it, where the server says it.
+  /// The minimum version of the operating system, if the server sends it.
   public var minimumOsVersion: AppVersion? {
     fields["minimumOsVersion"]?.string.flatMap { try? AppVersion($0) }
   }
 
-  /// What the server asks for; `needUpgrade` is stronger than `hasNewVersion`.
+  /// The requested action.
+  ///
+  /// `needUpgrade` has priority over `hasNewVersion`.
   public var demand: UpdateDecision.Action {
     needUpgrade ? .force : hasNewVersion ? .remind : .none
   }
 }
 
 extension AppVersionAnswer: Codable {
-  /// Reads an object of any fields.
+  /// Reads an object with any fields.
   public init(from decoder: any Decoder) throws {
     fields = try decoder.singleValueContainer().decode([String: JSONField].self)
   }
 
-  /// Writes the fields as they came.
+  /// Writes the fields unchanged.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(fields)

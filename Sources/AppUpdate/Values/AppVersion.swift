@@ -1,38 +1,39 @@
 import ContentModel
 
-/// The version of an app as people read it, such as 1.10.2 or 2.0-beta.1; never its build number.
+/// The user-visible version of an app, such as 1.10.2 or 2.0-beta.1.
 ///
-/// Compared number by number, missing ones are zero: 1.0 = 1.0.0 < 1.0.1 < 1.9 < 1.10. A suffix
-/// makes it earlier than the same numbers without one: 2.0-alpha < 2.0-beta.2 < 2.0-beta.10 < 2.0.
-/// What follows a plus sign is kept and compares as nothing. Source: `CFBundleShortVersionString`;
-/// the order of suffixes is that of Semantic Versioning 2.0.0.
+/// Not its build number. Versions are compared number by number, and missing numbers are zero: 1.0
+/// = 1.0.0 < 1.0.1 < 1.9 < 1.10. A version with a suffix is earlier than the same version without
+/// one: 2.0-alpha < 2.0-beta.2 < 2.0-beta.10 < 2.0. Text after a plus sign is kept, but not
+/// compared. Source: `CFBundleShortVersionString`; suffixes are ordered as in Semantic Versioning
+/// 2.0.0.
 public struct AppVersion: Sendable, CustomStringConvertible {
-  /// The version as it was written, without spaces around it.
+  /// The version as it was written, without surrounding spaces.
   public let rawValue: String
-  /// The numbers without trailing zeros, which decide first.
+  /// The numbers without trailing zeros.
+  ///
+  /// They are compared first.
   private let numbers: [UInt64]
-  /// What decides among equal numbers; empty for a release.
+  /// The suffix, compared if the numbers are equal; empty for a release.
   private let suffix: [SuffixPart]
 
-  /// The version as it was written, without spaces around it.
+  /// The version as it was written, without surrounding spaces.
   public var description: String { rawValue }
 
-  /// Whether it carries a suffix such as `-beta`, so that it comes before the release of its
-  /// numbers.
+  /// Whether it has a suffix such as `-beta`, which makes it earlier than the release.
   public var isPrerelease: Bool { !suffix.isEmpty }
 
-  /// Reads 1 to 16 numbers of at most 18 digits and a suffix, 200 bytes in all; else throws
-  /// `versionInvalid`.
+  /// Reads 1 to 16 numbers of at most 18 digits and a suffix, 200 bytes in total.
   ///
-  /// Spaces around it, a `v` before it and zeros before a number are passed over. A suffix is ASCII
-  /// letters and digits, set apart by `-`, `_`, `.`, a space or nothing: 1.2-beta, 1.2 beta 3,
-  /// 1.2b3.
+  /// Throws `versionInvalid` for anything else. Surrounding spaces, a leading `v`, and leading
+  /// zeros of a number are ignored. A suffix has ASCII letters and digits, separated by `-`, `_`,
+  /// `.`, a space or nothing: 1.2-beta, 1.2 beta 3, 1.2b3.
   public init(_ text: String) throws {
     var reader = AppVersionReader(text)
     guard text.utf8.count <= 200, let parsed = reader.read() else {
       throw ContentError(
-        .versionInvalid, "“\(text.printable(limit: 60))” is not an app's version",
-        remedy: "Use numbers separated by periods, such as 1.10; a build number stands elsewhere",
+        .versionInvalid, "“\(text.printable(limit: 60))” is not an app version",
+        remedy: "Use numbers separated by periods, such as 1.10, without the build number",
         subject: text.printable(limit: 60))
     }
     rawValue = parsed.text
@@ -40,7 +41,7 @@ public struct AppVersion: Sendable, CustomStringConvertible {
     suffix = parsed.suffix
   }
 
-  /// Where two versions first differ: what kind of update the later one is.
+  /// The first component in which two versions differ: the level of the update.
   public enum Level: String, Codable, Sendable, CaseIterable {
     /// The first number.
     case major
@@ -50,11 +51,11 @@ public struct AppVersion: Sendable, CustomStringConvertible {
     case patch
     /// A number after the third.
     case revision
-    /// Only the suffix, as between 2.0-beta and 2.0.
+    /// Only the suffix, for example 2.0-beta and 2.0.
     case suffix
   }
 
-  /// Where this version and `other` first differ; nil when they are equal.
+  /// Returns the first difference between this version and `other`; nil if they are equal.
   public func difference(from other: AppVersion) -> Level? {
     let count = max(numbers.count, other.numbers.count)
     let levels: [Level] = [.major, .minor, .patch]
@@ -68,18 +69,18 @@ public struct AppVersion: Sendable, CustomStringConvertible {
 }
 
 extension AppVersion: Hashable, Comparable {
-  /// Equal by number and suffix: 1.0 equals 1.0.0.
+  /// Compares numbers and suffix: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool {
     left.numbers == right.numbers && left.suffix == right.suffix
   }
 
-  /// Hashes what decides equality.
+  /// Hashes the values that determine equality.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(numbers)
     hasher.combine(suffix)
   }
 
-  /// Orders by number, component by component, then by suffix.
+  /// Compares the numbers one by one, then the suffix.
   public static func < (left: Self, right: Self) -> Bool {
     guard left.numbers == right.numbers else {
       return left.numbers.lexicographicallyPrecedes(right.numbers)
@@ -92,7 +93,7 @@ extension AppVersion: Hashable, Comparable {
 }
 
 extension AppVersion: Codable {
-  /// Reads a string and checks it.
+  /// Reads and validates a string.
   public init(from decoder: any Decoder) throws {
     try self.init(decoder.singleValueContainer().decode(String.self))
   }
@@ -104,9 +105,11 @@ extension AppVersion: Codable {
   }
 }
 
-/// A number or a word of a suffix; numbers come before words.
+/// A number or a word of a suffix.
+///
+/// Numbers come before words.
 enum SuffixPart: Hashable, Comparable {
   case number(UInt64)
-  /// ASCII, in lower case.
+  /// ASCII in lower case.
   case word(String)
 }

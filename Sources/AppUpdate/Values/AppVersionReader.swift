@@ -1,4 +1,4 @@
-/// Reads the text of an `AppVersion` from left to right.
+/// Parses the text of an `AppVersion` from left to right.
 struct AppVersionReader {
   struct Parsed {
     let text: String
@@ -17,7 +17,7 @@ struct AppVersionReader {
     rest = end.utf8[...]
   }
 
-  /// The version, or nil for what is none.
+  /// Returns the version; nil if the text is invalid.
   mutating func read() -> Parsed? {
     if let first = rest.first, first | 0x20 == UInt8(ascii: "v") { rest.removeFirst() }
     guard var numbers = readNumbers() else { return nil }
@@ -42,7 +42,7 @@ struct AppVersionReader {
     return numbers
   }
 
-  /// The digits at the front as a number; nil for none and for more than 18 that count.
+  /// The leading digits as a number; nil for no digits or more than 18 significant ones.
   private mutating func readNumber() -> UInt64? {
     let digits = rest.prefix(while: Self.isDigit)
     rest = rest[digits.endIndex...]
@@ -51,10 +51,10 @@ struct AppVersionReader {
     return significant.reduce(0) { $0 * 10 + UInt64($1 - UInt8(ascii: "0")) }
   }
 
-  /// The parts of the rest; nil when it holds anything else than a suffix.
+  /// The parts of the rest; nil if the rest is not a valid suffix.
   private mutating func readSuffix() -> [SuffixPart]? {
     var parts: [SuffixPart] = []
-    // A period directly behind the numbers promises another number.
+    // A period after the numbers must be followed by another number.
     if rest.first == UInt8(ascii: ".") { return nil }
     while let byte = rest.first {
       if Self.isSeparator(byte) {

@@ -1,29 +1,32 @@
 import ContentModel
 
-/// The number that a store knows an app by, such as 364709193.
+/// The number of an app in the store, such as 364709193.
 public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number, at least 1.
   public let rawValue: Int64
 
-  /// The number's digits.
+  /// The digits of the number.
   public var description: String { String(rawValue) }
 
-  /// Wraps a number of at least 1; nil for others.
+  /// Creates an ID from a number of at least 1; nil for others.
   public init?(rawValue: Int64) {
     guard rawValue > 0 else { return nil }
     self.rawValue = rawValue
   }
 
-  /// Wraps a number of at least 1; throws `appIdentifierInvalid` for others.
+  /// Creates an ID from a number of at least 1.
+  ///
+  /// Throws `appIdentifierInvalid` for others.
   public init(_ number: Int64) throws {
     guard let identifier = AppleID(rawValue: number) else { throw Self.invalid("\(number)") }
     self = identifier
   }
 
-  /// Reads digits, `id` with digits, or a product link; throws `appIdentifierInvalid`.
+  /// Reads digits, `id` with digits, or a product link.
   ///
-  /// Links are such as https://apps.apple.com/de/app/name/id364709193?mt=8 and, of old,
-  /// …/viewSoftware?id=364709193. At most 2,000 bytes are read.
+  /// Throws `appIdentifierInvalid`. Examples of links:
+  /// https://apps.apple.com/de/app/name/id364709193?mt=8 and the older …/viewSoftware?id=364709193.
+  /// At most 2,000 bytes are read.
   public init(_ text: String) throws {
     guard text.utf8.count <= 2000, let identifier = Self.find(in: text) else {
       throw Self.invalid(text.printable(limit: 60))
@@ -55,7 +58,7 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
 
   private static func invalid(_ text: String) -> ContentError {
     ContentError(
-      .appIdentifierInvalid, "“\(text)” is no Apple ID of an app, nor a link that holds one",
-      remedy: "Use the number behind “id” in the app's store link", subject: text)
+      .appIdentifierInvalid, "“\(text)” is not an Apple ID of an app or a link with one",
+      remedy: "Use the number after “id” in the app's store link", subject: text)
   }
 }

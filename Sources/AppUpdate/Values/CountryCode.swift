@@ -1,8 +1,8 @@
 import ContentModel
 
-/// A storefront's country: two letters of ISO 3166-1, in lower case.
+/// The country of a storefront: two letters of ISO 3166-1 in lower case.
 ///
-/// A language is no country: an app that is sold in China only is found with `cn`, not with `zh`.
+/// It is not a language: an app that is only sold in China is found with `cn`, not with `zh`.
 public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
   /// The two letters, in lower case.
   public let rawValue: String
@@ -10,32 +10,34 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
   /// The two letters, in lower case.
   public var description: String { rawValue }
 
-  /// The United States, which Apple's look-up takes where none is named.
+  /// The United States, the default of Apple's lookup.
   public static let us = CountryCode(checked: "us")
 
   private init(checked: String) { rawValue = checked }
 
-  /// Reads two letters in any case that are assigned to a country; else throws `countryInvalid`.
+  /// Reads two letters of an assigned country code in any case.
+  ///
+  /// Throws `countryInvalid` for others.
   public init(_ text: String) throws {
     let code = text.lowercased()
     guard Self.assigned.contains(code) else {
       throw ContentError(
-        .countryInvalid, "“\(text.printable(limit: 20))” is no country's code",
+        .countryInvalid, "“\(text.printable(limit: 20))” is not a country code",
         remedy: Self.remedy(for: code), subject: text.printable(limit: 20))
     }
     rawValue = code
   }
 
   private static func remedy(for code: String) -> String {
-    if code == "uk" { return "The United Kingdom's is gb" }
+    if code == "uk" { return "Use gb for the United Kingdom" }
     let last = code.split { $0 == "_" || $0 == "-" }.last.map(String.init) ?? ""
     if last != code, assigned.contains(last) {
-      return "A locale is no country; use its last two letters, “\(last)”"
+      return "Use the country of the locale, “\(last)”"
     }
-    return "Use two letters of ISO 3166-1, such as us, cn or de; a language is no country"
+    return "Use two letters of ISO 3166-1, such as us, cn or de, not a language"
   }
 
-  /// The codes of ISO 3166-1, and `xk`, by which stores know Kosovo.
+  /// The codes of ISO 3166-1, and `xk`, which stores use for Kosovo.
   private static let assigned = Set(
     """
     ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs \
@@ -50,7 +52,7 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension CountryCode: Codable {
-  /// Reads a string and checks it.
+  /// Reads and validates a string.
   public init(from decoder: any Decoder) throws {
     try self.init(decoder.singleValueContainer().decode(String.self))
   }

@@ -1,22 +1,24 @@
 import ContentModel
 import FoundationEssentials
 
-/// Where an update can be had, as a server or a push wrote it; judged before it is handed to an
-/// app, which opens it.
+/// The link to an update, from a server or a push.
+///
+/// It is checked before an app may open it.
 struct DownloadLink: Hashable, Sendable {
   let url: URL
 
-  /// Schemes of stores' own programs, which check what they install.
+  /// The schemes of store apps, which verify what they install.
   private static let storeSchemes: Set<String> = [
     "itms", "itmss", "itms-apps", "itms-appss", "itms-beta", "macappstore", "macappstores",
     "market",
   ]
   private static let itmsServices = "itms-services"
-  /// Bytes.
+  /// The maximum length in bytes.
   private static let longest = 2000
 
-  /// Takes a link to a store or a web page; nil for others, such as `javascript` and `file`, and
-  /// for more than 2,000 bytes.
+  /// Creates a link to a store or a web page.
+  ///
+  /// Returns nil for other schemes, such as `javascript` and `file`, and for more than 2,000 bytes.
   init?(_ url: URL?) {
     guard let url, let scheme = url.scheme?.lowercased(),
       Self.storeSchemes.contains(scheme) || ["https", "http", Self.itmsServices].contains(scheme),
@@ -25,21 +27,22 @@ struct DownloadLink: Hashable, Sendable {
     self.url = url
   }
 
-  /// Takes the link that a server wrote in a field.
+  /// Creates the link from a server's field.
   init?(_ field: JSONField?) {
     guard case .text(let text)? = field, text.utf8.count <= Self.longest else { return nil }
     self.init(URL(string: text))
   }
 
-  /// The link if it may be opened; else throws `insecureConnectionRefused`.
+  /// Returns the link if it is permitted.
   ///
-  /// HTTP is only for this machine. A link of `itms-services` installs what the manifest names that
-  /// it leads to, so it must be allowed, and the manifest must be at an HTTPS URL.
+  /// Throws `insecureConnectionRefused` otherwise. HTTP is only permitted to this machine. A link
+  /// of `itms-services` installs from a manifest, so it must be allowed by the policy, and the
+  /// manifest must have an HTTPS URL.
   func permitted(itmsServices isAllowed: Bool = false) throws -> URL {
     switch url.scheme?.lowercased() {
     case Self.itmsServices?:
       guard isAllowed else {
-        throw refused("would install past the store", "Allow itms-services in the update policy")
+        throw refused("would bypass the store", "Allow itms-services in the update policy")
       }
       guard let manifest, manifest.scheme?.lowercased() == "https", manifest.isOfSecureServer else {
         throw refused("has no manifest at an HTTPS URL", "Use an https URL for the manifest")
@@ -51,7 +54,7 @@ struct DownloadLink: Hashable, Sendable {
     return url
   }
 
-  /// What `itms-services` is to install; nil unless exactly one is named.
+  /// The manifest of an `itms-services` link; nil unless there is exactly one.
   private var manifest: URL? {
     let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
     let named = items.filter { $0.name.lowercased() == "url" }
@@ -67,13 +70,13 @@ struct DownloadLink: Hashable, Sendable {
 }
 
 extension AppUpdatePolicy {
-  /// The link of an offer if it may be opened.
+  /// The link of an offer if it is permitted.
   func link(_ url: URL?) -> URL? {
     try? DownloadLink(url)?.permitted(itmsServices: allowsItmsServices)
   }
 
-  /// Why the link of an offer is left out of a decision: `insecureConnectionRefused`; nil if it is
-  /// kept.
+  /// The error if the link of an offer is not permitted (`insecureConnectionRefused`); nil
+  /// otherwise.
   package func refusal(ofLinkIn offer: UpdateOffer) -> ContentError? {
     do {
       _ = try DownloadLink(offer.downloadURL)?.permitted(itmsServices: allowsItmsServices)

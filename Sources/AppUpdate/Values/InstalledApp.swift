@@ -1,16 +1,19 @@
-/// The app that is running: what its version is compared with, and on what system.
+/// The running app: its version, and its operating system.
 public struct InstalledApp: Codable, Hashable, Sendable {
-  /// What a person calls it, for prompts.
+  /// The name for prompts.
   public var name: String
-  /// The version as people read it; the only one that is compared.
+  /// The user-visible version.
+  ///
+  /// Only this version is compared.
   public var version: AppVersion
-  /// The build number (`CFBundleVersion`), for reports; a text of its own, so that nothing can
-  /// compare it with a version.
+  /// The build number (`CFBundleVersion`), for reports.
+  ///
+  /// It is a string, so that it is never compared.
   public var build: String?
-  /// The operating system's version, for `minimumOsVersion`; nil asks nothing of it.
+  /// The operating system's version, for `minimumOsVersion`; nil skips that check.
   public var systemVersion: AppVersion?
 
-  /// Describes the running app.
+  /// Creates a description of the running app.
   public init(
     name: String, version: AppVersion, build: String? = nil, systemVersion: AppVersion? = nil
   ) {

@@ -1,27 +1,28 @@
 import ContentModel
 public import FoundationEssentials
 
-/// A value of a server's JSON, kept as it came and read tolerantly.
+/// A value in a server's JSON.
 ///
-/// Servers write numbers as strings, truth as 0 and 1, and fields that nobody documented; the typed
-/// properties say what a value means, or nil when it means nothing of that kind.
+/// It is stored unchanged and read tolerantly. Servers write numbers as strings, booleans as 0 and
+/// 1, and undocumented fields. The typed properties convert a value, or return nil if it cannot be
+/// converted.
 public enum JSONField: Hashable, Sendable {
   /// `null`.
   case null
   /// `true` or `false`.
   case truth(Bool)
-  /// A number without a fraction, within 64 bits.
+  /// An integer in the range of 64 bits.
   case integer(Int64)
-  /// Another number.
+  /// Any other number.
   case number(Double)
-  /// A text.
+  /// A string.
   case text(String)
   /// A list.
   case list([JSONField])
-  /// An object; of members with the same name one is kept.
+  /// An object. One of several members with the same name is kept.
   case object([String: JSONField])
 
-  /// A text as it is, a number as its digits; nil for others and for an empty text.
+  /// A string, or a number as digits; nil for others and for an empty string.
   public var string: String? {
     switch self {
     case .text(let text): text.isEmpty ? nil : text
@@ -31,7 +32,7 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// A whole number, written as a number or as a text.
+  /// An integer, written as a number or as a string.
   public var integer: Int64? {
     switch self {
     case .integer(let number): number
@@ -41,7 +42,7 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// A number, written as a number or as a text.
+  /// A number, written as a number or as a string.
   public var double: Double? {
     switch self {
     case .integer(let number): Double(number)
@@ -51,7 +52,8 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// Truth: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; nil for others.
+  /// A boolean: `true`, 1, "1", "true", "yes", "y" and their opposites, in any case; nil for
+  /// others.
   public var bool: Bool? {
     switch self {
     case .truth(let truth): truth
@@ -67,7 +69,7 @@ public enum JSONField: Hashable, Sendable {
     }
   }
 
-  /// The texts of a list, others left out; nil for what is no list.
+  /// The strings of a list, without other elements; nil for other values.
   public var strings: [String]? {
     if case .list(let fields) = self { fields.compactMap(\.string) } else { nil }
   }
@@ -107,7 +109,7 @@ extension JSONField: Codable {
     }
   }
 
-  /// Writes the value as it came.
+  /// Writes the value unchanged.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
@@ -123,9 +125,11 @@ extension JSONField: Codable {
 }
 
 extension JSONField {
-  /// How deep lists and objects may lie in each other.
+  /// The maximum depth of nested lists and objects.
   static let maximumDepth = 32
-  /// How many values a document may have; each takes up to 200 bytes of memory while it is read.
+  /// The maximum number of values.
+  ///
+  /// Each one uses up to 200 bytes of memory while reading.
   static let maximumCount = 1 << 18
 
   /// Reads a document of at most `limit` bytes, `maximumDepth` levels and `maximumCount` values.
@@ -134,15 +138,15 @@ extension JSONField {
   init(document bytes: [UInt8], limit: Int, source: String) throws {
     guard bytes.count <= limit else {
       throw ContentError(
-        .answerUnreadable, "The answer has more than the \(limit) bytes that are read",
-        remedy: "Ask for fewer results, or raise the limit", subject: source)
+        .answerUnreadable, "The answer has more than \(limit) bytes, the maximum",
+        remedy: "Request fewer results, or increase the limit", subject: source)
     }
     do {
       self = try JSONReader.read(bytes)
     } catch {
       throw ContentError(
-        .answerUnreadable, "The answer is not JSON that can be read",
-        remedy: "Check that the server is one for app versions", subject: source,
+        .answerUnreadable, "The answer is not valid JSON",
+        remedy: "Check that the server is a server for app versions", subject: source,
         cause: "line \(error.line): \(error.reason)")
     }
   }

@@ -1,9 +1,10 @@
-/// Reads JSON (RFC 8259) so that a value that cannot be represented damages no other.
+/// Parses JSON (RFC 8259).
 ///
-/// An unpaired surrogate and bytes that are not UTF-8 become U+FFFD, a number outside the range of
-/// `Double` becomes null. Of members with the same name the last one is kept.
+/// A value that cannot be represented does not affect other values. An unpaired surrogate and
+/// invalid UTF-8 become U+FFFD. A number outside the range of `Double` becomes null. The last of
+/// several members with the same name is kept.
 struct JSONReader {
-  /// Why the bytes are not JSON.
+  /// The reason why the bytes are not valid JSON.
   struct Failure: Error {
     let reason: String
     let line: Int
@@ -12,7 +13,9 @@ struct JSONReader {
   private let bytes: [UInt8]
   private var position = 0
   private var count = 0
-  /// The path of the value that is read; kept only if a path is searched.
+  /// The path of the current value.
+  ///
+  /// Only used when searching for a path.
   private var path: [String] = []
   private let searchedPath: [String]?
   private var foundPosition: Int?
@@ -23,13 +26,13 @@ struct JSONReader {
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) { position = 3 }
   }
 
-  /// Reads a whole document.
+  /// Parses a complete document.
   static func read(_ bytes: [UInt8]) throws(Failure) -> JSONField {
     var reader = JSONReader(bytes)
     return try reader.document()
   }
 
-  /// The line of the member or element at `path`, from 1; nil if it is not there.
+  /// Returns the line of the member or element at `path`, from 1; nil if it does not exist.
   static func line(of path: [String], in bytes: [UInt8]) -> Int? {
     var reader = JSONReader(bytes, searching: path)
     _ = try? reader.document()
@@ -181,14 +184,16 @@ struct JSONReader {
       }
       content += bytes[start..<position]
       if take("\"") { return String(decoding: content, as: UTF8.self) }
-      guard take("\\") else { throw failure("a text that does not end, or a control character") }
+      guard take("\\") else { throw failure("an unterminated string or a control character") }
       content += String(try escapedScalar()).utf8
     }
   }
 
-  /// The scalar of the escape sequence whose backslash was read.
+  /// Returns the scalar of an escape sequence.
+  ///
+  /// The backslash was already read.
   private mutating func escapedScalar() throws(Failure) -> Unicode.Scalar {
-    guard let byte = next else { throw failure("a text that does not end") }
+    guard let byte = next else { throw failure("an unterminated string") }
     position += 1
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)

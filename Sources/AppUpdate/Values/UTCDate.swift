@@ -1,7 +1,9 @@
 import FoundationEssentials
 
 extension JSONField {
-  /// A point in time written as ISO 8601; what names no zone is in UTC, a day is its first moment.
+  /// A date in ISO 8601.
+  ///
+  /// Without a time zone it is in UTC; a day is its first moment.
   var date: Date? {
     guard case .text(let text) = self, text.utf8.count <= 40 else { return nil }
     for completion in ["", "Z", "T00:00:00Z"] {

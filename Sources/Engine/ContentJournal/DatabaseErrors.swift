@@ -3,20 +3,20 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// What a database keeps, which its errors name.
+/// The content of a database, which its errors name.
 enum DatabaseContents {
   case journal
   case grants
 }
 
-/// The path of a database, and what it keeps.
+/// The path of a database, and its content.
 struct DatabasePath {
   let text: String
   let contents: DatabaseContents
 }
 
 extension ContentError {
-  /// `system` is the system's own number where the code says only that reading or writing failed.
+  /// `system` is the errno of the failed system call, if SQLite only reports that I/O failed.
   static func database(
     _ path: DatabasePath, code: Int32, extended: Int32, system: Int32 = 0, _ words: String
   ) -> ContentError {
@@ -35,21 +35,22 @@ extension ContentError {
     switch code {
     case SQLITE_FULL:
       return ContentError(
-        .diskFull, "No space is left to write the journal \(path)",
-        remedy: "Free space on that file system and start again", subject: path, cause: cause)
+        .diskFull, "No space left to write the journal \(path)",
+        remedy: "Free space on that file system and try again", subject: path, cause: cause)
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
       return ContentError(
-        .notPermitted, "The journal \(path) cannot be written",
-        remedy: "Give this user the right to it", subject: path, cause: cause)
+        .notPermitted, "Cannot write the journal \(path)",
+        remedy: "Give this user write permission", subject: path, cause: cause)
     case SQLITE_CORRUPT, SQLITE_NOTADB:
       return ContentError(
         .journalFailed, "The journal \(path) is damaged",
-        remedy: "Move it away and get the products again; installed versions stay readable",
+        remedy: "Move it away and get the products again. Installed versions stay readable",
         subject: path, cause: cause)
     default:
       return ContentError(
-        .journalFailed, "The journal \(path) cannot be read or written",
-        remedy: "Check the folder and start again", subject: path, cause: cause)
+        .journalFailed, "Cannot read or write the journal \(path)",
+        remedy: "Check the file system and the folder's permissions, then try again", subject: path,
+        cause: cause)
     }
   }
 
@@ -57,12 +58,12 @@ extension ContentError {
     switch code {
     case SQLITE_FULL:
       return ContentError(
-        .diskFull, "No space is left to write the grants file \(path)",
+        .diskFull, "No space left to write the grants file \(path)",
         remedy: "Free space on that file system and try again", subject: path, cause: cause)
     case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
       return ContentError(
         .notPermitted, "Cannot write the grants file \(path)",
-        remedy: "Give this user the right to write the file and its folder", subject: path,
+        remedy: "Give this user write permission for the file and its folder", subject: path,
         cause: cause)
     case SQLITE_CORRUPT, SQLITE_NOTADB: return damagedGrants(path, cause)
     case SQLITE_BUSY:
@@ -73,16 +74,16 @@ extension ContentError {
     default:
       return ContentError(
         .grantsFailed, "Cannot read or write the grants file \(path)",
-        remedy: "Check the file system and the rights to the folder, then try again",
+        remedy: "Check the file system and the folder's permissions, then try again",
         subject: path, cause: cause)
     }
   }
 
-  /// The remedy keeps the file: it may hold the only record of what accounts own.
+  /// The remedy keeps the file, because it may be the only record of what accounts own.
   static func damagedGrants(_ path: String, _ cause: String) -> ContentError {
     ContentError(
       .grantsFailed, "The grants file \(path) is damaged, or is not a grants database",
-      remedy: "Keep a copy of the file, then restore it from a backup, or recover its grants with "
+      remedy: "Keep a copy of the file, then restore a backup, or recover its grants with "
         + "“sqlite3 FILE .recover”",
       subject: path, cause: cause)
   }

@@ -3,14 +3,16 @@ package import FileIO
 import FoundationEssentials
 import Concurrency
 
-/// What accounts were granted, in one SQLite database that libraries and processes may share.
+/// A SQLite database of grants.
 ///
-/// Each grant has a row with its transaction identifier, which is unique, and its payment. A grant
-/// counts once it is durable; grants that are added together share one commit. Look-ups use an
-/// index and read only the rows that they return. May be used from any thread; calls block.
-/// Failures that have no more specific code are `grantsFailed`.
+/// Libraries and processes may share it.
+///
+/// Each grant has a row with its unique transaction identifier and its payment. A grant counts once
+/// it is durable. Grants that are added together share one commit. Queries use an index and read
+/// only the rows that they return. Thread-safe; calls block. Failures without a more specific code
+/// are `grantsFailed`.
 package final class GrantsDatabase: Sendable {
-  /// The database's name in a library's folder.
+  /// The database's file name in a library's folder.
   package static let fileName = "grants.sqlite"
 
   private let folder: Directory
@@ -18,11 +20,11 @@ package final class GrantsDatabase: Sendable {
   private let lockTimeout: Int
   private let opened = Mutex<Opened?>(nil)
 
-  /// Held while a file is created or opened: closing a descriptor of a file ends all fcntl(2) locks
-  /// that this process has on it, also those of another connection.
+  /// Held while a file is created or opened: closing any descriptor of a file releases all fcntl(2)
+  /// locks of this process on it, including those of another connection.
   private static let opening = Mutex(())
 
-  /// A connection, and the file to which it is.
+  /// A connection and its file.
   private final class Opened {
     let connection: SQLiteConnection
     let inode: UInt64
@@ -33,11 +35,13 @@ package final class GrantsDatabase: Sendable {
     }
   }
 
-  /// The database `name` in `folder`; the first grant creates it.
+  /// Creates a handle for the database `name` in `folder`.
   ///
-  /// Removes the rights of other users to an existing file. `lockTimeout` is how long a call waits
-  /// for other connections, in milliseconds: many processes may add grants, and SQLite does not
-  /// serve them in turn.
+  /// The first grant creates the file.
+  ///
+  /// Removes the permissions of other users from an existing file. `lockTimeout` is how long a call
+  /// waits for other connections, in milliseconds. It is long because many processes may add
+  /// grants, and SQLite's locks are not fair.
   package init(
     _ name: String = fileName, in folder: Directory, lockTimeout: Int = 10_000
   ) throws {
@@ -49,17 +53,19 @@ package final class GrantsDatabase: Sendable {
 
   private var path: String { folder.path(of: name) }
 
-  /// Closes the connection, which the next call opens again.
+  /// Closes the connection.
   ///
-  /// The last one to close the database writes its log into it.
+  /// The next call opens it again.
+  ///
+  /// The last connection that closes the database checkpoints the write-ahead log.
   package func close() { opened.withLock { $0 = nil } }
 
   // MARK: Adding
 
-  /// Adds `grants` in one commit and returns what each transaction was granted, in the same order.
+  /// Adds `grants` in one commit and returns the grant of each transaction, in the same order.
   ///
-  /// A transaction that was granted before gets its old grant if the payment is the same, and
-  /// `transactionExists` otherwise; the other grants are added all the same.
+  /// If a transaction was granted before, its result is the existing grant if the payment is the
+  /// same, and `transactionExists` otherwise. The other grants are still added.
   package func add(_ grants: [Grant]) throws -> [Result<Grant, ContentError>] {
     guard !grants.isEmpty else { return [] }
     try folder.fileSystem.check(.journal, path)
@@ -96,11 +102,11 @@ package final class GrantsDatabase: Sendable {
     return .success(grant)
   }
 
-  // MARK: Looking up
+  // MARK: Queries
 
   /// All grants of `account`, oldest first; nil is the library's own account.
   package func grants(account: String?) throws -> [Grant] {
-    // Sorted here: SQLite would sort in a temporary file.
+    // Sorted here, because SQLite would sort in a temporary file.
     try rows(GrantQuery.account, [Self.value(of: account)])
       .sorted { $0.sequence < $1.sequence }.map(\.grant)
   }
@@ -161,8 +167,8 @@ package final class GrantsDatabase: Sendable {
     creating: Bool, _ body: (borrowing SQLiteConnection) throws -> Value
   ) throws -> Value? {
     try opened.withLock { opened in
-      // Another file may have replaced it, such as a backup that was restored. What is written to
-      // the old one would be lost.
+      // Another file may have replaced it, such as a restored backup. Writes to the old file would
+      // be lost.
       let inode = try folder.status(of: name)?.identity.inode
       if opened?.inode != inode { opened = nil }
       if opened == nil { opened = try open(creating: creating) }
@@ -170,8 +176,8 @@ package final class GrantsDatabase: Sendable {
       do {
         return try body(current.connection)
       } catch {
-        // Opened anew next time: the file may have been repaired in its place. If no other
-        // connection is open, closing also removes what a failed commit has left in the log.
+        // Open it again next time: the file may have been repaired in place. If this is the last
+        // connection, closing it also removes what a failed commit has left in the log.
         opened = nil
         throw error
       }
@@ -190,12 +196,14 @@ package final class GrantsDatabase: Sendable {
     }
   }
 
-  /// Creates an empty file, since one that SQLite creates has rights for other users at first.
+  /// Creates an empty file.
+  ///
+  /// SQLite would create it with permissions for other users.
   private func create() throws {
     do {
       _ = try folder.createFile(name, mode: 0o600)
     } catch {
-      // Another process may have created it meanwhile.
+      // Another process may have created it in the meantime.
       guard try folder.status(of: name) != nil else { throw error }
     }
   }
@@ -207,10 +215,10 @@ extension ContentError {
     let isOfAccount = known.payment.applicationUsername == payment.applicationUsername
     return ContentError(
       .transactionExists,
-      "The transaction identifier \(known.transactionIdentifier) was granted for another payment: "
+      "The transaction identifier \(known.transactionIdentifier) exists for another payment: "
         + "expected \(payment.quantity) of \(product), found \(known.payment.quantity) of "
         + known.payment.productIdentifier.rawValue + (isOfAccount ? "" : " for another account"),
-      remedy: "Buy the product again; a new purchase has a new transaction identifier",
+      remedy: "Buy the product again. A new purchase has a new transaction identifier",
       subject: product.rawValue)
   }
 }

@@ -1,15 +1,15 @@
 import ContentModel
 
-/// The table of the grants database, and how a file is recognized as one.
+/// The table of the grants database, and how to recognize such a file.
 enum GrantsSchema {
-  /// The version that is written and read.
+  /// The version of the schema.
   static let version = 1
   /// `PRAGMA application_id` of a grants database: “HCGr”.
   static let applicationIdentifier = 0x4843_4772
 
   private static let tables = """
     CREATE TABLE account_grant (
-      sequence INTEGER PRIMARY KEY,    -- the order in which they were granted
+      sequence INTEGER PRIMARY KEY,    -- the order of the grants
       id TEXT NOT NULL UNIQUE,         -- the transaction's identifier
       account TEXT,                    -- null for the library's own account
       product TEXT NOT NULL,
@@ -19,10 +19,10 @@ enum GrantsSchema {
     CREATE INDEX grant_of_product ON account_grant (account, product);
     """
 
-  /// Makes the table in an empty file if `creating`, and sets how the connection commits.
+  /// Creates the table in an empty file if `creating`, and configures commits.
   ///
-  /// Returns false for an empty file that is not to be changed. Throws `grantsFailed` for a file
-  /// that is not a grants database or has another version; it is not changed.
+  /// Returns false for an empty file without `creating`. Throws `grantsFailed`, and does not change
+  /// the file, if it is not a grants database or has another version.
   static func prepare(
     _ connection: borrowing SQLiteConnection, path: String, creating: Bool
   ) throws -> Bool {
@@ -30,10 +30,10 @@ enum GrantsSchema {
     guard isKnown || creating else { return false }
     try connection.execute("PRAGMA synchronous = FULL")
     guard !isKnown else { return true }
-    // It stays with the file; in a transaction it cannot be changed.
+    // This setting is stored in the file. It cannot be changed in a transaction.
     try connection.execute("PRAGMA journal_mode = WAL")
     try connection.transaction { connection in
-      // Another process may have made the table meanwhile.
+      // Another process may have created the table in the meantime.
       guard try !Self.isKnown(connection, path) else { return }
       try connection.execute(tables)
       try connection.execute(
@@ -47,7 +47,7 @@ enum GrantsSchema {
     -> Bool
   {
     var (found, version, tables) = (0, 0, 0)
-    // One statement sees one state, also while another process makes the table.
+    // One statement reads one state, even while another process creates the table.
     try connection.query(
       "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
         + "FROM pragma_application_id, pragma_user_version"
@@ -62,14 +62,16 @@ enum GrantsSchema {
     guard found == 0, version == 0, tables == 0 else {
       throw ContentError(
         .grantsFailed, "\(path) is a database, but not a grants database",
-        remedy: "Choose another file for the grants, or restore the right one from a backup",
+        remedy: "Choose another file for the grants, or restore the correct file from a backup",
         subject: path)
     }
     return false
   }
 }
 
-/// The statements on the grants database; each look-up uses an index.
+/// The statements for the grants database.
+///
+/// Each query uses an index.
 enum GrantQuery {
   static let insertion =
     "INSERT INTO account_grant (id, account, product, quantity, granted_at) "
@@ -80,14 +82,16 @@ enum GrantQuery {
 
   static let transaction = columns + "WHERE id = ?1"
 
-  // `IS` compares null with null, and uses the index as `=` does.
+  // `IS` compares null with null, and uses the index like `=`.
   static let account = columns + "WHERE account IS ?1"
 
   private static let product = columns + "WHERE account IS ?1 AND product = ?2 "
   static let original = product + "ORDER BY sequence LIMIT 1"
   static let latest = product + "ORDER BY sequence DESC LIMIT 1"
 
-  /// Goes from product to product by the index, whatever the number of grants of each.
+  /// Steps from product to product in the index.
+  ///
+  /// The number of grants per product does not matter.
   static let originals = """
     WITH RECURSIVE owned (product) AS (
       SELECT (SELECT min(product) FROM account_grant WHERE account IS ?1)
@@ -104,7 +108,7 @@ enum GrantQuery {
     ORDER BY sequence
     """
 
-  /// All look-ups, with the number of their values.
+  /// All queries, with their number of values.
   static let lookUps = [
     (transaction, 1), (account, 1), (original, 2), (latest, 2), (originals, 1),
   ]

@@ -1,51 +1,53 @@
 import ContentModel
 
-/// The journal's tables, and the statements that bring an older journal to them.
+/// The journal's tables, and the statements that migrate an older journal.
 struct JournalSchema: Sendable {
-  /// The schema that is written; an older journal is migrated when it is opened to write.
+  /// The current schema.
+  ///
+  /// An older journal is migrated when it is opened for writing.
   static let current = JournalSchema(tables: tables, migrations: [])
   /// `PRAGMA application_id` of a journal: “HCJo”.
   static let applicationIdentifier = 0x4843_4A6F
 
   /// SQL that creates the tables in an empty database.
   let tables: String
-  /// SQL that turns version n into n + 1, from version 1 on.
+  /// SQL that migrates version n to n + 1, starting with version 1.
   let migrations: [String]
 
-  /// The number in `PRAGMA user_version`; 0 is an empty database.
+  /// The value of `PRAGMA user_version`; 0 is an empty database.
   var version: Int { migrations.count + 1 }
 
   private static let tables = """
     CREATE TABLE queue_transaction (
-      sequence INTEGER PRIMARY KEY,    -- its place in the queue
+      sequence INTEGER PRIMARY KEY,    -- position in the queue
       id TEXT NOT NULL UNIQUE,
       product TEXT NOT NULL,
       quantity INTEGER NOT NULL,
       account TEXT,
       state INTEGER NOT NULL,
-      grant_number TEXT,               -- the seller's; null before it is granted
+      grant_number TEXT,               -- assigned by the seller; null before the grant
       grant_date REAL,                 -- seconds since 1970
-      grant_payment TEXT,              -- Payment as JSON, where it is not the transaction's own
-      original TEXT,                   -- Grant as JSON without its receipt, of restored ones
-      error TEXT,                      -- ContentError as JSON, of failed ones
-      asks_to_buy INTEGER NOT NULL     -- whether somebody else's decision is simulated
+      grant_payment TEXT,              -- Payment as JSON, if it differs from the transaction
+      original TEXT,                   -- Grant as JSON without its receipt, if restored
+      error TEXT,                      -- ContentError as JSON, if failed
+      asks_to_buy INTEGER NOT NULL     -- whether Ask to Buy is simulated
     ) STRICT;
     CREATE TABLE queue_download (
-      sequence INTEGER NOT NULL,       -- its transaction's
-      position INTEGER NOT NULL,       -- from 0; it is named <transaction>-<position + 1>
+      sequence INTEGER NOT NULL,       -- of its transaction
+      position INTEGER NOT NULL,       -- from 0; the identifier is <transaction>-<position + 1>
       offer INTEGER NOT NULL,          -- queue_offer
       state INTEGER NOT NULL,
       is_requested INTEGER NOT NULL,
       keeps_current INTEGER,
-      error TEXT,                      -- ContentError as JSON, of failed ones
+      error TEXT,                      -- ContentError as JSON, if failed
       PRIMARY KEY (sequence, position)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE queue_offer (
       id INTEGER PRIMARY KEY,
-      offer TEXT NOT NULL UNIQUE       -- ContentOffer as JSON; thousands of downloads may share it
+      offer TEXT NOT NULL UNIQUE       -- ContentOffer as JSON, shared by downloads
     ) STRICT;
     CREATE TABLE receipt (
-      id TEXT PRIMARY KEY,             -- the transaction's; stays after it was finished
+      id TEXT PRIMARY KEY,             -- of the transaction; kept after it is finished
       receipt TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE finished_transaction (
@@ -63,8 +65,8 @@ struct JournalSchema: Sendable {
       entry_count INTEGER NOT NULL,
       installed_at REAL NOT NULL,      -- seconds since 1970
       is_confirmed INTEGER NOT NULL,
-      signers BLOB,                    -- digest of the keys that signed the files' digests; null when
-                                       -- the files were compared with them
+      signers BLOB,                    -- digest of the keys that signed the files' digests;
+                                       -- null if the files were compared with the digests
       UNIQUE (content, version)
     ) STRICT;
     CREATE TABLE pin (
@@ -77,11 +79,11 @@ struct JournalSchema: Sendable {
       files BLOB NOT NULL              -- InstalledFile.encoded
     ) STRICT;
     CREATE TABLE order_number (
-      number TEXT PRIMARY KEY,         -- the seller's, where it is not the transaction's id
-      id TEXT NOT NULL                 -- the transaction's; stays after it was finished
+      number TEXT PRIMARY KEY,         -- the seller's, if it differs from the transaction's id
+      id TEXT NOT NULL                 -- of the transaction; kept after it is finished
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE finish_notice (
-      id TEXT PRIMARY KEY,             -- a finished transaction's, until the seller has acknowledged it
+      id TEXT PRIMARY KEY,             -- of a finished transaction the seller must acknowledge
       number TEXT NOT NULL             -- the seller's
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE store_cursor (
@@ -90,9 +92,9 @@ struct JournalSchema: Sendable {
     ) STRICT;
     """
 
-  /// Creates the tables, or migrates an older journal, in one transaction.
+  /// Creates the tables or migrates an older journal, in one transaction.
   ///
-  /// Throws `libraryNewer` for a newer journal, and does not change it.
+  /// Throws `libraryNewer` for a newer journal and does not change it.
   func migrate(_ connection: borrowing SQLiteConnection, path: String) throws {
     let found = try Self.version(of: connection)
     try refuseNewer(found, path)
@@ -105,19 +107,19 @@ struct JournalSchema: Sendable {
     }
   }
 
-  /// Refuses a journal of another version; for readers, which cannot migrate.
+  /// Throws for a journal of another version; for readers, which cannot migrate.
   func check(_ connection: borrowing SQLiteConnection, path: String) throws {
     let found = try Self.version(of: connection)
     try refuseNewer(found, path)
     guard found == version else {
       throw ContentError(
         .journalFailed, "The journal \(path) has schema \(found), expected \(version)",
-        remedy: "Open the library once with write access, which migrates the journal", subject: path
+        remedy: "Open the library once with write access to migrate the journal", subject: path
       )
     }
   }
 
-  /// Refuses a journal that newer software wrote, and another program's database.
+  /// Throws for a journal from newer software, and for a database of another program.
   func refuseUnknown(_ connection: borrowing SQLiteConnection, path: String) throws {
     var (application, tableCount) = (0, 0)
     try connection.query(

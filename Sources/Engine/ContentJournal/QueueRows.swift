@@ -2,7 +2,7 @@ package import ContentModel
 import FoundationEssentials
 import Concurrency
 
-/// The queue's records as rows: columns for what every record has, JSON for what few have.
+/// The queue's records as rows. Common values have columns, rare values are JSON.
 extension SQLiteJournal: QueueJournal {
   package func readQueue() throws -> JournaledQueue {
     try read(Self.readQueue)
@@ -61,7 +61,7 @@ extension SQLiteJournal: QueueJournal {
     if !added.isEmpty { offerRows.withLock { $0.merge(added) { $1 } } }
   }
 
-  /// Transactions that were finished, in no order: id, product and last state.
+  /// Finished transactions in no particular order: identifier, product and last state.
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try read { connection in
       var finished: [FinishedTransaction] = []
@@ -76,9 +76,11 @@ extension SQLiteJournal: QueueJournal {
   }
 }
 
-/// Makes records of rows; what many records have alike is stored once.
+/// Creates records from rows.
 ///
-/// A transaction with a row that cannot be read is set aside, so that the others can be used.
+/// Equal values of many records are stored once.
+///
+/// A transaction with an unreadable row is skipped, so that the others can be used.
 private struct QueueRowReader {
   private(set) var queue = JournaledQueue()
   private var offers: [Int64: Shared<ContentOffer>] = [:]
@@ -87,12 +89,12 @@ private struct QueueRowReader {
   private let decoder = JSONDecoder()
 
   mutating func take(offer row: SQLiteConnection.Row) {
-    // Without it, the transactions whose downloads have this offer cannot be read.
+    // If it is unreadable, the transactions with downloads of this offer are unreadable too.
     guard let offer = try? decode(ContentOffer.self, row, 1, of: "an offer") else { return }
     offers[row.integer(0)] = Shared(offer)
   }
 
-  /// Takes a transaction with its first download, or the last one's next download.
+  /// Reads a transaction with its first download, or the next download of the last transaction.
   mutating func take(_ row: SQLiteConnection.Row) {
     let sequence = Int(row.integer(0))
     let isNew = sequence != queue.lastSequence
@@ -200,7 +202,7 @@ private struct QueueRowReader {
 }
 
 extension DownloadStatus {
-  /// Nil if `error` does not fit the state.
+  /// Nil if `error` does not match the state.
   fileprivate init?(_ state: DownloadState?, isRequested: Bool, _ error: ContentError?) {
     switch (state, error) {
     case (.waiting, nil): self = .waiting(isRequested: isRequested)
@@ -217,28 +219,30 @@ extension DownloadStatus {
 extension ContentError {
   static func unreadableRecord(of what: String, _ cause: String) -> ContentError {
     ContentError(
-      .journalFailed, "The journal's record of \(what) cannot be read",
-      remedy: "Repair the library; then restore or get the products that are missing",
+      .journalFailed, "Cannot read the journal's record of \(what)",
+      remedy: "Repair the library, then restore or get the missing products",
       subject: what, cause: cause)
   }
 }
 
 /// Writes records as rows.
 struct QueueRowWriter {
-  /// The row that an offer has from before.
+  /// The existing row of an offer.
   private let knownRow: (ContentOffer) -> Int64?
-  /// Those that got one in this commit.
+  /// The rows of offers that this commit adds.
   private(set) var newOffers: [ContentOffer: Int64] = [:]
   private let encoder: JSONEncoder
 
   init(knownRow: @escaping (ContentOffer) -> Int64?) {
     self.knownRow = knownRow
     encoder = JSONEncoder()
-    // The same offer must be the same text, since its row is found by it.
+    // The text must be deterministic, because an offer's row is found by its text.
     encoder.outputFormatting = .sortedKeys
   }
 
-  /// Saves a new record; the state machine knows the identifiers of unfinished transactions.
+  /// Saves a new record.
+  ///
+  /// The state machine checks the identifiers of unfinished transactions.
   mutating func add(_ record: TransactionRecord, _ connection: borrowing SQLiteConnection) throws {
     var isFinished = false
     try connection.query(
@@ -296,7 +300,7 @@ struct QueueRowWriter {
     }
   }
 
-  /// A number that is its transaction's identifier has no row of its own: `id` remembers it.
+  /// Saves an order number, unless it equals its transaction's `id`, which is saved anyway.
   func remember(_ number: String, of id: String, _ connection: borrowing SQLiteConnection) throws {
     var isTaken = false
     let values = [SQLiteConnection.Value.text(number), .text(id)]

@@ -3,43 +3,45 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// One connection to a SQLite database; the only place that holds its handle.
+/// One connection to a SQLite database, the only type that uses its handle.
 ///
-/// Not copyable and without a lock: its owner serializes the calls. All failures are
+/// It is not copyable and has no lock: its owner serializes the calls. All failures are
+/// `ContentError`s with SQLite's message.
 /// `ContentError`s that keep SQLite's own words.
-// Sendable because a handle without SQLite's own mutex may move between threads as long as one
-// uses it at a time, which the owner's lock ensures.
+// Sendable, because a handle without SQLite's mutex may move between threads if one thread at a
+// time uses it. The owner's lock ensures this.
 struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private let handle: OpaquePointer
   private let path: DatabasePath
   private let prepared = Prepared()
   private let log = Log()
 
-  /// Statements that were used before and are not in use; preparing one costs more than running it.
+  /// Idle prepared statements.
+  ///
+  /// Preparing a statement costs more than running it.
   private final class Prepared {
     var statements: [String: OpaquePointer] = [:]
   }
 
-  /// What is known of the write-ahead log's end.
+  /// The state of the end of the write-ahead log.
   private final class Log {
     var hasUncertainCommit = false
   }
 
-  /// Whether a commit has failed after its frames may have been written, and none has written
-  /// since.
+  /// Whether a failed commit may have left its frames in the log, and no commit has written since.
   ///
-  /// A process that is killed now leaves these frames behind, and recovery applies them. The next
-  /// commit that writes overwrites them. Documentation/Queue.md says what SQLite guarantees.
+  /// If the process is killed now, recovery applies these frames. The next commit that writes
+  /// overwrites them. Documentation/Queue.md describes what SQLite guarantees.
   var hasUncertainCommit: Bool { log.hasUncertainCommit }
 
-  /// How a database is opened.
+  /// How to open a database.
   enum Access {
-    /// Created when it is not there.
+    /// Creates the database if it does not exist.
     case write
-    /// Written, but not created.
+    /// Writes, but does not create.
     case existing
     case read
-    /// For a file that nobody writes, where SQLite may make no files beside it.
+    /// For a file without writers, in a place where SQLite cannot create files.
     case readUnchanging
   }
 
@@ -84,8 +86,9 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }.joined()
   }
 
-  /// Keeps the log's files, empty, when the database is closed: who may read but not make them
-  /// could not open it otherwise.
+  /// Keeps the log's files, empty, when the database is closed.
+  ///
+  /// Users who may read but not create them could not open the database otherwise.
   func keepLogFiles() throws {
     var isOn: Int32 = 1
     guard sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn) == SQLITE_OK else {
@@ -109,7 +112,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     case blob([UInt8])
   }
 
-  /// Runs statements that take no values and return no rows.
+  /// Runs statements without values and rows.
   func execute(_ sql: String) throws {
     guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
       throw Self.failure(of: handle, path)
@@ -121,7 +124,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try query(sql, values) { _ in }
   }
 
-  /// Runs one statement with `values` and hands each row to `body`.
+  /// Runs one statement with `values` and calls `body` for each row.
   func query(_ sql: String, _ values: [Value] = [], row body: (Row) throws -> Void) throws {
     let statement = try prepare(sql)
     defer { put(statement, back: sql) }
@@ -129,9 +132,9 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     try step(statement, body)
   }
 
-  /// Runs `body` as one transaction: all of it is durable, or nothing of it can be seen.
+  /// Runs `body` as one transaction: it is durable and complete, or not visible at all.
   ///
-  /// Whether a crash may bring it back after an error is what `hasUncertainCommit` says.
+  /// After an error, `hasUncertainCommit` says whether a crash may bring the transaction back.
   func transaction(_ body: (borrowing SQLiteConnection) throws -> Void) throws {
     try execute("BEGIN IMMEDIATE")
     do {
@@ -146,23 +149,23 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     } catch {
       let code = sqlite3_errcode(handle)
       rollBack()
-      // On a full disk the last frame, which commits, is not complete. After any other error, such
-      // as a failed sync, it may be.
+      // On a full disk, the last frame, which commits, is incomplete. After any other error, such
+      // as a failed sync, it may be complete.
       if code != SQLITE_FULL { log.hasUncertainCommit = true }
       throw error
     }
-    // A transaction that changed nothing has overwritten nothing.
+    // A transaction without changes has not overwritten the frames.
     if writtenPages != written { log.hasUncertainCommit = false }
   }
 
-  /// Ends a transaction that failed; one that SQLite has rolled back by itself needs nothing.
+  /// Rolls back a failed transaction, unless SQLite has already rolled it back.
   private func rollBack() {
     guard sqlite3_get_autocommit(handle) == 0 else { return }
     sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
     if sqlite3_get_autocommit(handle) == 0 { log.hasUncertainCommit = true }
   }
 
-  /// Pages that this connection has written to the log so far.
+  /// The number of pages that this connection has written to the log.
   private var writtenPages: Int32 {
     var (pages, highest): (Int32, Int32) = (0, 0)
     sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 0)
@@ -172,7 +175,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
   private func put(_ statement: OpaquePointer, back sql: String) {
     sqlite3_reset(statement)
     sqlite3_clear_bindings(statement)
-    // The same statement may have been in use twice, one inside the other's rows.
+    // The same statement may have been in use twice, in nested queries.
     if let other = prepared.statements.updateValue(statement, forKey: sql) {
       sqlite3_finalize(other)
     }
@@ -195,7 +198,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
         case .null: sqlite3_bind_null(statement, index)
         case .integer(let number): sqlite3_bind_int64(statement, index, number)
         case .real(let number): sqlite3_bind_double(statement, index, number)
-        // By count, because a text with a NUL in it would end there.
+        // With the length, because text with a NUL would end there otherwise.
         case .text(let text): hc_sqlite_bind_text(statement, index, text, Int32(text.utf8.count))
         case .blob(let bytes): hc_sqlite_bind_blob(statement, index, bytes, Int32(bytes.count))
         }
@@ -213,7 +216,9 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// The current row of a query; valid only inside the closure that gets it.
+  /// The current row of a query.
+  ///
+  /// It is only valid in the closure.
   struct Row {
     fileprivate let statement: OpaquePointer
 
@@ -225,19 +230,25 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
       withBytes(column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The text, as `known` and in its storage if it is the same.
+    /// The text.
+    ///
+    /// If it equals `known`, returns `known`, to share its storage.
     func text(_ column: Int32, sharing known: String) -> String {
       withBytes(column) {
         $0.elementsEqual(known.utf8) ? known : String(decoding: $0, as: UTF8.self)
       }
     }
 
-    /// The text as an identifier; throws `journalFailed` where it is none.
+    /// The text as an identifier.
+    ///
+    /// Throws `journalFailed` if it is invalid.
     func identifier(_ column: Int32) throws -> ProductIdentifier {
       try readable(column) { try ProductIdentifier(validating: $0) }
     }
 
-    /// The text as a version; throws `journalFailed` where it is none.
+    /// The text as a version.
+    ///
+    /// Throws `journalFailed` if it is invalid.
     func version(_ column: Int32) throws -> ContentVersion {
       try readable(column) { try ContentVersion(validating: $0) }
     }
@@ -261,7 +272,7 @@ struct SQLiteConnection: ~Copyable, @unchecked Sendable {
     private func withBytes<Value>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Value)
       -> Value
     {
-      // The order matters: asking for the bytes may change how many they are.
+      // The order matters: asking for the bytes may change their number.
       let start = sqlite3_column_blob(statement, column)
       let count = Int(sqlite3_column_bytes(statement, column))
       return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))

@@ -19,7 +19,7 @@ extension SQLiteJournal: InstallJournal {
     _ content: InstalledContent, _ files: [InstalledFile], _ signers: Digest?, isConfirmed: Bool
   ) throws {
     let list = InstalledFile.encoded(files)
-    // Megabytes for many files; the download has reserved space for them.
+    // Megabytes for many files. The download has reserved space for them.
     try write(usingReserve: false) { connection in
       try Self.delete(content.contentIdentifier, content.version, connection)
       var id: Int64 = 0
@@ -81,7 +81,7 @@ extension SQLiteJournal: InstallJournal {
           + "WHERE is_confirmed = ?1\(content == nil ? "" : " AND content = ?2")",
         [.integer(confirmed ? 1 : 0)] + (content.map { [.text($0.rawValue)] } ?? [])
       ) { row in
-        // `unreadableContents` has the others.
+        // `unreadableContents` returns the others.
         if let content = try? Self.content(row) { found.append(content) }
       }
       return found.sorted {
@@ -122,18 +122,18 @@ extension SQLiteJournal: InstallJournal {
 
   package func setPin(_ pinned: Bool, on key: ContentKey) throws {
     try write { connection in
-      // One pin a version, however it is written.
+      // One pin for each version, in any spelling.
       try Self.unpin(key, connection)
       guard pinned else { return }
       try connection.run("INSERT INTO pin VALUES (?1, ?2)", Self.values(of: key))
     }
   }
 
-  /// 1.0 and 1.0.0 are one version, which SQL cannot tell.
+  /// Removes a pin in any spelling: 1.0 and 1.0.0 are the same version, but not in SQL.
   private static func unpin(_ key: ContentKey, _ connection: borrowing SQLiteConnection) throws {
     var written: [ContentKey] = []
     try connection.query("SELECT content, version FROM pin") { row in
-      // A pin that cannot be read is not of this version.
+      // An unreadable pin is not a pin of this version.
       if let pin = try? Self.pin(row), pin == key { written.append(pin) }
     }
     for pin in written {
@@ -158,7 +158,7 @@ extension SQLiteJournal: InstallJournal {
         guard let found = InstalledFile.decoded(row.blob(0)) else {
           throw ContentError(
             .journalFailed,
-            "The journal's record of the files of \(content) \(version) cannot be read",
+            "Cannot read the journal's record of the files of \(content) \(version)",
             remedy: "Repair the library, or get the product again", subject: content.rawValue)
         }
         files = found

@@ -5,32 +5,37 @@ import Concurrency
 
 /// The durable record of a library's queue and contents, in one SQLite database.
 ///
-/// Write-ahead log with full synchronization: what a call has written survives a power failure once
-/// the call returns. May be used from any thread; calls are serialized, and writes that wait at the
-/// same time share a commit.
+/// It uses a write-ahead log with full synchronization: after a call returns, its writes survive a
+/// power failure. Thread-safe; calls are serialized, and writes that wait at the same time share a
+/// commit.
 package final class SQLiteJournal: Sendable {
-  /// The database's name in a library's folder.
+  /// The database's file name in a library's folder.
   package static let fileName = "journal.sqlite"
 
-  /// What one call writes.
+  /// A write of one call.
   struct Write: Sendable {
-    /// Called again, alone, if the commit that it shares with others fails.
+    /// If a shared commit fails, the body is called again, in a commit of its own.
     let body: @Sendable (borrowing SQLiteConnection) throws -> Void
-    /// Whether it may use the reserve: for changes of a few pages, which a full disk must not stop.
+    /// Whether it may use the reserve.
+    ///
+    /// For small changes that a full disk must not prevent.
     let usesReserve: Bool
   }
 
   private let writer: Connection
-  /// Another connection, so that nobody who only looks waits for a commit; the same one when
-  /// nothing is written.
+  /// Another connection, so that reads do not wait for a commit.
+  ///
+  /// The same one if it is read-only.
   private let reader: Connection
   private let commits = GroupCommit<Write>()
-  /// Offers that have a row, by what they say; only what is committed.
+  /// The rows of offers.
+  ///
+  /// Contains only committed ones.
   let offerRows = Mutex<[ContentOffer: Int64]>([:])
   private let folder: Directory
   private let path: String
   private let reserve: SpaceReserve
-  /// False after the reserve was released, until there is space for it again.
+  /// False after the reserve was released, until there is enough space for it again.
   private let isReserveHeld = Atomic(true)
 
   private var fileSystem: FileSystem { folder.fileSystem }
@@ -41,7 +46,9 @@ package final class SQLiteJournal: Sendable {
     init(_ opened: consuming sending SQLiteConnection) { use = Mutex(opened) }
   }
 
-  /// Opens the journal in `folder`: creates or migrates it, or only reads it.
+  /// Opens the journal in `folder`.
+  ///
+  /// Creates or migrates it unless `readOnly`.
   package init(in folder: Directory, readOnly: Bool = false) throws {
     let path = folder.path(of: Self.fileName)
     try folder.fileSystem.check(readOnly ? .read : .journal, path)
@@ -57,7 +64,7 @@ package final class SQLiteJournal: Sendable {
       do {
         return try Self.open(path, in: folder)
       } catch let error as ContentError where error.code == .diskFull {
-        // The index of the log is made anew at each start.
+        // SQLite creates the index of the log again at each start, which needs space.
         guard SpaceReserve(in: folder).release() else { throw error }
         return try Self.open(path, in: folder)
       }
@@ -71,14 +78,14 @@ package final class SQLiteJournal: Sendable {
   {
     let writer = Connection(try openToWrite(path, in: folder))
     let opened = try SQLiteConnection(path: path, .write)
-    // Whichever is closed last leaves the files there.
+    // The connection that is closed last leaves the files there.
     try opened.keepLogFiles()
     return (writer, Connection(opened))
   }
 
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
-    // Looked at without a right to write, so that a newer one stays as it is to the last byte. One
-    // that was cut off while it was made only a writer can read: it goes back to nothing.
+    // Checked with a read-only connection, so that a newer journal is not changed. Only a writer
+    // can read a database whose creation was interrupted; SQLite rolls it back to empty.
     if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
       try JournalSchema.current.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
@@ -88,23 +95,25 @@ package final class SQLiteJournal: Sendable {
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     try opened.keepLogFiles()
     try JournalSchema.current.migrate(opened, path: path)
-    // Looking for them at every finished transaction would cost more. A full disk does not keep it
-    // closed.
+    // Removing them for each finished transaction would cost more. A full disk is not an error
+    // here.
     try? opened.execute(
       "DELETE FROM queue_offer WHERE id NOT IN (SELECT DISTINCT offer FROM queue_download)")
     return opened
   }
 
-  /// Takes the journal's files from other users: they have receipts and names of accounts, and
-  /// whoever can open them can lock them.
+  /// Removes the permissions of other users on the journal's files.
+  ///
+  /// The files contain receipts and account names, and a user who can open them can lock them.
   private static func makePrivate(in folder: Directory) throws {
     for suffix in ["", "-journal", "-wal", "-shm"] { try folder.makePrivate(fileName + suffix) }
-    // SQLite gives the files beside a database its mode.
+    // SQLite gives the files beside a database the same mode.
     if try folder.status(of: fileName) == nil { _ = try folder.createFile(fileName, mode: 0o600) }
   }
 
-  /// Whether a process ended while it made the database: later changes have no rollback journal,
-  /// but a write-ahead log.
+  /// Whether a process ended while it created the database.
+  ///
+  /// Only the creation uses a rollback journal; later changes use the write-ahead log.
   private static func isHalfMade(in folder: Directory) throws -> Bool {
     try folder.status(of: "\(fileName)-journal") != nil
   }
@@ -117,7 +126,7 @@ package final class SQLiteJournal: Sendable {
     } catch let error as ContentError
       where error.code == .journalFailed || error.code == .notPermitted
     {
-      // A copy without its log, where none can be made: all is in the one file.
+      // A copy without a log, in a read-only place. Everything is in the one file.
       guard try folder.status(of: fileName) != nil, try folder.status(of: "\(fileName)-wal") == nil
       else { throw error }
       let opened = try SQLiteConnection(path: path, .readUnchanging)
@@ -126,7 +135,7 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
-  /// Returns once what `body` writes is durable.
+  /// Returns after the writes of `body` are durable.
   func write(
     usingReserve: Bool = true,
     _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
@@ -134,14 +143,15 @@ package final class SQLiteJournal: Sendable {
     do {
       try commit(usingReserve: usingReserve, body)
     } catch let uncertain as UncertainCommit {
-      // An install is announced, confirmed or forgotten again; it does not matter what a crash
-      // leaves.
+      // For installs, it does not matter what a crash leaves: they are announced, confirmed or
+      // forgotten again.
       throw uncertain.error
     }
   }
 
-  /// Returns once what `body` writes is durable; throws `UncertainCommit` if a crash may bring it
-  /// back.
+  /// Returns after the writes of `body` are durable.
+  ///
+  /// Throws `UncertainCommit` if a crash may bring them back.
   func commit(
     usingReserve: Bool = true,
     _ body: @escaping @Sendable (borrowing SQLiteConnection) throws -> Void
@@ -158,7 +168,9 @@ package final class SQLiteJournal: Sendable {
     }
   }
 
-  /// Calls `body`; an error for want of room says how much is there.
+  /// Calls `body`.
+  ///
+  /// If space is missing, the error says how much is free.
   static func explainingSpace<Value>(
     in folder: Directory, _ body: () throws -> Value
   ) throws -> Value {
@@ -166,9 +178,9 @@ package final class SQLiteJournal: Sendable {
       return try body()
     } catch let error as ContentError where error.code == .diskFull {
       guard let free = try? folder.availableBytes() else { throw error }
-      // A page and its head in the log is the least; how many there are only SQLite knows.
+      // One page and its header in the log is the minimum. Only SQLite knows the actual number.
       throw ContentError(
-        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
+        .diskFull, "\(error.message): it needs at least 8192 more bytes, where \(free) are free",
         remedy: error.remedy, subject: error.subject, cause: error.cause)
     }
   }
@@ -183,12 +195,12 @@ package final class SQLiteJournal: Sendable {
         }
         return writes.map { _ in .success(()) }
       } catch {
-        // Each alone then, so that one that cannot be written costs no other one.
+        // Then each alone, so that one failing write does not affect the others.
       }
     }
     let results = writes.map { write in Result { try commit(write, to: connection) } }
     guard connection.hasUncertainCommit else { return results }
-    // Any of them may be what the log has, since all were in the first attempt.
+    // Any of them may be in the log, because the first attempt contained all of them.
     return results.map { result in
       result.mapError { UncertainCommit(ContentError($0, while: "writing the journal")) }
     }
@@ -199,7 +211,7 @@ package final class SQLiteJournal: Sendable {
       try connection.transaction(write.body)
     } catch let error as ContentError where error.code == .diskFull {
       do {
-        // The log then begins anew, in the space that it has.
+        // The log then restarts from the beginning and reuses its space.
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         try connection.transaction(write.body)
       } catch let error as ContentError where error.code == .diskFull {

@@ -1,7 +1,7 @@
 package import ContentModel
 import Concurrency
 
-/// Records that cannot be read: found, and removed by a repair.
+/// Finds unreadable records, and removes them for a repair.
 extension SQLiteJournal {
   package func unreadableContents() throws -> [ContentError] {
     try read { try Self.unreadableContents($0).map(\.error) }
@@ -9,7 +9,9 @@ extension SQLiteJournal {
 
   private typealias UnreadableRow = (id: Int64, error: ContentError)
 
-  /// Rows of contents; `checkingAnnounced` also those whose announced files cannot be read.
+  /// Errors for unreadable contents.
+  ///
+  /// `checkingAnnounced` includes announced ones with unreadable files.
   private static func unreadableContents(
     _ connection: borrowing SQLiteConnection, checkingAnnounced: Bool = false
   ) throws -> [UnreadableRow] {

@@ -2,19 +2,21 @@ import Concurrency
 package import ContentModel
 import FileIO
 
-/// Removing, pinning and collecting; never what a lease holds.
+/// Removes, pins and collects versions. Versions with a lease are never removed.
 extension ContentLibrary {
-  /// Removes a version and its folder, as `takeOut` and `delete` do.
+  /// Removes a version and its folder: `takeOut`, then `delete`.
   package func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try delete(takeOut(content, version))
   }
 
-  /// Moves a version out of its place; `delete` then frees its space, which may take long.
+  /// Moves a version out of its place.
   ///
-  /// `current` first names the newest other version, or nothing. It is durable when it returns, and
-  /// if it throws, everything is as it was. After a crash at any instant one of both holds, and the
-  /// next start deletes what was moved. Throws `contentInUse` while a process has a lease on it,
-  /// and `notInstalled`.
+  /// `delete` then frees its space, which may take long.
+  ///
+  /// If `current` names the version, it first switches to the newest other version, or is removed.
+  /// The change is durable on return. If it throws, nothing has changed. A crash at any instant
+  /// leaves one of the two states, and the next start deletes what was moved. Throws `contentInUse`
+  /// while a process has a lease on the version, and `notInstalled`.
   package func takeOut(_ content: ProductIdentifier, _ version: ContentVersion) throws
     -> RemovedTree
   {
@@ -24,7 +26,7 @@ extension ContentLibrary {
       }
       let home = try folder.products.directory(content.rawValue)
       let doomed = try home.directory(version.rawValue)
-      // The lock ends with the folder's descriptor.
+      // Closing the folder's descriptor releases the lock.
       defer { withExtendedLifetime(doomed) {} }
       guard try doomed.tryLock(alone: true) else {
         throw ContentError.inUse(content, version)
@@ -34,7 +36,7 @@ extension ContentLibrary {
       do {
         try move(content, version, in: home, to: tree)
       } catch let error as ContentError where error.code == .diskFull {
-        // On some file systems a new name or link needs space.
+        // On some file systems, a new name or link needs space.
         guard SpaceReserve(in: folder.root).release() else { throw error }
         try move(content, version, in: home, to: tree)
       }
@@ -61,7 +63,9 @@ extension ContentLibrary {
     }
   }
 
-  /// Undoes a move that failed; if this fails, too, the next start completes the removal.
+  /// Undoes a failed move.
+  ///
+  /// If that fails too, the next start completes the removal.
   private func putBack(
     _ version: ContentVersion, isCurrent: Bool, in home: Directory, from tree: RemovedTree
   ) {
@@ -72,16 +76,17 @@ extension ContentLibrary {
     if isCurrent { try? pointCurrent(of: home, to: version) } else { try? home.sync() }
   }
 
-  /// Has the journal forget a version that is out of its place; an error does not bring it back.
+  /// Removes a version from the journal after its folder was moved away.
   ///
-  /// The next start forgets it if the journal cannot be written now.
+  /// An error does not undo the move. If the journal cannot be written now, the next start removes
+  /// the record.
   private func forget(
     _ content: ProductIdentifier, _ version: ContentVersion, _ tree: RemovedTree
   ) -> ContentError? {
     do {
       try journal.forget(content, version)
     } catch let error as ContentError where error.code == .diskFull {
-      // Deleted here, since this frees the space that the journal needs.
+      // Delete now, because this frees the space that the journal needs.
       try? folder.staging.removeTree(tree.name)
       try? journal.forget(content, version)
     } catch {
@@ -90,13 +95,17 @@ extension ContentLibrary {
     return nil
   }
 
-  /// Frees the space of what was moved out of its place; the next start tries again if it fails.
+  /// Frees the space of a removed version.
+  ///
+  /// If this fails, the next start tries again.
   package func delete(_ tree: RemovedTree) throws {
     try folder.staging.removeTree(tree.name)
     if let error = tree.journalError { throw error }
   }
 
-  /// Makes an installed version the current one, newer or older than the one that was.
+  /// Makes an installed version the current one.
+  ///
+  /// It may be newer or older.
   package func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try contentLocks.withLock(for: content) {
       guard try isInstalled(content, version) else {
@@ -106,9 +115,10 @@ extension ContentLibrary {
     }
   }
 
-  /// Moves what `policy` lets go out of its place; `needed` has versions of unfinished downloads.
+  /// Moves the versions that `policy` does not keep out of their place.
   ///
-  /// A content that cannot be looked into or removed stays, and the report says why.
+  /// `needed` has versions of unfinished downloads. A content that cannot be read or removed stays,
+  /// and the report says why.
   package func takeOut(_ policy: CollectionPolicy, protecting needed: Set<ContentKey> = []) throws
     -> CollectedVersions
   {
@@ -126,7 +136,7 @@ extension ContentLibrary {
         try folderErrors.collect { try takeOut(candidate.content, &collected) }
       }
     } catch {
-      // Thrown after what was taken out until then is deleted.
+      // Thrown after the versions taken out so far are deleted.
       collected.error = error
     }
     collected.report.failures = folderErrors.errors
@@ -141,12 +151,14 @@ extension ContentLibrary {
     } catch let error as ContentError where error.code == .contentInUse {
       collected.report.leased.append(content)
     } catch let error as ContentError where error.code == .notInstalled {
-      // Somebody has removed its folder by hand; the next start forgets it.
+      // Its folder was removed manually. The next start forgets it.
       collected.report.bytesLeft -= content.size
     }
   }
 
-  /// Frees the space of collected versions; what cannot be deleted is among the report's failures.
+  /// Frees the space of collected versions.
+  ///
+  /// The report lists what cannot be deleted.
   package func delete(_ collected: CollectedVersions) throws -> CollectionReport {
     var report = collected.report
     for tree in collected.trees {
@@ -168,7 +180,7 @@ extension ContentLibrary {
     for content in try journal.installed() {
       try folderErrors.collect {
         let (name, version) = (content.contentIdentifier, content.version)
-        // What somebody has removed is forgotten by the next start.
+        // The next start forgets what was removed manually.
         guard try folder.products.status(of: name.rawValue)?.kind == .directory else { return }
         let home = try folder.products.directory(name.rawValue)
         guard let status = try home.status(of: version.rawValue), status.kind == .directory
@@ -185,11 +197,11 @@ extension ContentLibrary {
 }
 
 extension ContentError {
-  /// The error for a version, or for the current one, that another process has locked.
+  /// The error for a version, or the current version, that another process has locked.
   static func inUse(_ content: ProductIdentifier, _ version: ContentVersion?) -> ContentError {
     ContentError(
       .contentInUse, "\(content) \(version.map { "\($0) " } ?? "")is in use by another process",
-      remedy: "Try again when that process has ended", subject: content.rawValue)
+      remedy: "Try again after that process has ended", subject: content.rawValue)
   }
 
   /// The error for a version that is not in the library.
@@ -198,6 +210,6 @@ extension ContentError {
   ) -> ContentError {
     ContentError(
       .notInstalled, "\(content) \(version) is not installed",
-      remedy: "hostedcontent list shows what is", subject: content.rawValue)
+      remedy: "Run hostedcontent list to see the installed versions", subject: content.rawValue)
   }
 }

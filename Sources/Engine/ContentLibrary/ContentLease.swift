@@ -2,17 +2,20 @@ package import ContentModel
 import FileIO
 import Glibc
 
-/// The promise that a version's folder stays, held by whoever uses it; across processes.
+/// A lease on a version's folder: the folder stays while a process uses it.
 ///
-/// A shared flock(2) on the folder: it ends with the lease, or with the process.
+/// It is a shared flock(2) lock on the folder. It ends when the lease is released or the process
+/// ends.
 package final class ContentLease: Sendable {
-  /// The version that is held.
+  /// The version of the lease.
   package let version: ContentVersion
-  /// The path of its folder, valid for as long as the lease is held.
+  /// The path of the version's folder.
+  ///
+  /// It is valid while the lease exists.
   package let path: String
   private let folder: Directory
 
-  /// Takes a lease on `version`; nil when it is not there or being removed.
+  /// Takes a lease on `version`; nil if it does not exist or is being removed.
   init?(of version: ContentVersion, in home: Directory) throws {
     guard try home.status(of: version.rawValue)?.kind == .directory else { return nil }
     let folder = try home.directory(version.rawValue)
@@ -28,15 +31,15 @@ package final class ContentLease: Sendable {
 }
 
 extension ContentLibrary {
-  /// Takes a lease on a version, or on the current one.
+  /// Takes a lease on a version, or on the current version.
   ///
-  /// Throws `notInstalled` when there is none, and `contentInUse` when another process keeps an
-  /// exclusive lock on it, which any user who may read it can take.
+  /// Throws `notInstalled` if it does not exist, and `contentInUse` if another process has an
+  /// exclusive lock on it. Any user who can read the folder can take such a lock.
   package func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws
     -> ContentLease
   {
-    // A version that is removed in this moment is followed by another current one; its remover
-    // holds the folder for some syncs before that.
+    // After a version is removed, `current` names another one. Until then, the remover holds the
+    // lock for some syncs.
     var isLocked = false
     for attempt in 0..<100 {
       if attempt > 0 { usleep(10_000) }

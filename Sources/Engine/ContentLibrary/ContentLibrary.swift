@@ -4,15 +4,15 @@ import Dispatch
 package import FileIO
 import FoundationEssentials
 
-/// Installed content on disk: staging, versions and `current`; old or new, never half.
+/// Installed content on disk: staging, versions and the `current` links.
 ///
-/// `products/<content>/<version>` appears in one rename after everything in it is durable, and
-/// `products/<content>/current` is a link that is replaced in another. May be used from any thread;
-/// one content is installed by one thread at a time.
+/// `products/<content>/<version>` appears with one rename after everything in it is durable. The
+/// link `products/<content>/current` is replaced with another rename. So a version is complete or
+/// absent. Thread-safe, but one content must be installed by one thread at a time.
 package final class ContentLibrary: Sendable {
   package let folder: LibraryFolder
   package let journal: any InstallJournal
-  /// Held while `current` of a content is changed, and while a version is removed.
+  /// Held while `current` of a content changes, and while a version is removed.
   ///
   /// Without it, `current` could be set to a version that another thread removes.
   let contentLocks: KeyedLock<ProductIdentifier>
@@ -20,7 +20,7 @@ package final class ContentLibrary: Sendable {
   let ledger: SpaceLedger
   let trust = StagingTrust()
 
-  /// The name of the link to the version in use.
+  /// The name of the link to the current version.
   static let currentName = "current"
   private static let newCurrentName = ".current.new"
 
@@ -37,9 +37,11 @@ package final class ContentLibrary: Sendable {
 
   // MARK: Staging
 
-  /// The folder in which download `id` is filled; created when it is not there.
+  /// The staging folder of download `id`.
   ///
-  /// Emptied when a sync has failed since it was filled (`StagingTrust`).
+  /// It is created if it does not exist.
+  ///
+  /// It is emptied if a sync has failed since it was filled (see `StagingTrust`).
   package func staging(for id: String) throws -> Directory {
     let name = try StagingName(id).rawValue
     if !trust.isBelieved(id) { try folder.staging.removeTree(name) }
@@ -47,24 +49,27 @@ package final class ContentLibrary: Sendable {
     return try folder.staging.createDirectory(name, mode: 0o700)
   }
 
-  /// Makes everything in a download's staging durable, or has nothing of it used again.
+  /// Makes a download's staging durable.
+  ///
+  /// If that fails, nothing of it is used again.
   private func sync(_ name: String, ofDownload id: String, in staging: Directory) throws {
     do {
       try durability.everything()
       try trust.check(id)
     } catch {
-      // For the next process; within this one `staging(for:)` sees to it.
+      // For the next process. In this process, `staging(for:)` checks it.
       try? staging.removeTree(name)
       throw error
     }
   }
 
-  /// Has the disk write what was written so far.
+  /// Starts to write dirty pages to disk.
   ///
-  /// Promises nothing; the sync at the end of an install tells what fails here. From any thread.
+  /// Errors are ignored, because the sync at the end of an install reports them. Can be called from
+  /// any thread.
   @Sendable package func writeback() { try? durability.everything() }
 
-  /// Removes what was fetched for download `id`.
+  /// Removes the staging of download `id`.
   package func discardStaging(for id: String) throws {
     try folder.staging.removeTree(StagingName(id).rawValue)
     trust.forget(id)
@@ -72,25 +77,25 @@ package final class ContentLibrary: Sendable {
 
   // MARK: Installing
 
-  /// Moves the folder `name` of a download's staging into its place as `content` and switches
+  /// Moves the folder `name` of a download's staging into its place as `content` and sets
   /// `current`.
   ///
-  /// Durable when it returns; installs that run at the same time share their syncs. After a crash
-  /// at any instant `recover` finishes it or leaves the staging as it was. `current` only moves
-  /// forward: an older version is installed beside it. `signers` is who vouches for the files'
-  /// digests, nil when the files were compared with them. Unless `switching`, it is installed
-  /// beside the current version, if there is one.
+  /// The install is durable on return. Installs that run at the same time share their syncs. After
+  /// a crash at any instant, `recover` finishes the install or leaves the staging unchanged.
+  /// `current` never moves to an older version. Unless `switching`, `current` only changes if there
+  /// is none. `signers` is the digest of the keys that signed the files' digests; nil if the files
+  /// were compared with the digests.
   package func install(
     _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
     signers: Digest? = nil, switching: Bool = true
   ) throws {
-    // Made before the sync, which makes the home's name durable together with what moves into it.
+    // Create it before the sync, which then also makes the folder's name durable.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
     let staging = try folder.staging.directory(id)
-    // For users who may not read the journal.
+    // For users who cannot read the journal.
     try staging.directory(name).setModified(content.date.timeIntervalSince1970)
     try sync(name, ofDownload: id, in: staging)
-    // The record of a version that is repaired does not change before its files do.
+    // For a repair, the record must not change before the files do.
     let isRepair = try isInstalled(content.contentIdentifier, content.version)
     if !isRepair { try journal.announce(content, files: files, signers: signers) }
     try move(name, of: staging, to: home, as: content)
@@ -103,22 +108,24 @@ package final class ContentLibrary: Sendable {
     if !isRepair { try journal.confirm(content.contentIdentifier, content.version) }
   }
 
-  /// Finishes an install of this version that failed after its folder was in its place; false when
-  /// there is none.
+  /// Finishes an install of this version that failed after its folder was in place.
+  ///
+  /// Returns false if there is no such install.
   package func finishInterrupted(
     _ content: ProductIdentifier, _ version: ContentVersion
   ) throws -> Bool {
     let announced = try journal.announced().first {
       $0.contentIdentifier == content && $0.version.rawValue == version.rawValue
     }
-    // One whose record cannot be read is installed anew.
+    // If the record is unreadable, the version is installed again.
     guard let announced, let files = try recordedFiles(of: announced) else { return false }
     return try confirmIfMoved(announced, files)
   }
 
-  /// Makes an installed version current if it is newer than the one that is.
+  /// Makes an installed version current if it is newer than the current version.
   ///
-  /// Throws `notInstalled` when it was removed meanwhile, as what nobody waits for any more may be.
+  /// Throws `notInstalled` if it was removed in the meantime, which can happen if no download waits
+  /// for it.
   package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
     try contentLocks.withLock(for: content) {
       guard try isInstalled(content, version) else {
@@ -126,7 +133,7 @@ package final class ContentLibrary: Sendable {
       }
       let home = try folder.products.directory(content.rawValue)
       if let current = try Self.current(in: home), current >= version {
-        // By a switch whose sync failed, perhaps.
+        // The link may come from a switch whose sync failed.
         return try durability.names(in: home)
       }
       try pointCurrent(of: home, to: version)
@@ -138,7 +145,9 @@ package final class ContentLibrary: Sendable {
     try pointCurrent(of: home, to: version)
   }
 
-  /// Makes `current` name `version`, or nothing for nil; one rename, durable when it returns.
+  /// Makes `current` name `version`, or removes it for nil.
+  ///
+  /// One rename, durable on return.
   func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
     guard let version else {
       try home.removeFile(Self.currentName)
@@ -150,30 +159,29 @@ package final class ContentLibrary: Sendable {
     try durability.names(in: home)
   }
 
-  // MARK: Looking
+  // MARK: Queries
 
-  /// The version that `current` names and that is there; nil for none.
+  /// The version that `current` names, if its folder exists; nil otherwise.
   package func currentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
     guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return nil }
     return try Self.current(in: folder.products.directory(content.rawValue))
   }
 
-  /// The version that `current` names in a content's folder and that is there; nil for none.
+  /// The version that `current` names in a content's folder, if that version exists; nil otherwise.
   static func current(in home: Directory) throws -> ContentVersion? {
     var target = try home.link(currentName)
     while let name = target, let version = try? ContentVersion(validating: name) {
       if try home.status(of: name)?.kind == .directory { return version }
-      // A removal contentLocks `current` to another version before it takes this one away.
+      // A removal switches `current` to another version before it removes this one.
       target = try home.link(currentName)
       if target == name { break }
     }
     return nil
   }
 
-  /// Whether this version is installed and confirmed, and its folder is there.
+  /// Whether this version is installed and confirmed, and its folder exists.
   ///
-  /// Compared as it is written: 1.0.0 equals 1.0, but 1.0's folder is not where 1.0.0 is looked
-  /// for.
+  /// The spelling must match: 1.0.0 equals 1.0, but has another folder name.
   package func isInstalled(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     guard
       let found = try journal.installed(content).first(where: {
@@ -190,15 +198,15 @@ package final class ContentLibrary: Sendable {
       == .directory
   }
 
-  /// The path of a version's folder, whether it is there or not.
+  /// The path of a version's folder, even if the folder does not exist.
   package func path(of content: ProductIdentifier, _ version: ContentVersion) -> String {
     "\(folder.products.path)/\(content)/\(version)"
   }
 
-  /// All installed versions, by content and version, and whether `current` names them.
+  /// All installed versions, by content and version, and whether they are current.
   ///
-  /// A content whose folder cannot be looked into is listed with no current version, so that the
-  /// others can be used; whoever works on it hears what is wrong.
+  /// A content with an unreadable folder is listed without a current version, so that the others
+  /// can be used. Operations on that content report the error.
   package func list() throws -> [(content: InstalledContent, isCurrent: Bool)] {
     let installed = try journal.installed()
     let currents = try currentVersions(of: installed)
@@ -207,7 +215,7 @@ package final class ContentLibrary: Sendable {
     }
   }
 
-  /// The version that `current` names, of every content that has one and can be looked into.
+  /// The current version of every content that has one and is readable.
   package func currentVersions() throws -> [ProductIdentifier: ContentVersion] {
     try currentVersions(of: journal.installed())
   }
@@ -225,14 +233,16 @@ package final class ContentLibrary: Sendable {
 
   // MARK: After a crash
 
-  /// Brings folder and journal together after a crash; for the one engine, before any work.
+  /// Makes folder and journal consistent after a crash.
   ///
-  /// Installs that were announced and moved are finished, others are forgotten and their staging
-  /// waits for its download. One whose record cannot be read is set aside: a repair or another
-  /// install of the same version replaces the record. Staging of downloads other than `downloads`
-  /// is removed, but nothing that has another name than a library gives there. What cannot be
-  /// removed stays, and a content whose folder cannot be looked into stays as it is: the errors say
-  /// why.
+  /// Called by the engine before any work.
+  ///
+  /// Installs that were announced and moved are finished. Others are forgotten, and their staging
+  /// waits for the download. A version with an unreadable record is skipped: a repair or another
+  /// install of the same version replaces the record. Removes the staging of downloads that are not
+  /// in `downloads`, but no entry with a name that the library does not create. What cannot be
+  /// removed stays, and a content with an unreadable folder does not change. The returned errors
+  /// say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     // First, because on a full disk the journal may need the space.
     var leftovers = try clearStaging(keeping: downloads)
@@ -275,13 +285,13 @@ package final class ContentLibrary: Sendable {
     return leftovers
   }
 
-  /// Confirms an announced install whose folder is in its place; false when it is not.
+  /// Confirms an announced install if its folder is in place; returns false otherwise.
   private func confirmIfMoved(_ content: InstalledContent, _ files: [InstalledFile]) throws -> Bool
   {
     guard try isMoved(content, files) else { return false }
     let home = try folder.products.directory(content.contentIdentifier.rawValue)
     try home.sync()
-    // Whether it replaces a current version is its download's to say, which goes on.
+    // The download, which continues, decides whether it replaces a current version.
     try contentLocks.withLock(for: content.contentIdentifier) {
       if try Self.current(in: home) == nil { try switchCurrent(of: home, to: content.version) }
     }
@@ -301,8 +311,7 @@ package final class ContentLibrary: Sendable {
     }
   }
 
-  /// Forgets versions whose folders somebody removed, and contentLocks `current` to one that is
-  /// there.
+  /// Forgets versions whose folders were removed, and switches `current` to an existing version.
   private func forgetMissing(_ folderErrors: inout FolderErrors) throws {
     let installed = try journal.installed()
     var present: [String: [ContentVersion]] = [:]
@@ -311,7 +320,7 @@ package final class ContentLibrary: Sendable {
         if try hasFolder(content) {
           present[content.contentIdentifier.rawValue, default: []].append(content.version)
         } else {
-          // Gone for good before the journal forgets it, or a power failure could bring it back.
+          // Make the removal durable first. Otherwise, a power failure could restore the folder.
           let name = content.contentIdentifier.rawValue
           let hasHome = try folder.products.status(of: name)?.kind == .directory
           try (hasHome ? folder.products.directory(name) : folder.products).sync()
@@ -319,8 +328,8 @@ package final class ContentLibrary: Sendable {
         }
       }
     }
-    // Also where no version is left, since a removal may have ended half way. What others have put
-    // there, such as a disk's lost+found, is theirs.
+    // Even if no version is left, because a removal may have been interrupted. Entries with other
+    // names, such as lost+found, are not ours.
     for entry in try folder.products.entries()
     where entry.kind == .directory && (try? ProductIdentifier(validating: entry.name)) != nil {
       try folderErrors.collect {

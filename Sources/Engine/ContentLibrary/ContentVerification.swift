@@ -2,7 +2,7 @@ package import ContentModel
 import Digests
 import FileIO
 
-/// A difference between what was installed and what is there.
+/// A difference between the recorded files and the files on disk.
 package struct ContentDamage: Hashable, Codable, Sendable {
   package let contentIdentifier: ProductIdentifier
   package let version: ContentVersion
@@ -10,10 +10,10 @@ package struct ContentDamage: Hashable, Codable, Sendable {
   package let path: String
   package let problem: Problem
 
-  /// What is wrong with a path.
+  /// The kind of the difference.
   package enum Problem: String, Codable, Sendable {
     case missing, changed, unexpected
-    /// `current` names no version that is there; said of the newest one.
+    /// `current` does not name an existing version. Reported for the newest version.
     case dangling
   }
 
@@ -26,7 +26,7 @@ package struct ContentDamage: Hashable, Codable, Sendable {
 }
 
 extension ContentLibrary {
-  /// What was installed of a version; nil where its record cannot be read.
+  /// The recorded files of a version; nil if the record is unreadable.
   package func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
     do {
       return try journal.files(of: content.contentIdentifier, content.version)
@@ -35,23 +35,26 @@ extension ContentLibrary {
     }
   }
 
-  /// Compares every byte of an installed version with what was installed; changes nothing.
+  /// Compares every byte of an installed version with its record.
   ///
-  /// `pace` holds the reading back; nil reads as fast as it can. `isStopped` is called before each
-  /// file, and what it throws ends the work. Throws `notInstalled` if the version is removed
-  /// meanwhile.
+  /// Does not change anything.
+  ///
+  /// `pace` limits the read rate; nil is unlimited. `isStopped` is called before each file, and can
+  /// throw to end the verification. Throws `notInstalled` if the version is removed in the
+  /// meantime.
   package func verify(
     _ content: InstalledContent, pace: ReadThrottle? = nil, isStopped: () throws -> Void = {}
   ) throws -> [ContentDamage] {
     try damages(of: content) { try differences(of: $0, from: content, pace, isStopped) }
   }
 
-  /// The recorded files of an installed version that are missing, or have another kind or size;
-  /// reads none.
+  /// The recorded files that are missing or have another kind or size.
   ///
-  /// An app may have moved files out of the version's folder, or deleted it. A record that cannot
-  /// be read names no file: `repair` makes it anew. Throws `notInstalled` if the version is removed
-  /// meanwhile.
+  /// Reads no file.
+  ///
+  /// An app may have moved files out of the version's folder, or deleted the folder. If the record
+  /// is unreadable, no file is returned; `repair` creates the record again. Throws `notInstalled`
+  /// if the version is removed in the meantime.
   package func missingFiles(of content: InstalledContent) throws -> [ContentDamage] {
     try damages(of: content) { tree in
       let walker = TreeWalker(tree)
@@ -75,13 +78,13 @@ extension ContentLibrary {
     }
   }
 
-  /// Those of `contents` that are not complete, and why others cannot be checked.
+  /// The incomplete versions among `contents`, and errors for those that cannot be checked.
   package func incomplete(among contents: Set<ContentKey>) throws
     -> (Set<ContentKey>, [ContentError])
   {
     var folderErrors = FolderErrors()
     var incomplete: Set<ContentKey> = []
-    // In one order, so that a simulation can be repeated.
+    // Sorted, so that a simulation is repeatable.
     let ordered = contents.sorted {
       ($0.contentIdentifier, $0.version) < ($1.contentIdentifier, $1.version)
     }
@@ -93,15 +96,15 @@ extension ContentLibrary {
     return (incomplete, folderErrors.errors)
   }
 
-  /// What `differences` finds in the folder of `content`, unless the version is being removed.
+  /// Returns `differences` for the folder of `content`, unless the version is being removed.
   private func damages(
     of content: InstalledContent, _ differences: (Directory) throws -> [ContentDamage]
   ) throws -> [ContentDamage] {
     guard let tree = try tree(of: content) else { return [ContentDamage(content, "", .missing)] }
     let result = Result { try differences(tree) }
     if case .success([]) = result { return [] }
-    // A removal takes files away only after it has moved the folder. So a folder that is still in
-    // its place is really damaged.
+    // A removal deletes files only after it has moved the folder. So a folder that is still in its
+    // place is really damaged.
     let (name, version) = (content.contentIdentifier, content.version)
     let lease = Result { try self.lease(name, version) }
     defer { withExtendedLifetime(lease) {} }
@@ -110,16 +113,14 @@ extension ContentLibrary {
     else { throw ContentError.notInstalled(name, version) }
     var found = try result.get()
     if found.first?.problem == .dangling {
-      // The removal of the last version takes `current` away first, while it has the version
-      // locked.
+      // Removing the last version first removes `current`, while the version is locked.
       _ = try lease.get()
       if try !lacksCurrent(content) { found.removeFirst() }
     }
     return found
   }
 
-  /// The folder of an installed version; nil if it is missing, and not because the version is
-  /// removed.
+  /// The folder of an installed version; nil if it is missing for another reason than a removal.
   private func tree(of content: InstalledContent) throws -> Directory? {
     let (name, version) = (content.contentIdentifier, content.version)
     while true {
@@ -174,7 +175,7 @@ extension ContentLibrary {
     else { return .missing }
     switch entry.kind {
     case .directory:
-      // Nobody else may put files beside those that were verified.
+      // Other users must not be able to add files beside the verified ones.
       return status.kind == .directory && status.permissions & 0o022 == 0 ? nil : .changed
     case .link: return try place.folder.link(place.name) == entry.target ? nil : .changed
     case .file:
@@ -200,7 +201,9 @@ extension ContentLibrary {
     }
   }
 
-  /// The paths' bytes and the folders above them, since an archive need not name its folders.
+  /// The bytes of the paths and their parent folders.
+  ///
+  /// An archive need not list its folders.
   private static func withParents(_ paths: [String]) -> Set<ArraySlice<UInt8>> {
     let paths = paths.map { Array($0.utf8)[...] }
     var known = Set(paths)
@@ -214,8 +217,10 @@ extension ContentLibrary {
     return known
   }
 
-  /// The bytes of all paths in a folder: the disk has names that are equal as texts, and names that
-  /// are none, in whose folders nobody can look.
+  /// The bytes of all paths in a folder.
+  ///
+  /// Names on disk can be canonically equivalent, or invalid UTF-8; folders with invalid names are
+  /// not entered.
   private static func paths(
     in folder: Directory, below prefix: [UInt8] = []
   ) throws -> [ArraySlice<UInt8>] {
@@ -230,7 +235,7 @@ extension ContentLibrary {
 }
 
 extension IndexedFile {
-  /// Whether `status` is of an entry of this kind and, for a file, of this size.
+  /// Whether `status` has this kind and, for a file, this size.
   fileprivate func isLike(_ status: FileStatus) -> Bool {
     switch kind {
     case .file: status.kind == .file && status.size == size

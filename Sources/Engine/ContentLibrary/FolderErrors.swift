@@ -1,13 +1,13 @@
 import ContentModel
 
-/// What is wrong with the folders of single contents, each said once, while the others go on.
+/// Collects errors of single contents, each once, so that the others continue.
 struct FolderErrors {
   private(set) var errors: [ContentError] = []
 
-  /// Keeps an error of `body` that a folder has, such as a damaged one.
+  /// Collects an error of `body` that concerns one folder, such as a damaged one.
   ///
-  /// Throws those that all share, such as too many open files or a journal that fails. On a full
-  /// disk others may need no space.
+  /// Throws errors that concern all folders, such as too many open files or a failed journal. A
+  /// full disk is collected, because other contents may need no space.
   mutating func collect(_ body: () throws -> Void) throws {
     do {
       try body()

@@ -3,42 +3,48 @@ import ContentModel
 import Glibc
 import Concurrency
 
-/// The folders of a library and the lock that keeps a second engine out.
+/// The folders of a library.
 package struct LibraryFolder: Sendable {
-  /// The library's own folder.
+  /// The library's root folder.
   package let root: Directory
-  /// Installed versions, a folder a content.
+  /// Installed versions, one folder for each content.
   package let products: Directory
-  /// What is being filled, a folder a download.
+  /// Staging, one folder for each download.
   package let staging: Directory
 
-  /// Opens the library at `path` for reading; throws `fileMissing` when there is none.
+  /// Opens the library at `path` for reading.
+  ///
+  /// Throws `fileMissing` if it does not exist.
   package init(reading path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path)
     products = try root.directory("products")
     staging = try root.directory("staging")
   }
 
-  /// Opens the library at `path` for an engine; creates what is missing.
+  /// Opens the library at `path` for an engine.
   ///
-  /// Throws `libraryFolderTaken` if the folder holds files of somebody else where a library has its
-  /// own.
+  /// Creates what is missing.
+  ///
+  /// Throws `libraryFolderTaken` if the folder has other files under the names that a library uses.
   package init(creating path: String, fileSystem: FileSystem = .real) throws {
     root = try fileSystem.directory(at: path, creating: true)
     try Self.checkOwnership(of: root)
     products = try root.createDirectory("products")
-    // Readers of other users open it, too; what is in it is for the engine only.
+    // Readers of other users open this folder too. Its contents are for the engine only.
     staging = try root.createDirectory("staging")
     try root.sync()
   }
 
-  /// Tells backup tools to pass over what can be fetched again, and the next start that the folders
-  /// belong to a library; for who holds the lock.
+  /// Marks the folders as caches: for backup tools, and as a library's folders for the next start.
+  ///
+  /// The caller holds the lock.
   package func markAsCaches() throws {
     for folder in [products, staging] { try Self.markAsCache(folder) }
   }
 
-  /// What a library writes into CACHEDIR.TAG; the files of other programs have other comments.
+  /// The text of CACHEDIR.TAG.
+  ///
+  /// Files of other programs have other comments.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
     # Everything here can be fetched again from the store. See https://bford.info/cachedir/
@@ -48,15 +54,14 @@ package struct LibraryFolder: Sendable {
   private static func markAsCache(_ folder: Directory) throws {
     guard try folder.status(of: "CACHEDIR.TAG") == nil else { return }
     try checkLinks(in: folder)
-    // First, because the tag says that both are there.
+    // First, because the tag implies that both exist.
     folder.setAttribute("user.xdg.robots.backup", to: "false")
     try folder.replaceFile("CACHEDIR.TAG", with: Array(cacheTag.utf8))
   }
 }
 
 extension LibraryFolder {
-  /// Throws `fileSystemUnsupported` where `current` cannot be made; once, before anything is
-  /// downloaded.
+  /// Throws `fileSystemUnsupported` if the file system has no symbolic links, before any download.
   private static func checkLinks(in folder: Directory) throws {
     // The next file takes this name.
     let name = ".CACHEDIR.TAG.new"
@@ -68,20 +73,24 @@ extension LibraryFolder {
     {
       throw ContentError(
         .fileSystemUnsupported,
-        "Cannot keep a library in \(folder.path): the file system has no symbolic links",
+        "Cannot use \(folder.path) as a library: the file system does not support symbolic links",
         remedy: "Choose a folder on a local file system, such as ext4, XFS, Btrfs or ZFS",
         subject: folder.path, cause: error.cause)
     }
   }
 }
 
-/// The right to change a library, held by one engine until it is released or its process ends.
+/// The lock of a library.
+///
+/// One engine holds it until it is released or the process ends.
 package final class LibraryLock: Sendable {
   private let file: Mutex<File?>
 
-  /// Takes the lock; throws `libraryLocked`, naming the process that has it.
+  /// Takes the lock.
+  ///
+  /// Throws `libraryLocked` with the name of the process that holds it.
   package init(_ folder: Directory) throws {
-    // Another user who could open it could also lock it.
+    // A user who could open the file could also lock it.
     let file = try folder.privateFile("lock")
     guard try file.tryLock() else {
       let holder = try file.contents(limit: 4096)
@@ -91,30 +100,30 @@ package final class LibraryLock: Sendable {
         remedy: "Wait for that process to end, or use another library", subject: folder.path)
     }
     self.file = Mutex(file)
-    // From here on `deinit` releases it, also when this throws.
+    // From here on, `deinit` releases the lock, even if this throws.
     try self.file.withLock { file in
       let number = String(getpid())
       let padding = String(repeating: " ", count: max(0, Self.numberWidth - number.utf8.count))
       let holder = Array("\(padding)\(number) (\(Self.processName))\n".utf8)
       do {
-        // In the block that the file has: once it is empty, a full disk would not have it any more.
+        // Overwrite the existing block: on a full disk, an emptied file could not grow again.
         try holder.withUnsafeBytes { try file?.write($0, at: 0) }
         try file?.truncate(to: Int64(holder.count))
       } catch let error as ContentError where error.code == .diskFull {
-        // The lock holds without the name, which only tells others who has it.
+        // The lock is valid without the text, which only helps other processes.
       }
     }
   }
 
   deinit { release() }
 
-  /// The columns of the process's number, which is right-aligned in them.
+  /// The width of the right-aligned process identifier, in columns.
   ///
-  /// A power failure may leave any mixture of an old text, a new one and zeros. Since all have
-  /// their parts in the same places, the mixture can be recognized.
+  /// A power failure may leave any mixture of an old text, a new text and zeros. Because all parts
+  /// are at fixed positions, the mixture can be recognized.
   private static let numberWidth = 10
 
-  /// Whether `text` is what an engine writes into its lock, or what a power failure has left of it.
+  /// Whether `text` is the text of a lock file, or what a power failure has left of it.
   static func isHolder(_ text: [UInt8]) -> Bool {
     let isNumber = text.prefix(numberWidth).allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || [0, UInt8(ascii: " ")].contains($0)
@@ -123,13 +132,13 @@ package final class LibraryLock: Sendable {
     return isNumber && mark.allSatisfy { $0 == $1 || $0 == 0 }
   }
 
-  /// The process in the text of a lock.
+  /// The process in the text of a lock file.
   private static func holder(_ text: [UInt8]) -> String {
     let line = String(decoding: text, as: UTF8.self).split(separator: "\n").first ?? "?"
     return String(line.drop { $0 == " " })
   }
 
-  /// Lets another engine in.
+  /// Releases the lock.
   package func release() {
     file.withLock { file in
       file?.unlock()

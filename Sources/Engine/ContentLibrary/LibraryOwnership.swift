@@ -1,14 +1,15 @@
 import ContentModel
 import FileIO
 
-/// Distinguishes a library from a folder in which a user keeps other files.
+/// Distinguishes a library from a folder with a user's other files.
 extension LibraryFolder {
-  /// What a first start that was interrupted leaves in `products` and `staging`, and what a disk
-  /// has of its own where one of them is its root.
+  /// Entries of `products` and `staging` that may exist before the first start completes.
+  ///
+  /// An interrupted start leaves them, or the file system creates them in its root folder.
   private static let harmlessNames: Set<String> = [".CACHEDIR.TAG.new", "lost+found"]
 
-  /// Throws `libraryFolderTaken` if `root` is not a library but has something under a name of a
-  /// library's own.
+  /// Throws `libraryFolderTaken` if `root` is not a library but has an entry with a name of a
+  /// library.
   ///
   /// A library has a journal or our CACHEDIR.TAG. Both are written before anything that could be
   /// lost.
@@ -25,7 +26,7 @@ extension LibraryFolder {
       guard isOwn else { throw taken(root, "lock", "which is not the lock of a library") }
     }
     guard let name = try unknownEntry(in: root) else { return }
-    // Another process may have created the library since the first look.
+    // Another process may have created the library in the meantime.
     guard try !isLibrary(root) else { return }
     throw taken(root, name, "which does not belong to a library")
   }
@@ -42,7 +43,7 @@ extension LibraryFolder {
     }
   }
 
-  /// Something that an engine could take for its own; nil if there is nothing.
+  /// The first entry that an engine could mistake for its own; nil if there is none.
   private static func unknownEntry(in root: Directory) throws -> String? {
     for name in ["products", "staging"] where try root.status(of: name) != nil {
       let entries = try root.directory(name).entries()

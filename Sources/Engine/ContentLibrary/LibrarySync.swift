@@ -1,10 +1,12 @@
 import Concurrency
 import FileIO
 
-/// Makes what installs have written durable; those that wait at the same time share one sync.
+/// Makes the writes of installs durable.
 ///
-/// One folder alone is synced by itself. As soon as there are more, the whole file system is, which
-/// costs about as much as one folder. From any thread.
+/// Requests that wait at the same time share one sync.
+///
+/// A single folder is synced alone. Several folders are synced with the whole file system, which
+/// costs about as much as one folder. Thread-safe.
 struct LibrarySync: Sendable {
   private enum Request: Sendable {
     case names(Directory)
@@ -12,8 +14,9 @@ struct LibrarySync: Sendable {
   }
 
   private let step: GroupCommit<Request>
-  /// The one descriptor through which the file system is synced: an error is told once to each that
-  /// was open at the time, so others could miss it.
+  /// The only descriptor for syncing the file system.
+  ///
+  /// The kernel reports an error once to each open descriptor, so other descriptors could miss it.
   private let staging: Directory
   private let trust: StagingTrust
 
@@ -23,10 +26,10 @@ struct LibrarySync: Sendable {
     step = GroupCommit(makeSignal)
   }
 
-  /// Returns once the names in `folder` are durable.
+  /// Returns after the names in `folder` are durable.
   func names(in folder: Directory) throws { try join(.names(folder)) }
 
-  /// Returns once everything on the library's file system is durable, bytes and names.
+  /// Returns after all data and names on the library's file system are durable.
   func everything() throws { try join(.everything) }
 
   private func join(_ request: Request) throws {

@@ -1,9 +1,8 @@
 import Glibc
 
-/// Holds reading back to so many bytes a second, so that a check does not take the disk from
-/// others.
+/// Limits the read rate, so that a verification does not block other disk access.
 ///
-/// For one thread; the clock is the system's unless a test hands in its own.
+/// For one thread. Uses the system's clock unless a test passes its own.
 package final class ReadThrottle {
   private let bytesPerSecond: Double
   private let now: () -> Double
@@ -11,7 +10,7 @@ package final class ReadThrottle {
   private let start: Double
   private var bytes = 0.0
 
-  /// `now` says seconds of a steady clock, `sleep` waits for seconds.
+  /// `now` returns seconds of a monotonic clock; `sleep` waits for a number of seconds.
   package init(
     bytesPerSecond: Int64, now: @escaping () -> Double = ReadThrottle.steadySeconds,
     sleep: @escaping (Double) -> Void = { usleep(UInt32(min($0, 3600) * 1_000_000)) }
@@ -22,14 +21,14 @@ package final class ReadThrottle {
     start = now()
   }
 
-  /// Takes note of `count` bytes, and waits until as much time has passed as they may take.
+  /// Adds `count` bytes, and waits until the average rate is below the limit.
   package func pass(_ count: Int) {
     bytes += Double(count)
     let early = start + bytes / bytesPerSecond - now()
     if early > 0 { sleep(early) }
   }
 
-  /// Seconds of a clock that is never set.
+  /// The seconds of a monotonic clock.
   package static func steadySeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

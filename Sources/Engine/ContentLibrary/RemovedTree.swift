@@ -1,32 +1,35 @@
 import ContentModel
 import FileIO
 
-/// A folder that was moved out of its place into staging, and still takes its space.
+/// A folder that was moved into staging to be removed.
 ///
-/// A start deletes those that a process has left.
+/// It still uses space.
+///
+/// The next start deletes the folders that a process has left.
 package struct RemovedTree: Sendable {
-  /// Its name in staging.
+  /// The folder's name in staging.
   let name: String
-  /// Why the journal could not be told, if that failed.
+  /// The error, if the journal could not be updated.
   var journalError: ContentError?
 
-  /// The place for a folder of `subject` (see `StagingName`) with this status.
+  /// The target for a folder of `subject` (see `StagingName`) with this status.
   init(_ status: FileStatus, of subject: String) throws {
     name = try StagingName(removing: subject, inode: status.identity.inode).rawValue
   }
 }
 
-/// Versions that a collection has moved out of their places.
+/// Versions that a collection has moved out of their place.
 package struct CollectedVersions: Sendable {
   var report = CollectionReport()
   var trees: [RemovedTree] = []
-  /// What ended it early.
+  /// The error that ended the collection early.
   var error: (any Error)?
 }
 
 extension ContentLibrary {
-  /// Moves what was fetched for download `id` aside, so that the download can begin anew; nil if
-  /// there is nothing.
+  /// Moves the staging of download `id` away, so that the download can start again.
+  ///
+  /// Returns nil if there is no staging.
   package func setAsideStaging(for id: String) throws -> RemovedTree? {
     let name = try StagingName(id).rawValue
     let tree = try folder.staging.status(of: name).map { try RemovedTree($0, of: id) }
@@ -37,10 +40,12 @@ extension ContentLibrary {
 }
 
 extension LibraryFolder {
-  /// Deletes what removals have left in staging; false if there was nothing.
+  /// Deletes removed folders from staging.
   ///
-  /// `sync` makes everything on the file system durable: otherwise a power failure could bring a
-  /// version back into its place without its files.
+  /// Returns false if there were none.
+  ///
+  /// `sync` makes the file system durable first. Otherwise, a power failure could restore a
+  /// version's name without its files.
   package func deleteRemoved(after sync: () throws -> Void) throws -> Bool {
     let removed = try staging.entries().filter {
       $0.kind == .directory && (try? StagingName($0.name))?.isRemoval == true

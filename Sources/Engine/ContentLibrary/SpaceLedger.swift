@@ -2,12 +2,11 @@ package import ContentModel
 import FileIO
 import Concurrency
 
-/// The space that downloads have reserved and not yet written, so that none takes what another one
-/// needs.
+/// The space that downloads have reserved but not yet written.
 ///
-/// From any thread.
+/// Thread-safe. It prevents a download from using the space that another download needs.
 final class SpaceLedger: Sendable {
-  /// What the journal and the folders themselves need, in bytes.
+  /// The space for the journal and for folders, in bytes.
   private static let margin: Int64 = 4 << 20
 
   private struct Request: Sendable {
@@ -25,7 +24,9 @@ final class SpaceLedger: Sendable {
     step = GroupCommit(makeSignal)
   }
 
-  /// Adds a claim if there is space for it beside all others; throws `diskFull`.
+  /// Adds a claim if it fits beside all others.
+  ///
+  /// Throws `diskFull` otherwise.
   fileprivate func add(
     _ claim: SpaceReservation.Claim, of reservation: SpaceReservation,
     for product: ProductIdentifier
@@ -33,7 +34,8 @@ final class SpaceLedger: Sendable {
     let request = Request(reservation: reservation, claim: claim, product: product)
     try step.join(request) { requests in
       do {
-        // Before the free space: what is written in between is counted twice, and never not at all.
+        // Read the claims before the free space: concurrent writes are then counted twice, not
+        // missed.
         var reserved = claims.withLock { Array($0.values) }.reduce(0) { $0 + $1.bytesLeft }
         let available = try root.availableBytes()
         return requests.map { request in
@@ -60,13 +62,13 @@ final class SpaceLedger: Sendable {
     claims.withLock { $0[ObjectIdentifier(reservation)] = nil }
   }
 
-  /// The error for `product` when its files do not fit after all: `bytes` are not written yet.
+  /// The error for `product` if its files do not fit: `bytes` are not written yet.
   fileprivate func error(
     for product: ProductIdentifier, lacking bytes: Int64, cause: ContentError
   ) -> ContentError {
     guard let available = try? root.availableBytes() else { return cause }
     return Self.error(
-      product, "needs \(bytes) bytes more", in: root, available,
+      product, "needs \(bytes) more bytes", in: root, available,
       lacking: max(bytes - available, Self.margin),
       cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
   }
@@ -79,14 +81,16 @@ final class SpaceLedger: Sendable {
     let waiting = reserved == 0 ? "" : ", or wait for the other downloads,"
     return ContentError(
       .diskFull, "\(product) \(need) in \(root.path), where \(available) are free\(others)",
-      remedy: "Free \(lacking) bytes there\(waiting) and start again", subject: product.rawValue,
+      remedy: "Free \(lacking) bytes there\(waiting) and try again", subject: product.rawValue,
       cause: cause)
   }
 }
 
-/// The space that one download still needs, until `end`; for one thread.
+/// The space that one download still needs, until `end`.
+///
+/// For one thread.
 package final class SpaceReservation: Sendable {
-  /// What was reserved, and how much of it is not written yet.
+  /// The reserved space, and how much of it is not written yet.
   struct Claim: Sendable {
     let bytes: Int64
     let written: @Sendable () -> Int64
@@ -102,25 +106,27 @@ package final class SpaceReservation: Sendable {
     self.product = product
   }
 
-  /// Reserves `bytes`, of which `written` says how many are on the disk by now; from any thread.
+  /// Reserves `bytes`.
   ///
-  /// Throws `diskFull` if they do not fit beside what others have reserved. To be called before
-  /// anything is written.
+  /// `written` returns how many of them are on disk; it can run on any thread.
+  ///
+  /// Throws `diskFull` if they do not fit beside the reservations of others. Call it before
+  /// writing.
   package func reserve(_ bytes: Int64, written: @escaping @Sendable () -> Int64) throws {
     try ledger.add(Claim(bytes: bytes, written: written), of: self, for: product)
   }
 
-  /// Gives back what is not written.
+  /// Releases what is not written.
   package func end() { ledger.end(self) }
 
-  /// The error when the files do not fit after all: `bytes` are not written yet.
+  /// The error if the files do not fit: `bytes` are not written yet.
   package func error(lacking bytes: Int64, cause: ContentError) -> ContentError {
     ledger.error(for: product, lacking: bytes, cause: cause)
   }
 }
 
 extension ContentLibrary {
-  /// A reservation for a download of `product`, which has reserved nothing yet.
+  /// Creates an empty reservation for a download of `product`.
   package func spaceReservation(for product: ProductIdentifier) -> SpaceReservation {
     SpaceReservation(ledger, product)
   }

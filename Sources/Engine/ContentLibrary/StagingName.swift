@@ -2,30 +2,35 @@ import ContentModel
 import Digests
 import FoundationEssentials
 
-/// The name of a folder that a library creates in `staging`; nothing with another name is removed
-/// there.
+/// The name of a folder that a library creates in `staging`.
 ///
-/// A repair's folder is named by a UUID in lower case, a download's by a UUID, `-` and a number
-/// from 1, and one that is being removed by `removed-`, a digest of what it belongs to, `-` and the
-/// number of its inode.
+/// Other names are never removed.
+///
+/// The name of a repair is a lower-case UUID. The name of a download is a UUID, `-` and a number
+/// from 1. The name of a removed folder is `removed-`, a digest of its subject, `-` and its inode
+/// number.
 struct StagingName {
   let rawValue: String
 
   private static let removal = "removed-"
 
-  /// Checks a name; throws `inconsistent` for one that a library does not create.
+  /// Checks a name.
+  ///
+  /// Throws `inconsistent` for a name that a library does not create.
   init(_ text: String) throws {
     let isRemoval = text.hasPrefix(Self.removal)
     guard isRemoval ? Self.isRemoved(text.dropFirst(Self.removal.count)) : Self.isWork(text) else {
       throw ContentError(
-        .inconsistent, "“\(text)” is not the name of a download or a repair", remedy: "Report it",
+        .inconsistent, "“\(text)” is not the name of a download or a repair",
+        remedy: "Report a bug",
         subject: text)
     }
     rawValue = text
   }
 
-  /// The name for the removed folder `inode` of `subject`: of a version as `subject(of:_:)` makes
-  /// it, or a download's identifier.
+  /// The name for a removed folder with this inode number.
+  ///
+  /// The subject is a version (see `subject(of:_:)`) or a download's identifier.
   init(removing subject: String, inode: UInt64) throws {
     rawValue = "\(try Self.removalPrefix(of: subject))\(inode)"
   }
@@ -34,9 +39,9 @@ struct StagingName {
     "\(content)/\(version.rawValue)"
   }
 
-  /// What the names of a subject's removed folders begin with.
+  /// The prefix of the names of a subject's removed folders.
   ///
-  /// A digest, because content and version may together be too long for a name.
+  /// It uses a digest, because content and version together may be too long for a file name.
   static func removalPrefix(of subject: String) throws -> String {
     "\(removal)\(try Digest(of: Array(subject.utf8)))-"
   }
@@ -48,7 +53,7 @@ struct StagingName {
       && isNumber(number.dropFirst())
   }
 
-  /// Whether it is what a removal moves a folder to.
+  /// Whether it is the name of a removed folder.
   var isRemoval: Bool { rawValue.hasPrefix(Self.removal) }
 
   private static func isWork(_ text: String) -> Bool {

@@ -1,24 +1,24 @@
 import ContentModel
 import Concurrency
 
-/// Whether what lies in staging can be relied on to reach the disk.
+/// Tracks whether files in staging can be trusted to reach the disk.
 ///
-/// After a failed sync the system may take pages for clean that it could not write: they can be
-/// read now, and are not there after a power failure. Nothing that was filled before is believed
-/// then, whichever download's sync it was. From any thread.
+/// After a failed sync, the kernel may mark pages as clean that were not written. They can be read
+/// now, but are lost after a power failure. So after any failed sync, all files that were written
+/// before are discarded, for every download. Thread-safe.
 final class StagingTrust: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    /// How many syncs have failed.
+    /// The number of failed syncs.
     var failures = 0
-    /// Why the last of them did.
+    /// The error of the last failed sync.
     var failure: ContentError?
-    /// How many had when each download's staging was begun.
+    /// The number of failures when each download's staging was started.
     var begun: [String: Int] = [:]
   }
 
-  /// Notes that a sync has failed.
+  /// Records a failed sync.
   func noteFailure(_ error: any Error) {
     let error = ContentError(error, while: "writing to the disk")
     state.withLock { state in
@@ -27,25 +27,25 @@ final class StagingTrust: Sendable {
     }
   }
 
-  /// Whether no sync has failed since download `id` was begun, or since the start.
+  /// Whether no sync has failed since download `id` was started, or since the process started.
   func isBelieved(_ id: String) -> Bool {
     state.withLock { $0.begun[id, default: 0] == $0.failures }
   }
 
-  /// Notes that download `id` is filled, with nothing in it that is not believed.
+  /// Records that download `id` starts with trusted or empty staging.
   func begin(_ id: String) { state.withLock { $0.begun[id] = $0.failures } }
 
-  /// Throws when a sync has failed since download `id` was begun; the error is of that sync's kind.
+  /// Throws the kind of error of the failed sync, if one failed since download `id` was started.
   func check(_ id: String) throws {
     guard !isBelieved(id) else { return }
     let failure = state.withLock { $0.failure }
     throw ContentError(
       failure?.code ?? .fileFailed,
-      "A sync has failed while \(id) was written, so its files may not be on the disk",
-      remedy: failure?.remedy ?? "Check the disk and start again", subject: id,
+      "Sync failed while \(id) was written: its files may not be on the disk",
+      remedy: failure?.remedy ?? "Check the disk and try again", subject: id,
       cause: failure?.message)
   }
 
-  /// Forgets a download whose staging is gone.
+  /// Forgets a download whose staging was removed.
   func forget(_ id: String) { state.withLock { $0.begun[id] = nil } }
 }

@@ -2,17 +2,16 @@ import ContentModel
 import FileIO
 import FoundationEssentials
 
-/// Gives the folder of a version the files of a new tree, each in one rename(2).
+/// Replaces the files in a version's folder with those of a new tree, each with one rename(2).
 ///
-/// The folder itself stays, so that leases on it hold. At every instant each file is the old or the
-/// new one: a file that is right is never absent, and open folders stay readable. Needs no
-/// operation that some file systems lack, such as `RENAME_EXCHANGE`.
+/// The folder itself stays, so that leases remain valid. At every instant, each file is the old or
+/// the new one: a correct file is never missing, and open folders stay readable. It does not need
+/// operations that some file systems lack, such as `RENAME_EXCHANGE`.
 enum TreeReplacement {
-  /// Moves everything of `new` into `old`, and what only `old` has into `new`, which is removed
-  /// later.
+  /// Moves all entries of `new` into `old`, and entries that only `old` has into `new`.
   ///
-  /// Folders come first, so that the last step moves ContentInfo.plist: recovery takes an announced
-  /// version for complete if its files are in place.
+  /// `new` is removed later. Folders come first, so that ContentInfo.plist is last: recovery treats
+  /// an announced version as complete if its files are in place.
   static func replace(_ old: Directory, by new: Directory) throws {
     let entries = try new.entries()
     let names = Set(entries.map(\.bytes))
@@ -28,9 +27,9 @@ enum TreeReplacement {
     }
     for entry in entries where entry.kind != .directory {
       let status = try old.status(of: entry.name)
-      // A link to a file that is reused. rename(2) does nothing for it.
+      // A hard link to a reused file. rename(2) does nothing for it.
       if try status?.identity.inode == new.status(of: entry.name)?.identity.inode { continue }
-      // rename(2) replaces no folder by a file.
+      // rename(2) cannot replace a folder with a file.
       if status?.kind == .directory { try old.removeTree(entry.name) }
       try new.rename(entry.name, to: old, entry.name)
     }
@@ -51,9 +50,11 @@ enum TreeReplacement {
 }
 
 extension ContentLibrary {
-  /// Moves a tree to its place; durable when it returns.
+  /// Moves a tree to its place.
   ///
-  /// A folder that is there is one that is repaired, or one that the journal does not know.
+  /// Durable on return.
+  ///
+  /// An existing folder is being repaired, or is unknown to the journal.
   func move(
     _ name: String, of staging: Directory, to home: Directory, as content: InstalledContent
   ) throws {

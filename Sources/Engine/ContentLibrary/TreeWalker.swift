@@ -1,9 +1,9 @@
 import ContentModel
 import FileIO
 
-/// Looks at paths below a folder, one component at a time and without following links.
+/// Finds paths below a folder, one component at a time, without following links.
 ///
-/// Keeps the folder of the last path open, since paths come sorted. For one thread.
+/// Keeps the folder of the last path open, because paths are sorted. For one thread.
 final class TreeWalker {
   private let root: Directory
   private var components: [String] = []
@@ -11,7 +11,7 @@ final class TreeWalker {
 
   init(_ root: Directory) { self.root = root }
 
-  /// The folder that holds `path`, and the name in it; nil when a folder on the way is missing.
+  /// The folder of `path` and the name in it; nil if a parent folder is missing.
   func parent(of path: String) throws -> (folder: Directory, name: String)? {
     var wanted = path.pathComponents()
     guard let name = wanted.popLast() else { return nil }
@@ -27,7 +27,7 @@ final class TreeWalker {
     return (parents.last ?? root, name)
   }
 
-  /// What is at `path`; nil for nothing.
+  /// The status of `path`; nil if it does not exist.
   func status(of path: String) throws -> FileStatus? {
     guard let place = try parent(of: path) else { return nil }
     return try place.folder.status(of: place.name)

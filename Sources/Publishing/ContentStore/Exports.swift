@@ -1,2 +1,2 @@
-// Whoever publishes speaks in ContentModel's values; one import must do.
+// Publishers use ContentModel's types; one import is enough.
 @_exported public import ContentModel

@@ -1,16 +1,20 @@
 import ContentModel
 import FileIO
 
-/// Folders and files with which others could publish, or make a publisher sign.
+/// Protects folders and files that others could use to publish, or to make a publisher sign.
 extension Directory {
-  /// Takes the right to write this folder from other users; `keyUnusable` if this user cannot.
+  /// Removes other users' write permission for this folder.
+  ///
+  /// Throws `keyUnusable` if that fails.
   func protect() throws {
     let permissions = try status().permissions
     guard permissions & Self.othersMayWrite != 0 else { return }
     try Self.refusing(path) { try setPermissions(permissions & ~Self.othersMayWrite) }
   }
 
-  /// Takes the right to write the file `name` from other users; `keyUnusable` if this user cannot.
+  /// Removes other users' write permission for the file `name`.
+  ///
+  /// Throws `keyUnusable` if that fails.
   func protect(_ name: String) throws {
     try Self.refusing(path(of: name)) { try withdraw(Self.othersMayWrite, from: name) }
   }
@@ -23,7 +27,7 @@ extension Directory {
     } catch let error as ContentError where error.code == .notPermitted {
       throw ContentError(
         .keyUnusable, "Other users can write \(path)",
-        remedy: "Let its owner take that right from them: chmod go-w \(path)", subject: path,
+        remedy: "Its owner removes this permission: chmod go-w \(path)", subject: path,
         cause: error.cause)
     }
   }

@@ -3,16 +3,18 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// A file of a store's metadata.
+/// A metadata file of a store.
 struct MetadataDocument {
   let role: RoleName
   let version: Int64
   let bytes: [UInt8]
 
-  /// The name of its file; only the timestamp keeps its name from version to version.
+  /// The name of the file.
+  ///
+  /// Only the name of the timestamp has no version.
   var name: String { Self.name(role, version) }
 
-  /// What another role promises of it.
+  /// The entry of this file in the metadata of another role.
   var promise: MetadataFile { get throws { try MetadataFile(version: version, bytes: bytes) } }
 
   var signedVersion: SignedVersion {
@@ -23,20 +25,24 @@ struct MetadataDocument {
     role == .timestamp ? role.fileName : "\(version).\(role.fileName)"
   }
 
-  /// Writes the file durably.
+  /// Writes the file.
+  ///
+  /// The write is durable.
   func write(to folder: Directory) throws {
     try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
   }
 }
 
-/// The number of a metadata file and the SHA-256 of its bytes.
+/// The version of a metadata file and the SHA-256 of its bytes.
 struct SignedVersion: Hashable {
   let version: Int64
   let digest: Digest
 }
 
 extension Directory {
-  /// The bytes of a metadata file that `verify` accepts; its refusal names the file.
+  /// Returns the bytes of a metadata file that `verify` accepts.
+  ///
+  /// An error names the file.
   func metadata(_ role: RoleName, _ version: Int64 = 0, _ verify: ([UInt8]) throws -> Void) throws
     -> [UInt8]
   {
@@ -52,15 +58,15 @@ extension Directory {
 }
 
 extension ContentError {
-  /// A file of `role` in the store's folder that the store's own keys did not sign so.
+  /// A file of `role` in the store's folder was not signed with the store's keys.
   static func foreignMetadata(_ role: RoleName, _ path: String, _ reason: ContentError)
     -> ContentError
   {
-    // Roots cannot be repaired: clients need each one as it was.
+    // Roots cannot be repaired: clients need every root unchanged.
     let repair = role == .root ? "" : ". Or repair the store with hostedcontent store repair"
     return ContentError(
       reason.code, "Cannot use \(path): \(reason.message)",
-      remedy: "Find out who wrote this file. Put the store's own file back from a copy, or remove "
+      remedy: "Find out who wrote this file. Restore the store's own file from a copy, or remove "
         + "the file if the store did not have it\(repair)",
       subject: path, cause: reason.cause)
   }

@@ -3,19 +3,21 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// Signs a store's metadata and makes it visible.
+/// Signs a store's metadata and publishes it.
 struct MetadataWriter {
   let folder: Directory
   let keys: StoreKeys
   let state: StoreState
   let now: Date
 
-  /// A time after now, in whole seconds.
+  /// The time after `interval` from now, in whole seconds.
   func time(after interval: TimeInterval) -> Date {
     Date(timeIntervalSince1970: (now.timeIntervalSince1970 + interval).rounded(.down))
   }
 
-  /// Signs `role` with the keys that each of `roots` names; `keyUnusable` without them.
+  /// Signs `role` with the keys of each of `roots`.
+  ///
+  /// Throws `keyUnusable` if keys are missing.
   func sign<Signed: Role>(_ role: Signed, of roots: [RootRole]) throws -> MetadataDocument {
     let signers = try roots.map { try keys.signer(Signed.type, of: $0) }
     let signer = signers.dropFirst().reduce(signers[0]) { $0.adding($1) }
@@ -23,11 +25,11 @@ struct MetadataWriter {
       role: Signed.type, version: role.version, bytes: try signer.sign(role))
   }
 
-  /// Writes `documents` in their order, and returns the record that is saved with them.
+  /// Writes `documents` in order and returns the new publication record.
   ///
-  /// Their numbers are recorded first: if this is interrupted, nobody knows whether clients have
-  /// seen them, so they are not used again. What was written is recorded last: until then, the
-  /// record has what the store had before, and both are accepted.
+  /// The version numbers are recorded first. If the publication is interrupted, clients may have
+  /// seen them, so they are not used again. The written versions are recorded last. Until then, the
+  /// record has the earlier versions, and both are accepted.
   func publish(_ documents: [MetadataDocument], after record: PublicationRecord) throws
     -> PublicationRecord
   {

@@ -4,38 +4,41 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// A package that is good to be published, with what was found in it.
+/// A valid package and its contents.
 struct IncomingPackage {
-  /// The path that was given, for messages.
+  /// The path from the caller, for messages.
   let path: String
-  /// The path of the bytes that are published: `path`, or of what it was converted to.
+  /// The path of the published bytes: `path` or the converted file.
   let location: String
-  /// Bytes.
+  /// The length in bytes.
   let length: Int64
   /// SHA-256 of all bytes.
   let digest: Digest
-  /// The files inside.
+  /// The files in the package.
   let entries: [IndexedFile]
   let custom: ContentCustom
-  /// Whether the catalog promises these very bytes already.
+  /// Whether the catalog already lists exactly these bytes.
   fileprivate(set) var isPublished = false
 
-  /// The archive as targets metadata promises it.
+  /// The archive's entry in the targets metadata.
   var target: TargetFile {
     TargetFile(length: length, digest: digest, custom: custom.json)
   }
 }
 
-/// Judges packages before anything is written; one bad package refuses all.
+/// Checks packages before anything is written.
+///
+/// One invalid package refuses all.
 struct PackageIntake {
   let fileSystem: FileSystem
   let listing: StoreListing
   let retired: RetiredVersions
-  /// Where packages in other forms are converted; nil if they are published as they are.
+  /// The folder for packages that are converted; nil if packages are published unchanged.
   let conversionFolder: Directory?
 
-  /// The packages at `paths`, the same one once; throws an error that names every bad package with
-  /// all its findings.
+  /// Returns the packages at `paths`, without duplicates.
+  ///
+  /// Throws an error that names every invalid package with all its findings.
   func packages(at paths: [String]) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
     var refusals: [(path: String, error: ContentError)] = []
@@ -51,17 +54,17 @@ struct PackageIntake {
         refusals.append((path, error.about(path)))
       }
     }
-    let remedy = "Publish all of them again when these packages are corrected"
-    if let error = ContentError.combined(refusals, "Nothing is published", remedy: remedy) {
+    let remedy = "Correct these packages, then publish all of them again"
+    if let error = ContentError.combined(refusals, "Nothing was published", remedy: remedy) {
       throw error
     }
     return accepted
   }
 
-  /// The package at `path`, converted if that is wanted and it has no members; and all findings.
+  /// Returns the package at `path`, converted if requested and it has no index, and all findings.
   private func incoming(_ path: String, _ number: Int) throws -> (IncomingPackage?, [Finding]) {
     let source = try FileByteSource(fileSystem.file(at: path))
-    // First, so that a change while it is examined is noticed when it is copied.
+    // First, so that a change during the examination is detected when the file is copied.
     let digest = try source.digest()
     let examination = try examinePackage(source, name: path)
     var findings = examination.findings
@@ -78,7 +81,7 @@ struct PackageIntake {
     return (package(path, at: conversionFolder.path(of: name), convertedDigest, converted), [])
   }
 
-  /// The package that was found; nil if it breaks a rule.
+  /// Returns the package; nil if it violates a rule.
   private func package(
     _ path: String, at location: String, _ digest: Digest, _ examination: PackageExamination
   ) -> IncomingPackage? {
@@ -92,8 +95,9 @@ struct PackageIntake {
       entries: examination.entries, custom: custom)
   }
 
-  /// Refuses a content that is not this product's alone: `contentClaimed`, or `identifierInvalid`
-  /// when the store could not keep it.
+  /// Throws `contentClaimed` if the content belongs to another product too.
+  ///
+  /// Throws `identifierInvalid` if the identifier could collide with files of the store.
   private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
     throws
   {
@@ -101,8 +105,9 @@ struct PackageIntake {
     if content != product, StoreTargetName.isFileName(content) {
       throw ContentError(
         .identifierInvalid,
-        "\(package.path): a content cannot be called \(content), as files of the store are",
-        remedy: "Give it another HCContentIdentifier, and build it again", subject: content.rawValue
+        "\(package.path): the content identifier \(content) is reserved for store files",
+        remedy: "Use another HCContentIdentifier and build the package again",
+        subject: content.rawValue
       )
     }
     for name in Set([product, content]).sorted() {
@@ -117,8 +122,9 @@ struct PackageIntake {
     }
   }
 
-  /// Whether the store has the same bytes; `versionExists` when it has others of that number, or
-  /// a higher version.
+  /// Whether the store has the same bytes.
+  ///
+  /// Throws `versionExists` if it has other bytes with this version, or a higher version.
   private func isPublished(_ package: IncomingPackage) throws -> Bool {
     let offers = listing.products[package.custom.productIdentifier]?.offers ?? []
     let published = offers.first {
@@ -130,14 +136,14 @@ struct PackageIntake {
       return false
     }
     guard offer.package.digest == package.digest else {
-      throw Self.versionExists(package, offer.version, "published already")
+      throw Self.versionExists(package, offer.version, "already published")
     }
     return true
   }
 
-  /// Refuses a version that is not higher than every one that the content has, or had.
+  /// Throws unless the version is higher than every current and earlier version of the content.
   ///
-  /// Whoever installed the higher one would never be offered this one.
+  /// Users with a higher version would never be offered this version.
   private func checkRise(_ package: IncomingPackage, _ offers: [ContentOffer]) throws {
     let (content, version) = (package.custom.contentIdentifier, package.custom.version)
     let known = offers.filter { $0.contentIdentifier == content }.map(\.version)
@@ -147,11 +153,13 @@ struct PackageIntake {
       .versionExists,
       "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
         + (known.contains(highest) ? "store has" : "store had"),
-      remedy: "Raise ContentVersion and build the package again",
+      remedy: "Increase ContentVersion and build the package again",
       subject: package.custom.productIdentifier.rawValue)
   }
 
-  /// Whether the same bytes came before; `versionExists` when others of that number did.
+  /// Whether `accepted` has the same bytes.
+  ///
+  /// Throws `versionExists` for other bytes with this version.
   private func isTwin(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws -> Bool {
     let twin = accepted.first {
       $0.custom.contentIdentifier == package.custom.contentIdentifier
@@ -159,21 +167,21 @@ struct PackageIntake {
     }
     guard let twin else { return false }
     guard twin.digest == package.digest else {
-      throw Self.versionExists(package, twin.custom.version, "given twice, as \(twin.path) too")
+      throw Self.versionExists(package, twin.custom.version, "given twice, also as \(twin.path)")
     }
     return true
   }
 
-  /// Refuses packages that cannot fit into the store, before anything is written.
+  /// Throws `diskFull` if the packages do not fit, before anything is written.
   func requireSpace(_ packages: [IncomingPackage], in store: Directory) throws {
     let available = try store.availableBytes()
-    // Indexes and metadata need some room too.
+    // Indexes and metadata need some space too.
     let needed = packages.reduce(4 << 20) { $0 + $1.length }
     guard !packages.isEmpty, available < needed else { return }
     throw ContentError(
       .diskFull,
       "The packages need \(needed) bytes in \(store.path), where \(available) are free",
-      remedy: "Free \(needed - available) bytes there and start again", subject: store.path)
+      remedy: "Free \(needed - available) bytes there and try again", subject: store.path)
   }
 
   private static func versionExists(
@@ -183,7 +191,7 @@ struct PackageIntake {
       .versionExists,
       "\(package.path): version \(version) of \(package.custom.contentIdentifier) is \(reason), "
         + "with other bytes",
-      remedy: "Raise ContentVersion and build the package again",
+      remedy: "Increase ContentVersion and build the package again",
       subject: package.custom.productIdentifier.rawValue)
   }
 }
@@ -199,18 +207,18 @@ extension ContentError {
     return ContentError(
       .contentClaimed,
       "\(package.path): the content \(name) of \(product) "
-        + (name == other ? "is called like another product" : "belongs to \(other) already"),
-      remedy: "Give it a HCContentIdentifier that no other product has, and build it again",
+        + (name == other ? "has the identifier of another product" : "already belongs to \(other)"),
+      remedy: "Use an HCContentIdentifier that no other product uses, and build the package again",
       subject: name.rawValue)
   }
 
-  /// A product that is called like another product's content.
+  /// A product that has the identifier of another product's content.
   static func productClaimed(_ product: ProductIdentifier, by other: ProductIdentifier)
     -> ContentError
   {
     ContentError(
-      .contentClaimed, "\(product) is the name of a content of \(other)",
-      remedy: "Give the product another identifier", subject: product.rawValue)
+      .contentClaimed, "\(product) is the identifier of a content of \(other)",
+      remedy: "Use another product identifier", subject: product.rawValue)
   }
 
   func naming(_ path: String) -> ContentError {
@@ -219,20 +227,21 @@ extension ContentError {
 }
 
 extension ProductRecord {
-  /// Refuses a product of a type that has no content.
+  /// Throws `usage` for a product of a type without content.
   func checkHosting() throws {
     guard type == .nonConsumable else {
       throw ContentError(
         .usage, "\(productIdentifier) is \(type.rawValue) and cannot have content",
-        remedy: "Only non-consumable products have hosted content; leave the type out",
+        remedy: "Only non-consumable products have hosted content. Omit the type",
         subject: productIdentifier.rawValue)
     }
   }
 }
 
 extension ByteSource {
-  /// Hands all bytes to `body`, in order, up to 1 MiB at a time; `fileFailed` when the source ends
-  /// early.
+  /// Calls `body` with all bytes, in order, in blocks of up to 1 MiB.
+  ///
+  /// Throws `fileFailed` if the source ends early.
   func forEachBlock(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     defer { buffer.deallocate() }
@@ -242,8 +251,8 @@ extension ByteSource {
       let block = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
       guard try read(into: block, at: offset) == wanted else {
         throw ContentError(
-          .fileFailed, "The package became shorter than its \(length) bytes while it was read",
-          remedy: "Let no other program write the package, and start again")
+          .fileFailed, "The package became shorter than \(length) bytes while it was read",
+          remedy: "Make sure that no other program writes the package, and try again")
       }
       try body(UnsafeRawBufferPointer(block))
       offset += Int64(wanted)

@@ -1,17 +1,19 @@
 public import ContentModel
 
-/// What a publication changed.
+/// The result of a publication.
 public struct Publication: Hashable, Sendable {
-  /// The versions whose files were written: new ones, and published ones whose files were lost or
-  /// damaged.
+  /// The versions whose files were written: new versions, and published versions with lost or
+  /// damaged files.
   public let versions: [StoredVersion]
-  /// The products of the packages whose description is new or changed.
+  /// The products of the packages with new or changed descriptions.
   public let changes: [ProductChange]
 }
 
-/// What changed in the description of a product.
+/// A change of a product's description.
 public struct ProductChange: Hashable, Sendable {
-  /// Something that the store says of a product; texts are in a language.
+  /// A field of a product's description.
+  ///
+  /// Texts have a language.
   public enum Field: Hashable, Sendable {
     case title(language: String)
     case description(language: String)
@@ -20,11 +22,11 @@ public struct ProductChange: Hashable, Sendable {
     case type
   }
 
-  /// The product that it belongs to.
+  /// The product.
   public let productIdentifier: ProductIdentifier
   /// Whether the store had no description of the product before.
   public let isNew: Bool
-  /// What differs, texts first, by language.
+  /// The changed fields: texts first, by language.
   public let fields: [Field]
 
   /// The change from `old` to `new`; nil if they are equal.

@@ -2,24 +2,36 @@ public import ContentModel
 import ContentTrust
 public import FoundationEssentials
 
-/// What a publisher says of a product; nil keeps what the store says already.
+/// The description of a product.
+///
+/// Values that are nil keep the store's current value.
 public struct ProductDetails: Hashable, Sendable {
-  /// A short name in `language`; a new product's title is its identifier.
+  /// A short name in `language`.
+  ///
+  /// The default title of a new product is its identifier.
   public var title: String?
   /// One or more sentences in `language`.
   public var description: String?
   /// What is new in the current version, in `language`.
   public var releaseNotes: String?
-  /// The language of the words, BCP 47.
+  /// The language of the texts, as a BCP 47 tag.
   public var language: String
-  /// The amount of the price, such as 2.99; 0 makes the product free.
+  /// The amount of the price, such as 2.99.
+  ///
+  /// The product is free for 0.
   public var price: Decimal?
-  /// ISO 4217; USD when a price is given to a product that had none.
+  /// The currency (ISO 4217).
+  ///
+  /// The default for a product without a price is USD.
   public var currency: String?
-  /// The kind of purchase; a new product is non-consumable.
+  /// The kind of purchase.
+  ///
+  /// A new product is non-consumable by default.
   public var type: ProductType?
 
-  /// Creates details; everything that is nil keeps what the store says already.
+  /// Creates details.
+  ///
+  /// Values that are nil keep the store's current value.
   public init(
     title: String? = nil, description: String? = nil, releaseNotes: String? = nil,
     language: String = "en", price: Decimal? = nil, currency: String? = nil,
@@ -45,13 +57,13 @@ public struct ProductDetails: Hashable, Sendable {
     if let currency, currency.utf8.count != 3 || !currency.utf8.allSatisfy(isUpperCase) {
       throw ContentError(
         .usage, "“\(currency.prefix(40))” is not a currency",
-        remedy: "Give three capital letters (ISO 4217), such as EUR")
+        remedy: "Use three capital letters (ISO 4217), such as EUR")
     }
     try checkTitle()
     guard Self.isLanguageTag(language) else {
       throw ContentError(
         .usage, "“\(language.prefix(40))” is not a language tag",
-        remedy: "Give a BCP 47 tag, such as en or pt-BR")
+        remedy: "Use a BCP 47 tag, such as en or pt-BR")
     }
   }
 
@@ -61,12 +73,12 @@ public struct ProductDetails: Hashable, Sendable {
     guard scalars.contains(where: { !$0.properties.isWhitespace }) else {
       throw ContentError(
         .usage, "The title is empty",
-        remedy: "Give a short name; without a title, the product keeps the one that it has")
+        remedy: "Use a short name. Omit the title to keep the current one")
     }
     guard !scalars.contains(where: { $0.properties.generalCategory == .control }) else {
       throw ContentError(
         .usage, "The title “\(title.printable(limit: 40))” contains a control character",
-        remedy: "Give a title of one line, without tabs and control characters")
+        remedy: "Use a title of one line, without tabs and control characters")
     }
   }
 
@@ -82,11 +94,11 @@ public struct ProductDetails: Hashable, Sendable {
       && parts.dropFirst().allSatisfy { part in
         (1...8).contains(part.utf8.count) && part.utf8.allSatisfy { isLetter($0) || isDigit($0) }
       }
-      // An extension or private use has a subtag behind its letter.
+      // An extension or private use has a subtag after its letter.
       && parts.last?.utf8.count != 1
   }
 
-  /// The record of `product` with these details over what `record` says already.
+  /// Returns the record of `product`: these details, with missing values from `record`.
   func record(of product: ProductIdentifier, over record: ProductRecord?) -> ProductRecord {
     let amount = price ?? record?.price?.amount ?? 0
     let currency = currency ?? record?.price?.currency ?? "USD"
@@ -110,29 +122,35 @@ public struct ProductDetails: Hashable, Sendable {
   }
 }
 
-/// A product of a store folder, as its publisher sees it.
+/// A product of a store folder, for its publisher.
 public struct StoredProduct: Hashable, Codable, Sendable {
   /// Texts, type and price.
   public let record: ProductRecord
-  /// Whether the record's file was lost or damaged: then `record` says nothing but the identifier,
-  /// and the next publication of the product starts a new one.
+  /// Whether the record's file is lost or damaged.
+  ///
+  /// In this case, `record` has only the identifier, and the next publication of the product
+  /// creates a new record.
   public let isRecordLost: Bool
-  /// Every version of its contents: its own first, then by content identifier, the newest of each
-  /// first; empty for a product without content.
+  /// Every version of its contents; empty for a product without content.
+  ///
+  /// The product's own content is first, then by content identifier, with the newest version of
+  /// each first.
   public let versions: [StoredVersion]
 }
 
 /// A published version of a content package.
 public struct StoredVersion: Hashable, Codable, Sendable {
-  /// The product that it belongs to.
+  /// The product of the content.
   public let productIdentifier: ProductIdentifier
-  /// The content's own name, which is the product's unless a product has several.
+  /// The content's identifier.
+  ///
+  /// Equals the product's identifier unless the product has several contents.
   public let contentIdentifier: ProductIdentifier
-  /// Its version.
+  /// The content's version.
   public let version: ContentVersion
-  /// Bytes of the archive.
+  /// The length of the archive in bytes.
   public let length: Int64
-  /// Bytes of all files once installed.
+  /// The size of all installed files, in bytes.
   public let installedSize: Int64
   /// SHA-256 of the archive.
   public let digest: Digest
@@ -161,6 +179,6 @@ extension ContentError {
   package static func notAPrice(_ text: String) -> ContentError {
     ContentError(
       .usage, "“\(text.prefix(40))” is not a price",
-      remedy: "Give digits, with a period before cents, such as 2.99")
+      remedy: "Use digits, with a period before the cents, such as 2.99")
   }
 }

@@ -3,19 +3,21 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// What a store's keys have signed last, kept where only the publisher can write.
+/// The last signed versions of a store, in a file that only the publisher can write.
 ///
 /// Other programs write the store's folder too: an upload, a restored backup, or an attacker
-/// without a key. With the record, a publication builds only on metadata that the same keys have
-/// signed, and never signs a version number twice.
+/// without a key. With the record, a publication only continues from metadata that the same keys
+/// have signed, and never signs a version number twice.
 struct PublicationRecord: Hashable {
-  /// Where the chain of roots starts.
+  /// The start of the chain of roots.
   ///
-  /// Its digest is enough, since the store must have the file itself for its clients.
+  /// The digest is enough, because the store must have the file for its clients.
   let firstRoot: SignedVersion
   /// The last known version of each role.
   private(set) var signed: [RoleName: SignedVersion]
-  /// The numbers of a publication that was interrupted, or is in progress; clients may know them.
+  /// The version numbers of a publication in progress or interrupted.
+  ///
+  /// Clients may have seen them.
   private var reserved: [RoleName: Int64] = [:]
 
   init(firstRoot: SignedVersion, signed: [RoleName: SignedVersion]) {
@@ -23,12 +25,12 @@ struct PublicationRecord: Hashable {
     self.signed = signed
   }
 
-  /// The highest number of `role` that may have been signed.
+  /// The highest version number of `role` that may have been signed.
   func highest(_ role: RoleName) -> Int64 {
     max(signed[role]?.version ?? 0, reserved[role] ?? 0)
   }
 
-  /// The first role of which `found` has an older version, or other bytes under the same number.
+  /// The first role with an older version in `found`, or with other bytes for the same version.
   func conflict(with found: [RoleName: SignedVersion]) -> RoleName? {
     RoleName.allCases.first { role in
       guard let signed = signed[role], let found = found[role] else { return false }
@@ -36,10 +38,10 @@ struct PublicationRecord: Hashable {
     }
   }
 
-  /// The first role that conflicts with this record, and the version in `folder` that does.
+  /// The first role that conflicts with this record, and its version in `folder`.
   ///
-  /// Besides `found`, which is what the store has now, the files of the recorded numbers are asked:
-  /// two machines that publish to copies can sign one number twice, and one copy then replaces the
+  /// `found` is the store's current metadata. The files of the recorded versions are checked too:
+  /// two machines that publish to copies can sign the same version, and then one copy replaces the
   /// other.
   func conflict(with found: [RoleName: SignedVersion], in folder: Directory) throws -> (
     RoleName, SignedVersion?
@@ -48,7 +50,7 @@ struct PublicationRecord: Hashable {
     for role in [RoleName.targets, .snapshot] {
       guard let signed = signed[role], signed != found[role] else { continue }
       let name = MetadataDocument.name(role, signed.version)
-      // A file that was removed since then proves nothing.
+      // A file that was removed since then is not a conflict.
       guard try folder.status(of: name) != nil else { continue }
       let digest = try Digest(of: folder.contents(of: name, limit: role.limit))
       if digest != signed.digest {
@@ -58,12 +60,12 @@ struct PublicationRecord: Hashable {
     return nil
   }
 
-  /// Whether `found` is what was signed last, but for the root.
+  /// Whether `found` equals the last signed versions, ignoring the root.
   func isCurrent(_ found: [RoleName: SignedVersion]) -> Bool {
     RoleName.allCases.allSatisfy { $0 == .root || signed[$0] == found[$0] }
   }
 
-  /// The record after `versions` became visible.
+  /// Returns the record for after `versions` became visible.
   func signing(_ versions: [RoleName: SignedVersion]) -> PublicationRecord {
     var next = self
     next.signed.merge(versions) { $1 }
@@ -71,10 +73,10 @@ struct PublicationRecord: Hashable {
     return next
   }
 
-  /// The record before `documents` become visible.
+  /// Returns the record for before `documents` become visible.
   func reserving(_ documents: [MetadataDocument]) -> PublicationRecord {
     var next = self
-    // A root has the number after the one before, whatever an interrupted rotation has left.
+    // A root always has the next version, even after an interrupted rotation.
     for document in documents where document.role != .root {
       next.reserved[document.role] = document.version
     }

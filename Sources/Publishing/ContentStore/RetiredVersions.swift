@@ -1,14 +1,15 @@
 import ContentModel
 import ContentTrust
 
-/// The highest version that was retired of each content, kept with its product's record.
+/// The highest retired version of each content.
 ///
-/// The number of a retired version stays taken, since it may be installed somewhere.
+/// It is stored with its product's record. The number of a retired version cannot be used again,
+/// because the version may be installed.
 struct RetiredVersions {
   private static let key = "retiredVersions"
   private let highest: [String: ContentVersion]
 
-  /// Reads what the records of all products say.
+  /// Reads the retired versions from the records of all products.
   init(_ files: [String: TargetFile]) {
     var highest: [String: ContentVersion] = [:]
     for file in files.values {
@@ -20,10 +21,10 @@ struct RetiredVersions {
     self.highest = highest
   }
 
-  /// The highest version of `content` that was retired; nil for none.
+  /// The highest retired version of `content`; nil if none was retired.
   func highest(of content: ProductIdentifier) -> ContentVersion? { highest[content.rawValue] }
 
-  /// Notes in the promise of the record of `product` that `version` of `content` was retired.
+  /// Adds `version` of `content` to the retired versions in the record entry of `product`.
   static func remember(
     _ version: ContentVersion, of content: ProductIdentifier, _ product: ProductIdentifier,
     in files: inout [String: TargetFile]

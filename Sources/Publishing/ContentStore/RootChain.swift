@@ -2,21 +2,23 @@ import ContentModel
 import ContentTrust
 import FileIO
 
-/// A store's roots from the first one, which is pinned, to the newest.
+/// The chain of a store's roots, from the pinned first root to the newest.
 ///
-/// Each is signed by the keys of the one before and by its own. As in a client, the next number is
-/// read until there is none: a file whose number does not follow has no effect.
+/// Each root is signed by the keys of the previous root and by its own keys. As in a client, roots
+/// are read until the next version does not exist. A file with a later version has no effect.
 struct RootChain {
   let first: SignedVersion
-  /// The newest root as it is in the store.
+  /// The file of the newest root.
   let document: MetadataDocument
-  /// The newest root's role.
+  /// The newest root.
   let root: RootRole
-  /// What trusts the newest root, and what trusts each earlier one, newest first.
+  /// The metadata state that trusts the newest root, and those of earlier roots, newest first.
   let newest: TrustedMetadata
   let earlier: [TrustedMetadata]
 
-  /// Reads and verifies the roots in `folder`; without `pin` its 1.root.json is taken as it is.
+  /// Reads and verifies the roots in `folder`.
+  ///
+  /// Without `pin`, 1.root.json is trusted.
   init(in folder: Directory, from pin: SignedVersion?) throws {
     var (document, trusted) = try Self.first(in: folder, pin)
     var earlier: [TrustedMetadata] = []
@@ -40,7 +42,7 @@ struct RootChain {
     self.earlier = earlier
   }
 
-  /// The same roots, under which only signatures by the keys in `keys` count for `roles`.
+  /// The same roots, with only the keys in `keys` accepted for `roles`.
   func limited(to keys: Set<PublicKey>, for roles: [RoleName]) throws -> RootChain {
     func limited(_ trusted: TrustedMetadata) throws -> TrustedMetadata {
       try TrustedMetadata(verified: trusted.root.limited(to: keys, for: roles))
@@ -48,7 +50,9 @@ struct RootChain {
     return try RootChain(self, newest: limited(newest), earlier: earlier.map(limited))
   }
 
-  /// The first root in `folder`, which must be the one that `pin` names.
+  /// The first root in `folder`.
+  ///
+  /// Throws unless it is the root that `pin` names.
   static func first(in folder: Directory, _ pin: SignedVersion?) throws -> (
     MetadataDocument, TrustedMetadata
   ) {
@@ -61,7 +65,7 @@ struct RootChain {
     } catch let error as ContentError where error.code == .fileMissing {
       throw ContentError(
         .storeDamaged, "The store's first root \(path) not found",
-        remedy: "Put the file back from a copy of the store", subject: path, cause: error.cause)
+        remedy: "Restore the file from a copy of the store", subject: path, cause: error.cause)
     }
     let document = MetadataDocument(role: .root, version: version, bytes: bytes)
     guard let trusted, trusted.root.version == version,
@@ -69,14 +73,14 @@ struct RootChain {
     else {
       throw ContentError(
         .rootMismatch, "\(path) is not the store's first root",
-        remedy: "Find out who replaced it, and put the file back from a copy of the store",
+        remedy: "Find out who replaced it, and restore the file from a copy of the store",
         subject: path)
     }
     return (document, trusted)
   }
 
   private static func number(after version: Int64, in folder: Directory) throws -> Int64? {
-    // Metadata of the highest number there is cannot be read, so this does not overflow.
+    // Metadata with the maximum version is refused, so this does not overflow.
     let next = version + 1
     return try folder.status(of: MetadataDocument.name(.root, next)) == nil ? nil : next
   }

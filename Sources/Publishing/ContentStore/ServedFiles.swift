@@ -1,26 +1,27 @@
 import ContentModel
 import FileIO
 
-/// A folder that a web server serves, and how files get into it and into the folders below.
+/// A folder that a web server serves.
 ///
-/// Everybody can read what is written, whatever the umask is: a publication often runs from cron,
-/// and the web server as another user. Files appear whole.
+/// Writes files to it and to folders below it. Written files are readable by all users, regardless
+/// of the umask: a publication often runs from cron, and the web server as another user. Files
+/// appear complete.
 struct ServedFolder {
   let folder: Directory
 
-  /// What a file is called while it is written.
+  /// The name of a file while it is written.
   ///
-  /// There is one at a time, since a publisher has locked the store.
+  /// One name is enough, because the publisher has locked the store.
   private static let temporary = ".publication.new"
 
   init(_ folder: Directory) { self.folder = folder }
 
-  /// Removes what an interrupted publication has left.
+  /// Removes the file of an interrupted publication.
   func removeLeftover() throws { try folder.removeFile(Self.temporary) }
 
-  /// Writes the file `name` durably, with what `write` puts into it.
+  /// Writes the file `name` with the content from `write`.
   ///
-  /// `place` is this folder or one below it; nil is this one.
+  /// The write is durable. `place` is this folder or a folder below it; nil is this folder.
   func replaceFile(
     _ name: String, in place: Directory? = nil, _ write: (borrowing File) throws -> Void
   ) throws {
@@ -33,7 +34,7 @@ struct ServedFolder {
       try file.sync()
       try folder.rename(Self.temporary, to: place, name)
     } catch {
-      // It can be large. What cannot be removed now is removed by the next publication.
+      // It can be large. If it cannot be removed now, the next publication removes it.
       try? removeLeftover()
       throw error
     }
@@ -52,8 +53,8 @@ extension File {
 extension Directory {
   /// Creates the folder `name` with read access for all users, or opens the existing one.
   ///
-  /// An existing folder that only its owner can read gets read access for all users. Other access
-  /// rights are kept.
+  /// An existing folder that only its owner can read gets read access for all users. Other
+  /// permissions are kept.
   @discardableResult
   func createServedDirectory(_ name: String) throws -> Directory {
     let isNew = try status(of: name) == nil
@@ -62,8 +63,9 @@ extension Directory {
     return folder
   }
 
-  /// Lets everybody read and search this folder; `unlessShared` leaves one to which others have
-  /// rights.
+  /// Adds read and search permission for all users.
+  ///
+  /// With `unlessShared`, a folder that already has permissions for others is not changed.
   func makeReadable(unlessShared: Bool) throws {
     let permissions = try status().permissions
     guard permissions & 0o777 != 0o755, !unlessShared || permissions & 0o077 == 0 else { return }
@@ -71,7 +73,7 @@ extension Directory {
   }
 }
 
-/// Does what file systems without permissions refuse; there, all files have those of the mount.
+/// Ignores refusals of file systems without permissions, where all files have those of the mount.
 private func permittedOnly(_ body: () throws -> Void) throws {
   do {
     try body()

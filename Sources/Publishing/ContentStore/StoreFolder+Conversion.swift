@@ -1,10 +1,12 @@
 import FileIO
 
 extension StoreFolder {
-  /// How the names of folders begin in which archives are converted.
+  /// The prefix of the names of folders in which archives are converted.
   static let conversionName = ".repackaging"
 
-  /// Removes what a killed publication has converted; while the store is locked.
+  /// Removes the conversion folders of a killed publication.
+  ///
+  /// The store must be locked.
   func removeConversions() throws {
     for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
       try folder.removeTree(entry)

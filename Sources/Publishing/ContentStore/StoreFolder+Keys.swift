@@ -3,27 +3,29 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// How a store's methods reach its metadata, its keys and its publication record.
+/// Access to the store's metadata, its keys and its publication record.
 extension StoreFolder {
   var metadataFolder: Directory { get throws { try folder.directory(Self.metadataName) } }
 
-  /// Refuses symbolic links in the place of the folders: neither publishers nor local clients
-  /// follow them, so that a link cannot lead what is written elsewhere.
+  /// Throws if one of the folders is a symbolic link.
+  ///
+  /// Publishers and local clients do not follow links, so a link cannot redirect writes to another
+  /// place.
   func checkNoLinks() throws {
     for name in [Self.metadataName, Self.targetsName]
     where try folder.status(of: name)?.kind == .link {
       let path = folder.path(of: name)
       throw ContentError(
         .fileSystemUnsupported, "\(path) is a symbolic link, which a store does not follow",
-        remedy: "Put the folder itself there. If it is on another disk, mount it there, such as "
+        remedy: "Replace the link with the folder. If it is on another disk, mount it, for example "
           + "with mount --bind", subject: path)
     }
   }
 
-  /// Opens `targets`; a copy by git lacks it while it is empty, so it is created.
+  /// Opens `targets`, and creates it if needed: a git copy does not contain an empty folder.
   func targetsFolder() throws -> Directory { try folder.createServedDirectory(Self.targetsName) }
 
-  /// Does `body` with the verified metadata, while no other publisher writes the store.
+  /// Runs `body` with the verified metadata, while the store is locked for other publishers.
   func writing<Value>(_ now: Date, _ body: (StoreMetadata, MetadataWriter) throws -> Value) throws
     -> Value
   {
@@ -35,7 +37,7 @@ extension StoreFolder {
     }
   }
 
-  /// Does `body` with the publication record, while no other publisher writes the store.
+  /// Runs `body` with the publication record, while the store is locked for other publishers.
   func whileLocked<Value>(
     _ now: Date, _ body: (PublicationRecord?, MetadataWriter) throws -> Value
   ) throws -> Value {
@@ -50,7 +52,7 @@ extension StoreFolder {
     }
   }
 
-  /// The publication record; nil where there is none, or where this process cannot read it.
+  /// The publication record; nil if it does not exist or this process cannot read it.
   func knownRecord() throws -> PublicationRecord? {
     do {
       let state = try options.stateFolder.flatMap {
@@ -63,7 +65,7 @@ extension StoreFolder {
     }
   }
 
-  /// Where the keys are, or are expected.
+  /// The actual or expected path of the keys.
   package var keysPath: String {
     get throws {
       try options.folder ?? folder.fileSystem.directory(at: place.parent).path(of: keysName)
@@ -75,13 +77,15 @@ extension StoreFolder {
       let path = try keysPath
       throw ContentError(
         .keyUnusable, "The store's keys are not in \(path)",
-        remedy: "Put the folder that store init has made back in its place, or name it",
+        remedy: "Restore the keys folder from hostedcontent store init, or specify its path",
         subject: path)
     }
     return try StoreKeys(keys, options, creating: creating)
   }
 
-  /// Where the publication record and the lock are; creates the folder.
+  /// Returns the folder of the publication record and the lock.
+  ///
+  /// Creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
     guard let path = options.stateFolder else {
       return StoreState(folder: keys.folder, keysFolder: keys.folder)
@@ -89,7 +93,7 @@ extension StoreFolder {
     let fileSystem = folder.fileSystem
     let existing = try StoreKeys.opened(path, creating: false, fileSystem)
     guard let state = try existing ?? StoreKeys.opened(path, creating: true, fileSystem) else {
-      throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report it")
+      throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report a bug")
     }
     return StoreState(folder: state, keysFolder: keys.folder)
   }
@@ -105,21 +109,21 @@ extension StoreFolder {
     return try parent.status(of: keysName) == nil ? nil : parent.directory(keysName)
   }
 
-  /// Refuses folders of keys, or of the publication record, inside of what is served.
+  /// Throws `usage` if the folder of the keys or of the publication record is in the served folder.
   func checkKeysAreOutside() throws {
     let paths = [options.folder, options.rootFolder, options.stateFolder].compactMap { $0 }
     for path in paths where RealPath.of(path).isInside(RealPath.of(folder.path)) {
       throw ContentError(
-        .usage, "The keys' or state folder \(path) is inside the store, which everybody can read",
-        remedy: "Name a folder that no web server serves", subject: path)
+        .usage, "The keys or state folder \(path) is inside the store, which is public",
+        remedy: "Use a folder that no web server serves", subject: path)
     }
   }
 
-  /// The keys have signed another store, or this one before its files were lost.
+  /// The keys have signed another store, or this store before its files were lost.
   func keysTaken(_ keys: StoreKeys) -> ContentError {
     ContentError(
-      .usage, "The keys in \(keys.folder.path) have signed a store already",
-      remedy: "Put that store's files back from a copy, or give the new store a folder of its own",
+      .usage, "The keys in \(keys.folder.path) already belong to a store",
+      remedy: "Restore that store's files from a copy, or use another keys folder",
       subject: keys.folder.path)
   }
 }

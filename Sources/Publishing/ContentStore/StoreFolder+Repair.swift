@@ -3,19 +3,19 @@ import ContentTrust
 import FileIO
 public import FoundationEssentials
 
-/// Metadata whose files contradict each other, and how a publisher continues.
+/// Repairs inconsistent metadata, so that a publisher can continue.
 extension StoreFolder {
-  /// Repairs a store whose metadata files contradict each other, were lost or damaged.
+  /// Repairs a store with inconsistent, lost or damaged metadata files.
   ///
-  /// Continues from the newest snapshot and targets that belong together and that the keys of the
-  /// store's newest root have signed, and signs them again with higher version numbers. What was
-  /// published after them is not in the catalog any more: publish it again. What was retired after
-  /// them is offered again. Returns the version of these targets; nil if the metadata is
-  /// consistent, which is then not changed.
+  /// Continues from the newest snapshot and targets that belong together and are signed by the keys
+  /// of the store's newest root, and signs them again with higher version numbers. The catalog
+  /// loses what was published later: publish it again. What was retired later is offered again.
+  /// Returns the version of these targets. Returns nil, without changes, if the metadata is
+  /// consistent.
   ///
-  /// Roots are not repaired: clients need each one as it was. Throws `storeRolledBack` if the
-  /// metadata is consistent and older than what was signed last, and `storeDamaged` if no targets
-  /// are left.
+  /// Roots are not repaired, because clients need every root unchanged. Throws `storeRolledBack` if
+  /// the metadata is consistent but older than the last signed metadata, and `storeDamaged` if no
+  /// targets are left.
   public static func repair(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(), now: Date = Date()
   ) throws -> Int64? {
@@ -38,10 +38,10 @@ extension StoreFolder {
 }
 
 extension StoreMetadata {
-  /// Reads the newest snapshot and targets in `folder` that belong together, whatever the timestamp
-  /// promises.
+  /// Reads the newest snapshot and targets in `folder` that belong together, ignoring the
+  /// timestamp.
   ///
-  /// Only the newest root counts: the keys of an earlier one may be stolen.
+  /// Only the newest root counts, because the keys of an earlier root may be stolen.
   fileprivate init(repairing folder: Directory, _ record: PublicationRecord?, keys: StoreKeys)
     throws
   {
@@ -70,7 +70,7 @@ extension StoreMetadata {
     }
     for version in try folder.versions(of: .snapshot) {
       guard let snapshot: (SnapshotRole, MetadataDocument) = try signed(version) else { continue }
-      // Numbers that were signed are not used again, also if they belong to nothing.
+      // Signed version numbers are not used again, even if they belong to no complete catalog.
       if versions[.snapshot] == nil { versions[.snapshot] = try snapshot.1.signedVersion }
       let promise = snapshot.0.targets
       guard let targets: (TargetsRole, MetadataDocument) = try signed(promise.version),
@@ -88,12 +88,12 @@ extension StoreMetadata {
     }
     throw ContentError(
       .storeDamaged, "No snapshot and targets that belong together found in \(folder.path)",
-      remedy: "Put the store's metadata back from a copy", subject: folder.path)
+      remedy: "Restore the store's metadata from a copy", subject: folder.path)
   }
 }
 
 extension Directory {
-  /// The version numbers of the files of `role` in here, the highest first.
+  /// The version numbers of the files of `role` in this folder, highest first.
   fileprivate func versions(of role: RoleName) throws -> [Int64] {
     try entries().compactMap { entry in
       guard let version = entry.name.split(separator: ".").first.flatMap({ Int64($0) }),
@@ -105,7 +105,7 @@ extension Directory {
 }
 
 extension ContentError {
-  /// There is no store at `path`, or its timestamp is lost.
+  /// The folder at `path` is not a store, or its timestamp is lost.
   static func storeMissing(_ path: String) -> ContentError {
     ContentError(
       .storeMissing, "Cannot open the store at \(path): metadata/timestamp.json not found",

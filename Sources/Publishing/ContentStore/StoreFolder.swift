@@ -4,16 +4,15 @@ import ContentTrust
 package import FileIO
 public import FoundationEssentials
 
-/// A store's folder, from its publisher's side: products, versions and signed metadata.
+/// A store's folder, for its publisher: products, versions and signed metadata.
 ///
-/// The folder is what any web server serves; its keys lie beside it, in `<store>.keys`, and those
-/// of its root in `<store>.keys/root`, a folder that can be carried away. Everything that is
-/// written is signed to be valid for a time: root 10 years, targets and snapshot 1 year, timestamp
-/// 90 days; each publication starts the last three anew, and `refresh` renews what has less than
-/// half of its time left, the root when less than a year is. Each publication is one step: whoever
-/// reads the store meanwhile, or after a crash, sees the catalog before or after it, whole. Methods
-/// may be called from any thread; a second publisher is refused with
-/// `ContentError.Code.storeLocked`.
+/// Any web server can serve the folder. Its keys are beside it, in `<store>.keys`. Its root keys
+/// are in `<store>.keys/root`, a folder that can be kept offline. Signatures expire: root after 10
+/// years, targets and snapshot after 1 year, timestamp after 90 days. Each publication renews the
+/// last three; `refresh` renews what has less than half of its lifetime left (root: a year).
+///
+/// A publication is atomic: during it and after a crash, clients see the complete old or new
+/// catalog. Thread-safe. A second publisher gets `ContentError.Code.storeLocked`.
 public final class StoreFolder: Sendable {
   let folder: Directory
   let place: FolderPlace
@@ -40,10 +39,10 @@ public final class StoreFolder: Sendable {
 
   // MARK: Creating and opening
 
-  /// Creates a store with new keys and an empty catalog; parents of `path` are created too.
+  /// Creates a store with new keys and an empty catalog.
   ///
-  /// Refuses a folder that is a store already or holds anything else (`fileExists`), and keys
-  /// inside of it (`usage`). One that a crash left half made is completed.
+  /// Creates the parents of `path` too, and completes a store that a crash left incomplete. Throws
+  /// `fileExists` if the folder is a store or has other files, and `usage` if it has the keys.
   public static func create(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(),
     plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
@@ -80,8 +79,8 @@ public final class StoreFolder: Sendable {
   private func checkVacancy() throws {
     if try isStore {
       throw ContentError(
-        .fileExists, "\(folder.path) is a store already",
-        remedy: "Publish to it, or give another path",
+        .fileExists, "\(folder.path) is already a store",
+        remedy: "Publish to it, or use another path",
         subject: folder.path)
     }
     let others = try folder.entries().map(\.name).filter {
@@ -89,8 +88,8 @@ public final class StoreFolder: Sendable {
     }
     guard others.isEmpty else {
       throw ContentError(
-        .fileExists, "\(folder.path) holds other files, such as \(others.min() ?? "")",
-        remedy: "Give the path of a new or empty folder", subject: folder.path)
+        .fileExists, "\(folder.path) contains other files, such as \(others.min() ?? "")",
+        remedy: "Use a new or empty folder", subject: folder.path)
     }
   }
 
@@ -101,12 +100,13 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Opens the store at `path`; `storeMissing` when there is none.
+  /// Opens the store at `path`.
   ///
-  /// `restored` says that its files were put back from a backup: metadata that is older than what
-  /// was signed last is then no error (`storeRolledBack`), and the next change signs it again with
-  /// higher version numbers. What was published after the backup is gone, what was retired after it
-  /// is offered again. Use it for one change, not for every one.
+  /// Throws `storeMissing` if it does not exist. Use `restored` after you restored the files from a
+  /// backup. Metadata that is older than the last signed metadata is then not an error
+  /// (`storeRolledBack`), and the next change signs it again with higher version numbers. What was
+  /// published after the backup is lost, and what was retired after it is offered again. Use it for
+  /// one change, not for every change.
   public static func open(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false
   ) throws -> StoreFolder {
@@ -127,18 +127,18 @@ public final class StoreFolder: Sendable {
 
   // MARK: Reading
 
-  /// The store's first root metadata, which clients must be given before they trust the store.
+  /// The store's first root metadata.
   ///
-  /// `rootMismatch` if it is not the one that the publication record pins.
+  /// Clients need it. Throws `rootMismatch` if the publication record has another root.
   public func initialRoot() throws -> [UInt8] {
     try RootChain.first(in: metadataFolder, knownRecord()?.firstRoot).0.bytes
   }
 
-  /// The products of the store with all published versions, by identifier; needs no keys.
+  /// The products of the store with all published versions, by identifier.
   ///
-  /// Where this process can read the publication record, the metadata is checked against it as for
-  /// a publication. Elsewhere the store's own first root is trusted, so the answer is as good as
-  /// the folder.
+  /// Needs no keys. If this process can read the publication record, the metadata is checked as for
+  /// a publication. Otherwise the store's own first root is trusted, so the result is as
+  /// trustworthy as the folder.
   public func products() throws -> [StoredProduct] {
     let metadata = try StoreMetadata(
       reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil)
@@ -152,7 +152,7 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// What the store says of `product`; nil if the file was lost or damaged.
+  /// The record of `product`; nil if the file is lost or damaged.
   private static func record(of product: ProductIdentifier, in targets: TrustedTargets) throws
     -> ProductRecord?
   {
@@ -171,16 +171,16 @@ public final class StoreFolder: Sendable {
 
   // MARK: Publishing
 
-  /// Publishes content packages, all in one step, with the same details for each product.
+  /// Publishes content packages in one step, with the same details for each product.
   ///
-  /// Product, content and version are what each package's ContentInfo.plist says. A package that
-  /// breaks a rule refuses them all before anything is written; the error names each with all its
-  /// findings. So does a version whose number is published already (`versionExists`), unless the
-  /// bytes are the same; and a content identifier that another product has (`contentClaimed`),
-  /// since a content belongs to one product. Throws `diskFull` before anything is written when they
-  /// cannot fit. With `repackaging`, archives of other forms and names are converted first, in a
-  /// private folder of the store, so that updates and repairs of them transfer only what changed;
-  /// the converted bytes count as the package. A product whose record was lost gets a new one.
+  /// Each package's ContentInfo.plist determines product, content and version. Errors are thrown
+  /// before anything is written: for invalid packages, each with all its findings; `versionExists`
+  /// for a published version with other bytes; `contentClaimed` if another product has the content;
+  /// `diskFull` if the packages do not fit.
+  ///
+  /// With `repackaging`, archives of other formats or names are converted first, in a private
+  /// folder of the store, so that updates and repairs transfer only what changed. The converted
+  /// bytes count as the package. If a product's record was lost, it gets a new record.
   @discardableResult
   public func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
@@ -218,9 +218,10 @@ public final class StoreFolder: Sendable {
       changes: records.compactMap { ProductChange(from: $0.old, to: $0.new) })
   }
 
-  /// Adds a product without content, or changes what the store says of a product.
+  /// Adds a product without content, or changes the description of a product.
   ///
-  /// Refuses a new product that is called like another's content (`contentClaimed`); nil if equal.
+  /// Returns nil if nothing changed. Throws `contentClaimed` for a new product with the identifier
+  /// of another product's content.
   @discardableResult
   public func add(
     _ product: ProductIdentifier, details: ProductDetails = ProductDetails(), now: Date = Date()
@@ -238,7 +239,7 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// What the store says of `product`, and the same with `details` over it.
+  /// The current record of `product`, and the record with `details`.
   private func records(
     of product: ProductIdentifier, _ details: ProductDetails, _ listing: StoreListing,
     _ targets: TrustedTargets
@@ -248,7 +249,7 @@ public final class StoreFolder: Sendable {
     return (old, details.record(of: product, over: old))
   }
 
-  /// Publishes what `change` makes of the targets, if it changes any.
+  /// Publishes the targets after `change`, if they changed.
   private func changing<Value>(
     _ now: Date, _ change: (inout [String: TargetFile], TrustedTargets) throws -> Value
   ) throws -> Value {
@@ -262,21 +263,21 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  // MARK: Upkeep
+  // MARK: Maintenance
 
-  /// What a refresh has done, and what it could not do.
+  /// The result of a refresh.
   public struct Renewal: Hashable, Sendable {
-    /// The roles that were signed anew; empty when nothing was due.
+    /// The roles that were signed again; empty if nothing was due.
     public let roles: [StoreRole]
-    /// When the root expires, if that is due and its keys are not here; nil otherwise.
+    /// The expiry of the root if it is due and its keys are not available; nil otherwise.
     public let rootExpires: Date?
   }
 
-  /// Renews what has less than half of its time left, so that the catalog stays valid.
+  /// Renews metadata with less than half of its lifetime left, so that the catalog stays valid.
   ///
-  /// Safe to repeat: what is not due is left alone, unless `everything` is asked for. The root is
-  /// due when less than a year of it is left; without its keys, which then are needed, the others
-  /// are renewed all the same and `rootExpires` says until when.
+  /// Safe to repeat: what is not due does not change, unless `everything` is true. The root is due
+  /// if less than a year is left. If its keys are not available, the other roles are still renewed,
+  /// and `rootExpires` is the root's expiry.
   @discardableResult
   public func refresh(everything: Bool = false, now: Date = Date()) throws -> Renewal {
     try writing(now) { metadata, writer in
@@ -296,14 +297,16 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Gives roles new keys, in one step of the root, and signs everything with them.
+  /// Gives roles new keys in one new root, and signs all metadata with them.
   ///
-  /// Needs as many root keys as the root demands, not the roles' old keys: they may be lost.
-  /// Clients that trust an earlier root follow, and can read the store at each moment: targets,
-  /// snapshot and timestamp are signed by old and new keys until the next change. New timestamp or
-  /// snapshot keys also make clients forget versions that a thief has signed. The old keys' files
-  /// are removed at the end. If old keys are lost, clients cannot refresh for a moment between root
-  /// and timestamp; if the rotation is interrupted there, until the next `refresh` or publication.
+  /// Needs as many root keys as the root requires, but not the old keys of the roles, which may be
+  /// lost. Clients that trust an earlier root follow the chain, and can read the store at any time:
+  /// until the next change, targets, snapshot and timestamp are signed by old and new keys. New
+  /// timestamp or snapshot keys also make clients discard versions that an attacker signed with
+  /// stolen keys. The files of old keys are removed at the end.
+  ///
+  /// If old keys are lost, clients cannot refresh between the publication of root and timestamp, or
+  /// if it is interrupted there, until the next `refresh` or publication.
   public func rotate(
     _ roles: [StoreRole], plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
   ) throws {
@@ -320,10 +323,11 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Takes a version of a content out of the catalog; the product's own content for nil.
+  /// Removes a version of a content from the catalog.
   ///
-  /// Its files stay, so that downloads that have begun come to their end. Its number stays taken:
-  /// the next version must be higher. Throws `productUnknown` when there is no such version.
+  /// Nil is the product's own content. Its files stay, so that running downloads can finish. Its
+  /// number cannot be used again: the next version must be higher. Throws `productUnknown` if the
+  /// version does not exist.
   public func retire(
     _ product: ProductIdentifier, _ version: ContentVersion, content: ProductIdentifier? = nil,
     now: Date = Date()
@@ -332,11 +336,11 @@ public final class StoreFolder: Sendable {
     try changing(now) { files, targets in
       let offers = StoreListing(targets).products[product]?.offers ?? []
       let offer = offers.first { $0.contentIdentifier == content && $0.version == version }
-      // As it was written when it was published: 1.0 is the same number as 1, in another folder.
+      // In the published spelling: 1.0 equals 1, but has another folder.
       guard let version = offer?.version else {
         throw ContentError(
           .productUnknown, "The store has no version \(version) of \(content)",
-          remedy: "See what it has with hostedcontent store list", subject: product.rawValue)
+          remedy: "Run hostedcontent store list to see the versions", subject: product.rawValue)
       }
       files[StoreTargetName.package(product, content, version)] = nil
       files[StoreTargetName.index(product, content, version)] = nil

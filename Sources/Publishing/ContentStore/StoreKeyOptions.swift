@@ -3,16 +3,16 @@ import ContentTrust
 
 /// The four roles that sign a store's metadata.
 public enum StoreRole: String, CaseIterable, Hashable, Sendable {
-  /// Says which keys the roles have; best kept off-line.
+  /// Lists the keys of all roles. Its own keys are best kept offline.
   case root
-  /// Says what files there are.
+  /// Lists the files.
   case targets
-  /// Says which metadata belongs together.
+  /// Lists the metadata files that belong together.
   case snapshot
-  /// Says which snapshot is the newest, for a short time.
+  /// Names the newest snapshot, for a short time.
   case timestamp
 
-  /// The role as metadata knows it.
+  /// The role's name in metadata.
   var name: RoleName {
     switch self {
     case .root: .root
@@ -23,7 +23,7 @@ public enum StoreRole: String, CaseIterable, Hashable, Sendable {
   }
 }
 
-/// The kinds of keys that can sign a store's metadata.
+/// The types of keys that can sign a store's metadata.
 public enum StoreKeyType: String, CaseIterable, Sendable {
   /// Ed25519.
   case ed25519
@@ -41,25 +41,29 @@ public enum StoreKeyType: String, CaseIterable, Sendable {
   }
 }
 
-/// Where a store's keys and its publication record are, and what opens the keys.
+/// The locations and passphrases of a store's keys and the location of its publication record.
 public struct StoreKeyOptions: Hashable, Sendable {
-  /// The folder of the keys that publishing needs; nil for `<store>.keys` beside the store.
+  /// The folder of the keys for publishing; nil for `<store>.keys` beside the store.
   public var folder: String?
-  /// The folder of the root keys, which may be carried away; nil for `root` in `folder`.
+  /// The folder of the root keys, which can be kept offline; nil for `root` in `folder`.
   public var rootFolder: String?
-  /// The folder of the publication record and of the publishers' lock; nil for the keys' folder.
+  /// The folder of the publication record and the publishers' lock; nil for the keys' folder.
   ///
-  /// Needed if the keys' folder is read-only. Created if it does not exist; never inside the store.
+  /// Needed if the keys' folder is read-only. It is created if it does not exist, and must not be
+  /// in the store.
   public var stateFolder: String?
-  /// What encrypts the keys, at most 1023 bytes without a zero among them; nil for nothing.
+  /// The passphrase of the keys, at most 1023 bytes without zeros; nil for unencrypted keys.
   public var passphrase: [UInt8]?
-  /// What encrypts the root keys: one passphrase for all, or one for each; none for `passphrase`.
+  /// The passphrases of the root keys: one for all, or one for each; if empty, `passphrase` is
+  /// used.
   ///
-  /// New root keys are encrypted with these in their order. To sign, the passphrases of the
+  /// New root keys are encrypted with these passphrases in order. To sign, the passphrases of the
   /// custodians who are present are enough, in any order.
   public var rootPassphrases: [[UInt8]]
 
-  /// Creates options: folders beside the store, keys that are not encrypted.
+  /// Creates options.
+  ///
+  /// By default, the folders are beside the store, and the keys are not encrypted.
   public init(
     folder: String? = nil, rootFolder: String? = nil, stateFolder: String? = nil,
     passphrase: [UInt8]? = nil, rootPassphrases: [[UInt8]] = []
@@ -71,35 +75,41 @@ public struct StoreKeyOptions: Hashable, Sendable {
     self.rootPassphrases = rootPassphrases
   }
 
-  /// Throws `usage` for a passphrase that libcrypto cannot take whole.
+  /// Throws `usage` for a passphrase that libcrypto would truncate.
   func check() throws {
     for passphrase in [passphrase].compactMap({ $0 }) + rootPassphrases
     where !(1...1023).contains(passphrase.count) || passphrase.contains(0) {
       throw ContentError(
         .usage, "A passphrase is empty, longer than 1023 bytes, or has a zero byte",
-        remedy: "Use another one")
+        remedy: "Use another passphrase")
     }
   }
 
-  /// Throws `usage` unless `count` new root keys can be encrypted with the passphrases.
+  /// Throws `usage` unless the passphrases fit `count` new root keys.
   func check(newRootKeys count: Int) throws {
     guard ![0, 1, count].contains(rootPassphrases.count) else { return }
     throw ContentError(
-      .usage, "\(rootPassphrases.count) passphrases do not fit \(count) new root keys",
-      remedy: "Give one passphrase for all root keys, or one for each")
+      .usage, "\(rootPassphrases.count) passphrases for \(count) new root keys",
+      remedy: "Use one passphrase for all root keys, or one for each")
   }
 }
 
-/// How many keys of which type roles get, and how many of them must sign.
+/// The type, number and threshold of the keys of each role.
 public struct StoreKeyPlan: Hashable, Sendable {
   /// The type of new keys.
   public var type: StoreKeyType
-  /// How many keys a role gets; nil for one, or for as many as it has.
+  /// The number of keys of a role.
+  ///
+  /// The default is one, or the current number.
   public var counts: [StoreRole: Int]
-  /// How many of a role's keys must sign; nil for one, or for as many as now.
+  /// The number of keys that must sign.
+  ///
+  /// The default is one, or the current threshold.
   public var thresholds: [StoreRole: Int]
 
-  /// Creates a plan; what is left out is one Ed25519 key a role.
+  /// Creates a plan.
+  ///
+  /// The default is one Ed25519 key for each role.
   public init(
     type: StoreKeyType = .ed25519, counts: [StoreRole: Int] = [:],
     thresholds: [StoreRole: Int] = [:]
@@ -109,14 +119,16 @@ public struct StoreKeyPlan: Hashable, Sendable {
     self.thresholds = thresholds
   }
 
-  /// How many keys `role` gets and how many must sign; `usage` when that cannot be.
+  /// The number of keys of `role` and its threshold.
+  ///
+  /// Throws `usage` if they are invalid.
   func numbers(of role: StoreRole, known: RoleKeys? = nil) throws -> (count: Int, threshold: Int) {
     let count = counts[role] ?? known?.identifiers.count ?? 1
     let threshold = thresholds[role] ?? known.map { Int(clamping: $0.threshold) } ?? 1
     guard (1...64).contains(count), (1...count).contains(threshold) else {
       throw ContentError(
-        .usage, "\(threshold) of \(count) \(role.rawValue) keys cannot be demanded",
-        remedy: "Use 1 to 64 keys, and a threshold of 1 to as many as there are",
+        .usage, "Cannot require \(threshold) of \(count) \(role.rawValue) keys",
+        remedy: "Use 1 to 64 keys, and a threshold from 1 to the number of keys",
         subject: role.rawValue)
     }
     return (count, threshold)

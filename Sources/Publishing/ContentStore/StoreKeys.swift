@@ -3,25 +3,28 @@ import ContentTrust
 import FileIO
 import Glibc
 
-/// The folders of a store's signing keys, beside the store and never inside what is served.
+/// The folders of a store's signing keys.
 ///
-/// A key's file is named after its role; which of them count is what the root metadata says, so
-/// keys of an earlier root, or of a rotation that did not come to its end, do no harm.
+/// They are never inside the served folder. A key's file is named after its role. The root metadata
+/// determines which keys count, so keys of an earlier root, or of an interrupted rotation, do no
+/// harm.
 struct StoreKeys {
   let folder: Directory
-  /// Nil when it was carried away.
+  /// Nil if it is not available.
   private let rootFolder: Directory?
   private let rootPath: String
   private let passphrase: [UInt8]?
   /// One for all root keys, or one for each.
   private let rootPassphrases: [[UInt8]?]
 
-  /// The root keys' folder, unless it is said where it is.
+  /// The default name of the root keys' folder.
   static let rootName = "root"
   private static let suffix = ".pem"
   private static let maximumLength: Int64 = 64 << 10
 
-  /// Opens the folders; `creating` makes the one of the root keys.
+  /// Opens the folders.
+  ///
+  /// Creates the root keys' folder if `creating`.
   init(_ folder: Directory, _ options: StoreKeyOptions, creating: Bool) throws {
     self.folder = folder
     passphrase = options.passphrase
@@ -40,7 +43,9 @@ struct StoreKeys {
     if creating { try folder.sync() }
   }
 
-  /// Opens the folder at `path`, 0700 when it is made here; nil when it is not there.
+  /// Opens the folder at `path`; nil if it does not exist.
+  ///
+  /// A new folder has mode 0700.
   static func opened(_ path: String, creating: Bool, _ fileSystem: FileSystem) throws -> Directory?
   {
     if creating {
@@ -59,17 +64,17 @@ struct StoreKeys {
 
   // MARK: Reading
 
-  /// A signer for `role` with every key here that `root` names.
+  /// A signer for `role` with all available keys that `root` names.
   ///
-  /// Throws `keyUnusable` when these are fewer than `root` demands.
+  /// Throws `keyUnusable` if there are fewer keys than `root` requires.
   func signer(_ role: RoleName, of root: RootRole) throws -> RoleSigner {
     RoleSigner(keys: try keys(of: role, in: root).map(\.key))
   }
 
-  /// Whether enough root keys are here to sign what follows `root`.
+  /// Whether there are enough root keys to sign the root after `root`.
   func canSignRoot(_ root: RootRole) -> Bool { (try? keys(of: .root, in: root)) != nil }
 
-  /// Every key of `role` that is here and opens, whether or not a root names it.
+  /// All usable keys of `role` in the folders, even if no root names them.
   func publicKeys(of role: RoleName) throws -> Set<PublicKey> {
     var found: Set<PublicKey> = []
     for folder in folders(of: role) {
@@ -109,12 +114,14 @@ struct StoreKeys {
     throw try missing(role, found.count, demanded, root, refusal)
   }
 
-  /// Whether reading failed for a reason that has nothing to do with the key.
+  /// Whether reading failed for a reason that does not concern the key.
   private static func isOfSystem(_ error: ContentError) -> Bool {
     [.fileFailed, .diskFull, .tooManyFiles].contains(error.code)
   }
 
-  /// Where keys of `role` may lie; root keys were once kept with the others.
+  /// The folders with keys of `role`.
+  ///
+  /// Earlier versions stored root keys with the others.
   private func folders(of role: RoleName) -> [Directory] {
     role == .root ? [rootFolder, folder].compactMap { $0 } : [folder]
   }
@@ -128,7 +135,7 @@ struct StoreKeys {
       && (name == "\(role.rawValue)\(suffix)" || name.hasPrefix("\(role.rawValue)-"))
   }
 
-  /// Files that look like keys, but are not read because they are not named after a role.
+  /// Files that look like keys, but are ignored because their name does not begin with a role.
   private func ignoredNames(of role: RoleName) throws -> [String] {
     try folders(of: role).flatMap { try $0.entries().map(\.name) }.filter { name in
       name.hasSuffix(Self.suffix) && !RoleName.allCases.contains { Self.isFileName(name, of: $0) }
@@ -152,29 +159,29 @@ struct StoreKeys {
     let ignored = try ignoredNames(of: role).map { "“\($0)”" }.joined(separator: ", ")
     return ContentError(
       .keyUnusable,
-      "\(path) has \(found) usable \(role.rawValue) keys of the \(demanded) that root version "
-        + "\(root.version) demands" + (ignored.isEmpty ? "" : "; \(ignored) ignored"),
+      "\(path) has \(found) of the \(demanded) usable \(role.rawValue) keys that root version "
+        + "\(root.version) requires" + (ignored.isEmpty ? "" : "; \(ignored) ignored"),
       remedy: (role == .root
-        ? "Bring the folder with the root keys, and their passphrases if any"
-        : "Put the store's own key files back, and give their passphrase if any")
+        ? "Provide the folder with the root keys, and their passphrases if they are encrypted"
+        : "Restore the store's own key files, and provide their passphrase if they are encrypted")
         + ". The files must be named \(role.rawValue).pem or \(role.rawValue)-*.pem",
       subject: path, cause: refusal.map { [$0.message, $0.cause ?? ""].joined(separator: " ") })
   }
 
   // MARK: Writing
 
-  /// Makes `count` keys of `role`, durably.
+  /// Creates `count` keys of `role`.
   ///
-  /// `version` is that of the root which will name them, and part of their names after the first.
-  /// The first root takes keys that lie there already; a rotation never does, since a thief may
-  /// have seen what an interrupted one has left.
+  /// They are durable. `version` is the version of the root that will list them. It is part of
+  /// their file names, except for the first root. The first root uses existing keys in the folder.
+  /// A rotation never does, because an attacker may have seen the keys of an interrupted rotation.
   func make(_ role: RoleName, _ count: Int, _ kind: KeyKind, forRoot version: Int64) throws
     -> [SigningKey]
   {
     guard let folder = role == .root ? rootFolder : folder else {
       throw ContentError(
-        .keyUnusable, "There is no folder \(rootPath) for root keys",
-        remedy: "Bring the folder with the root keys", subject: rootPath)
+        .keyUnusable, "Root keys folder \(rootPath) not found",
+        remedy: "Provide the folder with the root keys", subject: rootPath)
     }
     return try (1...count).map { number in
       let stem = version == 1 ? role.rawValue : "\(role.rawValue)-v\(version)"
@@ -190,8 +197,8 @@ struct StoreKeys {
     }
   }
 
-  /// Removes the files of `role` whose keys `old` named and `new` does not, and those that
-  /// rotations have made which came to no end.
+  /// Removes the files of `role` with keys that `old` lists and `new` does not, and the files of
+  /// interrupted rotations.
   func remove(_ role: RoleName, of old: RootRole, notIn new: RootRole) throws {
     let kept = new.publicKeys(of: role)
     let dropped = old.publicKeys(of: role).subtracting(kept)
@@ -200,7 +207,7 @@ struct StoreKeys {
         guard let key = try? read(name, role, in: folder), !kept.contains(key.publicKey) else {
           continue
         }
-        // Others may be an owner's own, such as a copy of another store's key.
+        // Other files may belong to the owner, such as a copy of another store's key.
         if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
           try folder.removeFile(name)
         }
@@ -210,15 +217,15 @@ struct StoreKeys {
   }
 }
 
-/// A folder's path in two: the folder above it, and its name.
+/// The parent folder and the name of a path.
 struct FolderPlace {
   let parent: String
   let name: String
 
-  /// Whether something is at `path`.
+  /// Whether `path` exists.
   static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-  /// Throws `usage` for a path without a name at its end, such as `/`.
+  /// Throws `usage` for a path without a last name, such as `/`.
   init(_ path: String) throws {
     var components = path.pathComponents()
     var isAbsolute = path.hasPrefix("/")
@@ -230,7 +237,7 @@ struct FolderPlace {
     guard let name = components.popLast(), name != ".", name != ".." else {
       throw ContentError(
         .usage, "“\(path)” does not name a folder",
-        remedy: "Give a path that ends in the folder's name", subject: path)
+        remedy: "Use a path that ends with the folder's name", subject: path)
     }
     let prefix = isAbsolute ? "/" : components.isEmpty ? "." : ""
     parent = prefix + components.joined(separator: "/")
@@ -238,7 +245,9 @@ struct FolderPlace {
   }
 }
 
-/// A path without links, also of a file that is not there yet.
+/// A path without symbolic links.
+///
+/// The file need not exist.
 struct RealPath {
   private let components: [String]
 
@@ -253,6 +262,6 @@ struct RealPath {
     return RealPath(components: of(parent).components + [last])
   }
 
-  /// Whether this is `folder` or something in it.
+  /// Whether this path is `folder` or inside of it.
   func isInside(_ folder: RealPath) -> Bool { components.starts(with: folder.components) }
 }

@@ -5,26 +5,26 @@ import FoundationEssentials
 
 /// The steps from one root to the next.
 extension StoreMetadata {
-  /// Whether less than a year of the root is left.
+  /// Whether the root expires in less than a year.
   func isRootDue(now: Date) -> Bool { root.expires < now.addingTimeInterval(Self.lifetime) }
 
-  /// Writes the next root, with the same keys and a new life.
+  /// Writes the next root, with the same keys and a new expiry.
   func renewRoot(with writer: MetadataWriter) throws -> StoreMetadata {
     let (next, document) = try nextRoot(writer, keys: [:], thresholds: [:], newRootKeys: [])
     return try stepping(to: next, in: [document], with: writer)
   }
 
-  /// Writes the next root, in which `roles` have new keys, and what they sign; the old ones' files
-  /// are still there.
+  /// Writes the next root with new keys for `roles`, and the metadata that they sign.
   ///
-  /// A client reads the root first, and then what the keys of this root must have signed. So the
-  /// rest is signed by the keys of both roots and written before the root: it is valid whichever of
-  /// the two a client has. If old keys were lost, a client can find the new root and the old
-  /// timestamp, and cannot refresh until the timestamp follows.
+  /// The files of the old keys still exist. A client reads the root first, and then the metadata,
+  /// which the keys of this root must have signed. So the metadata is signed by the keys of both
+  /// roots and written before the root: it is valid for clients with either root. If old keys were
+  /// lost, a client can find the new root with the old timestamp. It then cannot refresh until the
+  /// timestamp is written.
   func rotate(_ roles: [StoreRole], _ plan: StoreKeyPlan, with writer: MetadataWriter) throws
     -> StoreMetadata
   {
-    // Asked first, so that no key is made in vain.
+    // Check first, so that no key is created without need.
     _ = try writer.keys.signer(.root, of: root)
     var new: [RoleName: [PublicKey]] = [:]
     var thresholds: [RoleName: Int64] = [:]
@@ -50,8 +50,10 @@ extension StoreMetadata {
     return try stepping(to: next, in: documents, with: writer)
   }
 
-  /// Targets, snapshot and timestamp signed by the keys of this root and of `next`; nil if the keys
-  /// of this root are not here, or if a file would be longer than clients read.
+  /// Returns targets, snapshot and timestamp signed by the keys of this root and of `next`.
+  ///
+  /// Returns nil if keys of this root are not available, or if a file would exceed the clients'
+  /// limit.
   private func documentsOfBoth(_ next: RootRole, with writer: MetadataWriter) throws
     -> [MetadataDocument]?
   {
@@ -66,8 +68,9 @@ extension StoreMetadata {
     return documents.allSatisfy { $0.bytes.count <= $0.role.limit } ? documents : nil
   }
 
-  /// The number of the next root; `storeDamaged` if clients would find a later one that is not
-  /// ours.
+  /// The version of the next root.
+  ///
+  /// Throws `storeDamaged` if clients would find a later, foreign root.
   private func nextRootVersion(in folder: Directory) throws -> Int64 {
     let version = try Self.number(after: root.version, .root)
     let later = MetadataDocument.name(.root, version + 1)
@@ -75,13 +78,13 @@ extension StoreMetadata {
       throw ContentError(
         .storeDamaged,
         "\(folder.path(of: later)) exists, but the newest root has version \(root.version)",
-        remedy: "Find out who wrote this file, and remove it: clients would refuse the store",
+        remedy: "Find out who wrote this file, and remove it: clients would reject the store",
         subject: folder.path(of: later))
     }
     return version
   }
 
-  /// The next root, signed by the old and the new keys: clients that trust either follow.
+  /// Returns the next root, signed by the old and the new keys, so that all clients can follow.
   private func nextRoot(
     _ writer: MetadataWriter, keys: [RoleName: [PublicKey]], thresholds: [RoleName: Int64],
     newRootKeys: [SigningKey]
@@ -95,7 +98,9 @@ extension StoreMetadata {
     return (next, document)
   }
 
-  /// Writes `documents`, one of which is the root `next`, in their order.
+  /// Writes `documents` in order.
+  ///
+  /// One of them is the root `next`.
   private func stepping(
     to next: RootRole, in documents: [MetadataDocument], with writer: MetadataWriter
   ) throws -> StoreMetadata {

@@ -3,19 +3,18 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// A store's current metadata, and the step to the next one.
+/// A store's current metadata, and the changes to it.
 struct StoreMetadata {
   /// The newest root.
   var root: RootRole
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
-  /// What the keys have signed, this metadata included.
+  /// The publication record, which includes this metadata.
   var record: PublicationRecord
-  /// Whether all of it must be signed again: a rotation was interrupted, or older metadata was
-  /// restored.
+  /// Whether all metadata must be signed again, after an interrupted rotation or a restored backup.
   var needsSigning = false
-  /// The versions that are in the store.
+  /// The versions in the store.
   var versions: [RoleName: SignedVersion]
 
   private static let day: TimeInterval = 86_400
@@ -23,12 +22,11 @@ struct StoreMetadata {
   static let lifetime = 365 * day
   private static let timestampLifetime = 90 * day
 
-  /// Reads and verifies the metadata in `folder`; expired metadata is read too.
+  /// Reads and verifies the metadata in `folder`, even if it has expired.
   ///
-  /// Only metadata that is signed under the root that `record` pins counts. Without a record, the
-  /// store's first root is taken, as far as `keys` confirm it; nil when there are none to ask.
-  /// Metadata that is older than the record is `storeRolledBack` unless it was `restored` on
-  /// purpose.
+  /// Only metadata that is signed under the root in `record` counts. Without a record, the store's
+  /// first root is used, if `keys` confirm it or are nil. Throws `storeRolledBack` if the metadata
+  /// is older than the record, unless `restored`.
   init(
     reading folder: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
   ) throws {
@@ -38,8 +36,8 @@ struct StoreMetadata {
     do {
       found = try StoreMetadata(reading: folder, chain, trusting: chain.newest)
     } catch let error as ContentError where error.code == .signatureInvalid {
-      // A rotation writes its root before what the new keys sign. With the old keys, which may be
-      // stolen, nobody can add to what was recorded before.
+      // A rotation writes its root before the metadata of the new keys. The old keys may be stolen,
+      // but metadata under an earlier root must match the record.
       let earlier = chain.earlier.lazy.compactMap {
         try? StoreMetadata(reading: folder, chain, trusting: $0)
       }.first
@@ -54,7 +52,7 @@ struct StoreMetadata {
         guard restored else {
           throw ContentError.storeRolledBack(folder, role, conflicting, record)
         }
-        // The recorded numbers stay, so that what is signed next has higher ones.
+        // Keep the recorded numbers, so that the next signed versions are higher.
         found.record = record.signing(root)
         found.needsSigning = true
       } else {
@@ -64,24 +62,24 @@ struct StoreMetadata {
     self = found
   }
 
-  /// The roots in `folder` that count, which start where `record` says.
+  /// The valid chain of roots in `folder`, starting at the root in `record`.
   static func chain(in folder: Directory, _ record: PublicationRecord?, _ keys: StoreKeys?) throws
     -> RootChain
   {
     let chain = try RootChain(in: folder, from: record?.firstRoot)
     let root = [RoleName.root: try chain.document.signedVersion]
     if let record, record.conflict(with: root) != nil {
-      // No number can be left out between roots, so nothing can be signed above the recorded one.
+      // Roots have consecutive versions, so signing above the recorded version is impossible.
       throw ContentError.storeRolledBack(folder, .root, root[.root], record)
     }
     guard record == nil, let keys else { return chain }
     return try confirmed(chain, keys, folder)
   }
 
-  /// The roots of a store without a record, if the keys that are here have signed for them.
+  /// The roots of a store without a record, if the available keys have signed for them.
   ///
-  /// A root key proves its root. If all root keys were carried away, what the other keys have
-  /// signed counts, and nothing that a root names besides them.
+  /// A root key proves its root. If no root keys are available, metadata that the other keys have
+  /// signed counts, but no other keys of the root count.
   private static func confirmed(_ chain: RootChain, _ keys: StoreKeys, _ folder: Directory) throws
     -> RootChain
   {
@@ -90,7 +88,7 @@ struct StoreMetadata {
       if try TrustedMetadata.isRoot(chain.document.bytes, signedByAnyOf: rootKeys) { return chain }
       throw ContentError.foreignMetadata(
         .root, folder.path(of: chain.document.name),
-        ContentError(.signatureInvalid, "The store's root keys did not sign it", remedy: ""))
+        ContentError(.signatureInvalid, "Not signed by the store's root keys", remedy: ""))
     }
     let roles: [RoleName] = [.targets, .snapshot, .timestamp]
     let known = try roles.reduce(into: Set()) { known, role in
@@ -116,7 +114,7 @@ struct StoreMetadata {
       }
       documents.append(MetadataDocument(role: role, version: found ?? 0, bytes: bytes))
     }
-    // An expired store must be readable, or nobody could refresh it.
+    // Expired metadata must be readable, so that the publisher can refresh it.
     let never = Date.distantPast
     try read(.timestamp, nil) {
       _ = try trusted.update(timestamp: $0, now: never)
@@ -134,7 +132,7 @@ struct StoreMetadata {
       let targets = trusted.targets
     else {
       throw ContentError(
-        .inconsistent, "The store's metadata was read without a result", remedy: "Report it")
+        .inconsistent, "No metadata after reading the store", remedy: "Report a bug")
     }
     let versions = try documents.versions
     self.init(
@@ -156,7 +154,7 @@ struct StoreMetadata {
 
   // MARK: Creating
 
-  /// Writes a first root, and empty metadata of version 1.
+  /// Writes the first root, and empty metadata of version 1.
   static func create(_ plan: StoreKeyPlan, with writer: MetadataWriter) throws {
     var made: [RoleName: [PublicKey]] = [:]
     var rootKeys: [SigningKey] = []
@@ -187,16 +185,17 @@ struct StoreMetadata {
 
   // MARK: Publishing
 
-  /// Publishes `files` as the store's targets, with new expiry; durable and visible when it
-  /// returns.
+  /// Publishes `files` as the store's targets, with new expiry.
   ///
-  /// Timestamp comes last: until it is replaced, clients see the catalog as it was. Everything is
-  /// signed before the first file is written, so that a missing key leaves all as it was.
+  /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
+  /// until then. Everything is signed before the first file is written, so that a missing key
+  /// changes nothing.
   func publish(_ files: [String: TargetFile], with writer: MetadataWriter) throws {
     _ = try writer.publish(documents(of: files, signedBy: [root], with: writer), after: record)
   }
 
-  /// Targets, snapshot and timestamp, in this order, each signed by the keys that all `roots` name.
+  /// Returns targets, snapshot and timestamp, in this order, each signed by the keys of all
+  /// `roots`.
   func documents(
     of files: [String: TargetFile], signedBy roots: [RootRole], with writer: MetadataWriter
   ) throws -> [MetadataDocument] {
@@ -207,8 +206,8 @@ struct StoreMetadata {
     guard document.bytes.count <= RoleName.targets.limit else {
       throw ContentError(
         .limitExceeded,
-        "The catalog would have \(document.bytes.count) bytes, more than clients read",
-        remedy: "Retire old versions, or divide the products between two stores")
+        "The catalog would have \(document.bytes.count) bytes, more than clients accept",
+        remedy: "Retire old versions, or split the products into two stores")
     }
     return try [document] + documents(of: document.promise, signedBy: roots, with: writer)
   }
@@ -232,24 +231,24 @@ struct StoreMetadata {
     return try writer.sign(role, of: roots)
   }
 
-  /// The number of what is signed next: above all that the store has or that was signed before.
+  /// The next version number: higher than the store's versions and all signed versions.
   private func next(_ role: RoleName) throws -> Int64 {
     try Self.number(after: max(versions[role]?.version ?? 0, record.highest(role)), role)
   }
 
   static func number(after version: Int64, _ role: RoleName) throws -> Int64 {
-    // The highest number of all is not read, since no version could follow it.
+    // The maximum number is refused, because no version could follow it.
     guard version < .max - 1 else {
       throw ContentError(
-        .storeDamaged, "No number can follow version \(version) of the \(role.rawValue) metadata",
+        .storeDamaged, "Version \(version) of the \(role.rawValue) metadata is the last possible",
         remedy: "Create a new store, and give its root to the clients", subject: role.fileName)
     }
     return version + 1
   }
 
-  /// Renews what has less than half of its life left, or `everything`, but never the root.
+  /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
   ///
-  /// Returns the roles that were signed anew.
+  /// Returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
     func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
       everything || expires < writer.now.addingTimeInterval(lifetime / 2)
@@ -271,7 +270,7 @@ struct StoreMetadata {
 }
 
 extension ContentError {
-  /// The file of `role` is older than what `record` says, or another one of the same number.
+  /// The file of `role` is older than the record, or a different file with the same version.
   fileprivate static func storeRolledBack(
     _ folder: Directory, _ role: RoleName, _ found: SignedVersion?, _ record: PublicationRecord
   ) -> ContentError {
@@ -281,23 +280,23 @@ extension ContentError {
     return ContentError(
       .storeRolledBack,
       version < signed
-        ? "\(path) is the newest \(role.rawValue) metadata with version \(version), but version "
-          + "\(signed) was signed already"
-        : "\(path) is not the version \(signed) of the \(role.rawValue) metadata that was signed "
-          + "last: another machine may have signed the same number",
+        ? "\(path), version \(version), is the newest \(role.rawValue) metadata, but version "
+          + "\(signed) was already signed"
+        : "\(path) is not the last signed version \(signed) of the \(role.rawValue) metadata"
+          + ": another machine may have signed the same version",
       remedy: role == .root
-        ? "Put version \(signed) of the root back from a mirror or a copy; clients need every root"
-        : "Put the newest metadata back from a mirror or a copy, and publish again what it lacks. If "
-          + "these files are here on purpose, confirm that: they are then signed again with higher "
+        ? "Restore version \(signed) of the root from a mirror or a copy. Clients need every root"
+        : "Restore the newest metadata from a mirror or a copy, and publish what it lacks. If "
+          + "these files are intended, confirm that: they are then signed again with higher "
           + "version numbers",
       subject: path)
   }
 
-  /// A file that the rest of the metadata needs is not in the store's folder.
+  /// A file that other metadata needs is missing in the store's folder.
   fileprivate static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
     ContentError(
       .storeDamaged, "The store's metadata file \(path) not found",
-      remedy: "Put the file back from a copy, or repair the store with hostedcontent store repair",
+      remedy: "Restore the file from a copy, or repair the store with hostedcontent store repair",
       subject: path, cause: reason.cause)
   }
 }

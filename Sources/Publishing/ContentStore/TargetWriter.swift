@@ -4,23 +4,23 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// Writes files into a store's `targets` folder; each is durable when its method returns.
+/// Writes files to a store's `targets` folder.
 ///
-/// Names carry the digest, so nothing that the catalog promises today is touched, and what a
-/// crash leaves behind is what the next attempt writes again.
+/// Each method is durable on return. File names contain the digest. Files of the current catalog
+/// are therefore never changed, and after a crash the next attempt writes the same files again.
 struct TargetWriter {
   private let folder: Directory
   private let served: ServedFolder
 
-  /// Writes below `folder`, the store's `targets`.
+  /// Creates a writer for `folder`, the store's `targets`.
   init(_ folder: Directory) {
     self.folder = folder
     served = ServedFolder(folder)
   }
 
-  // MARK: What is there
+  // MARK: Existing files
 
-  /// Whether the archive and the index that `files` promises are there, byte for byte.
+  /// Whether the archive and the index that `files` lists exist, byte for byte.
   func has(_ package: IncomingPackage, in files: [String: TargetFile]) throws -> Bool {
     let custom = package.custom
     let name = StoreTargetName.package(
@@ -42,7 +42,7 @@ struct TargetWriter {
 
   // MARK: Writing
 
-  /// Writes the archive and its index, and promises both in `files`.
+  /// Writes the archive and its index, and adds both to `files`.
   func write(_ package: IncomingPackage, into files: inout [String: TargetFile]) throws {
     let (product, version) = (package.custom.productIdentifier, package.custom.version)
     let content = package.custom.contentIdentifier
@@ -58,7 +58,7 @@ struct TargetWriter {
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
   }
 
-  /// Writes the product's record and promises it, unless `files` does and the file is there.
+  /// Writes the product's record and adds it to `files`, unless it is listed and the file exists.
   func write(_ record: ProductRecord, into files: inout [String: TargetFile]) throws {
     let name = StoreTargetName.record(record.productIdentifier)
     let text = try record.json
@@ -77,10 +77,12 @@ struct TargetWriter {
     .object(["productIdentifier": .string(product.rawValue)])
   }
 
-  /// The folder `name`, there for good.
+  /// Returns the folder `name`.
+  ///
+  /// Its name is durable.
   private func made(_ name: String, in parent: Directory) throws -> Directory {
     let made = try parent.createServedDirectory(name)
-    // Also when it was there: a crash may have come between its creation and this.
+    // Even if it exists: a crash may have interrupted its creation before the sync.
     try parent.sync()
     return made
   }
@@ -92,7 +94,7 @@ struct TargetWriter {
       throw ContentError(
         .limitExceeded,
         "The index of \(package.path) would have \(text.count) bytes, more than "
-          + "the \(PackageIndex.maximumLength) that are read",
+          + "the maximum of \(PackageIndex.maximumLength)",
         remedy: "Put fewer files into the package", subject: package.path)
     }
     return text
@@ -110,7 +112,7 @@ struct TargetWriter {
       guard try stream.finish() == package.digest else {
         throw ContentError(
           .fileFailed, "\(package.path) changed while it was published",
-          remedy: "Let no other program write the package, and start again",
+          remedy: "Make sure that no other program writes the package, and try again",
           subject: package.path)
       }
     }

@@ -3,9 +3,9 @@ package import FileIO
 import Glibc
 import Concurrency
 
-/// A folder's files over HTTP or HTTPS, with what is to go wrong by script.
+/// Serves a folder's files over HTTP or HTTPS, optionally with scripted faults.
 ///
-/// Methods may be called from any thread. Each connection has a thread of its own, in which routes
+/// Thread-safe. Each connection has a thread, which calls routes and `onRequest`.
 /// and `onRequest` are called.
 package final class StoreServer: Sendable {
   private let folder: Directory
@@ -17,49 +17,58 @@ package final class StoreServer: Sendable {
   private struct State {
     var faults: FaultScript = .none
     var running: RunningServer?
-    /// Held since the first start, so that a server that comes back is where it was.
+    /// Held since the first start, so that a restarted server has the same port.
     var port: HeldPort?
   }
 
-  /// What answers a path instead of a file; called with GET and HEAD only.
+  /// A response that replaces a file.
+  ///
+  /// Only called for GET and HEAD.
   package typealias Route = @Sendable (ServerRequest) -> Answer
 
-  /// How a server listens and what it answers besides files.
+  /// The address, the limits and the additional routes of a server.
   package struct Configuration: Sendable {
-    /// A name or number of this machine.
+    /// A name or an IP address of this machine.
     package var address = "127.0.0.1"
-    /// 0 takes any port that is free.
+    /// Port 0 selects a free port.
     package var port: UInt16 = 0
-    /// Makes it an HTTPS server.
+    /// The certificate for HTTPS; nil for HTTP.
     package var certificate: Certificate?
-    /// A pause before every answer.
+    /// A pause before every response.
     package var latency: Duration = .zero
-    /// Bytes a second that all bodies together may take; nil for no limit.
+    /// The maximum rate of all bodies together, in bytes per second; nil is unlimited.
     package var rate: Int64?
-    /// Answers by decoded path, such as `/lookup`; they go before files.
-    package var routes: [String: Route] = [:]
-    /// Whether requests are counted and told; costs that files go through memory.
-    package var recordsRequests = true
-    /// Whether they are kept for `requests`, too.
-    package var keepsRequests = true
-    /// Told of each request when its answer has come to its end.
-    package var onRequest: (@Sendable (ServedRequest) -> Void)?
-    /// Further connections than that many are closed at once.
-    package var connectionLimit = 512
-    /// Further connections from one address than that many are closed at once; 0 for no limit.
+    /// Responses by decoded path, such as `/lookup`.
     ///
-    /// An address of IPv6 counts with its whole network (/64).
+    /// They precede files.
+    package var routes: [String: Route] = [:]
+    /// Whether requests are counted and reported.
+    ///
+    /// Files are then copied through memory.
+    package var recordsRequests = true
+    /// Whether requests are also kept for `requests`.
+    package var keepsRequests = true
+    /// Called for each request after its response has ended.
+    package var onRequest: (@Sendable (ServedRequest) -> Void)?
+    /// The maximum number of connections.
+    ///
+    /// Further connections are closed at once.
+    package var connectionLimit = 512
+    /// The maximum number of connections from one address; 0 is unlimited.
+    ///
+    /// Further connections are closed at once. IPv6 addresses are counted by /64 network.
     package var connectionsPerAddress = 128
-    /// After that time without a complete request, head and body, a new connection is closed.
+    /// The time in which a new connection must send a complete request, head and body.
     package var requestTimeout: Duration = .seconds(10)
-    /// After that many seconds without a byte, or without a complete request since the last answer,
-    /// a connection is closed.
+    /// The maximum time in seconds without a byte, or without a complete request after a response.
     package var idleSeconds = 60
 
     package init() {}
   }
 
-  /// Makes a server of the folder at `path`; `fileMissing` when there is none.
+  /// Creates a server for the folder at `path`.
+  ///
+  /// Throws `fileMissing` if it does not exist.
   package init(
     folder path: String, faults: FaultScript = .none,
     configuration: Configuration = Configuration(), fileSystem: FileSystem = .real
@@ -75,12 +84,13 @@ package final class StoreServer: Sendable {
 
   deinit { stop() }
 
-  /// One that accepts connections, one that closes idle ones, and some of connections.
+  /// One that accepts connections, one that closes idle ones, and some for connections.
   private static let requiredThreads = 6
 
-  /// Listens and answers until `stop`; nothing when it does already.
+  /// Listens and responds until `stop`.
   ///
-  /// Throws `tooFewThreads` if the system does not allow as many threads as the server needs.
+  /// Does nothing if the server already listens. Throws `tooFewThreads` if the system does not
+  /// allow as many threads as the server needs.
   package func start() throws {
     try ThreadLimits.require(Self.requiredThreads, for: "A store server")
     MemoryArenas.limit()
@@ -94,10 +104,10 @@ package final class StoreServer: Sendable {
     }
   }
 
-  /// Closes all connections, whatever is under way on them, and waits for their threads.
+  /// Closes all connections, even with responses in progress, and waits for their threads.
   ///
-  /// Not to be called from a route or from `onRequest`. The server can be started again, and then
-  /// has the port that it had.
+  /// Do not call it from a route or from `onRequest`. The server can be started again, and then has
+  /// the same port.
   package func stop() {
     let running = state.withLock { state in
       defer { state.running = nil }
@@ -106,38 +116,38 @@ package final class StoreServer: Sendable {
     running?.stop()
   }
 
-  /// The port that it listens at, or did last; 0 before the first start.
+  /// The current or last port; 0 before the first start.
   package var port: UInt16 { state.withLock { $0.port?.number ?? 0 } }
 
-  /// Its address as a URL that ends in a slash.
+  /// The URL of the server, with a trailing slash.
   package var url: String {
     let host = configuration.address
     let scheme = configuration.certificate == nil ? "http" : "https"
     return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)/"
   }
 
-  /// Puts another script in force, for requests that come from now on, with all counts at zero.
+  /// Replaces the fault script for new requests, and resets all counters.
   ///
   /// Throws `usage` for rules about TLS on a server without a certificate.
   package func setFaults(_ faults: FaultScript) throws {
     if let rule = faults.firstConnectionRule, configuration.certificate == nil {
       throw ContentError(
         .usage, "“\(rule.text)” needs a server with a certificate",
-        remedy: "Give a certificate with its key, or leave the rule out")
+        remedy: "Configure a certificate and its key, or remove the rule")
     }
     book.set(faults)
   }
 
-  /// The requests since the start or `clearRequests`, in the order in which their answers began.
+  /// The requests since the start or `clearRequests`, in the order in which their responses began.
   ///
-  /// One is there, with all its bytes counted, before its client has the last of them.
+  /// A request is listed, with all its bytes counted, before its client has received the last byte.
   package var requests: [ServedRequest] { log?.requests ?? [] }
 
-  /// Forgets all requests so far.
+  /// Removes all requests from the log.
   package func clearRequests() { log?.clear() }
 }
 
-/// A server from its start to its stop.
+/// A running server, from start to stop.
 private final class RunningServer: Sendable {
   private let listener: Listener
   private let daemons: Daemons
@@ -184,7 +194,9 @@ private final class Daemons: Sendable {
     self.idleSeconds = idleSeconds
   }
 
-  /// The daemon with that certificate, started when it is first needed.
+  /// Returns the daemon with this certificate.
+  ///
+  /// It is started when it is first needed.
   func daemon(_ certificate: Certificate?) throws -> HTTPDaemon {
     try started.withLock { started in
       if let daemon = started[certificate] { return daemon }
@@ -202,7 +214,7 @@ extension ConnectionFault {
   /// A TLS record with the fatal alert handshake_failure (RFC 8446, 6.2).
   private static let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 40]
 
-  /// Does to a new connection what the fault says.
+  /// Applies the fault to a new connection.
   fileprivate func meet(_ connection: Int32, _ daemons: Daemons) -> Listener.Fate {
     switch self {
     case .close: return .ended
@@ -211,7 +223,7 @@ extension ConnectionFault {
       send(connection, Self.alert, Self.alert.count, Int32(MSG_NOSIGNAL))
       return .ended
     case .certificate(let certificate):
-      // A certificate that cannot be used ends in a failed handshake as well.
+      // An unusable certificate also ends in a failed handshake.
       guard let daemon = try? daemons.daemon(certificate) else { return .ended }
       daemon.add(connection)
       return .taken

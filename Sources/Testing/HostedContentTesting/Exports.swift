@@ -1,3 +1,3 @@
-// A test speaks of queues and of what is published; one import must do.
+// Tests use queues and publishing; one import is enough.
 @_exported public import ContentStore
 @_exported public import HostedContent

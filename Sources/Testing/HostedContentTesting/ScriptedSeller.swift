@@ -3,7 +3,7 @@ import FoundationEssentials
 import HostedContent
 import Concurrency
 
-/// The seller of one engine: the store's own, with the session's script in front of it.
+/// The seller of one engine: the store's own seller, overridden by the session's script.
 final class ScriptedSeller: StoreService {
   private let store: any StoreService
   private let book: SellerBook
@@ -43,7 +43,7 @@ final class ScriptedSeller: StoreService {
     return book.change { $0.valid(grants, at: now) }
   }
 
-  /// Every grant, also what is no longer the account's.
+  /// All grants, including those that the account no longer owns.
   func history(account: String?) async throws -> [Grant] {
     try await store.grants(account: account)
   }
@@ -81,7 +81,7 @@ final class ScriptedSeller: StoreService {
   func storefront() async -> Storefront? { book.change { $0.storefront } }
 }
 
-/// A seller that restores as every seller does that says nothing else: what its grants say.
+/// A seller with the default restore, which uses only its grants.
 private struct PlainRestore: StoreService {
   let seller: ScriptedSeller
 
@@ -100,30 +100,32 @@ private struct PlainRestore: StoreService {
   }
 }
 
-/// The script of a session, which outlives the sellers that act by it.
+/// The script of a session.
+///
+/// It outlives the sellers that use it.
 final class SellerBook: Sendable {
   private let script = Mutex(SellerScript())
 
-  /// Looks into the script or changes it.
+  /// Reads or changes the script.
   func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
     try script.withLock { try body(&$0) }
   }
 }
 
-/// Where sellers sit: their book, and who is there now.
+/// The script and the current seller of a session.
 final class SellerDesk: Sendable {
   private let book = SellerBook()
   private let current = Mutex<ScriptedSeller?>(nil)
 
-  /// Looks into the script or changes it.
+  /// Reads or changes the script.
   func change<Value: Sendable>(_ body: (inout SellerScript) throws -> Value) rethrows -> Value {
     try book.change(body)
   }
 
-  /// The seller of the engine that was launched last.
+  /// The seller of the last launched engine.
   var seller: ScriptedSeller? { current.withLock { $0 } }
 
-  /// Makes the seller of an engine that is launched now, in front of the store's own.
+  /// Creates the seller of a new engine, which overrides the store's own seller.
   func seat(over store: any StoreService, _ clock: TestClock) -> any StoreService {
     let seller = ScriptedSeller(store, book, clock)
     current.withLock { $0 = seller }

@@ -2,38 +2,40 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// What the seller is told to do, and what it did; outlives the engines of a session.
+/// The rules and the state of a seller.
+///
+/// It outlives the engines of a session.
 struct SellerScript: Sendable {
   /// What happens to a payment for a product.
   enum Rule: Sendable {
-    /// Somebody else decides.
+    /// Another person decides (Ask to Buy).
     case asks
-    /// It is taken back by the buyer, who comes again by another way.
+    /// The buyer cancels the payment, and later completes it in another way.
     case interrupted
     case fails(ContentError)
   }
 
-  /// A decision about a payment that waits for one.
+  /// A decision about a deferred payment.
   enum Decision: Sendable {
     case approved
     case declined
   }
 
-  /// A rule, and for how many payments more; nil for all.
+  /// A rule, and the number of remaining payments; nil is unlimited.
   var rules: [ProductIdentifier: (rule: Rule, remaining: Int?)] = [:]
-  /// Who answered what for good, so that a payment that is asked again gets the same answer.
+  /// Final failures, so that a repeated payment gets the same answer.
   var failures: [TransactionID: ContentError] = [:]
   var deferred: [TransactionID: Payment] = [:]
   var decisions: [TransactionID: Decision] = [:]
   var interrupted: [ProductIdentifier: Payment] = [:]
-  /// Purchases that are no longer the account's, by the seller's number.
+  /// Purchases that the account no longer owns, by the seller's transaction number.
   var revoked: Set<String> = []
-  /// How long a purchase lasts.
+  /// The lifetime of a purchase.
   var lifetimes: [ProductIdentifier: Duration] = [:]
   var restoreFailure: (after: Int, error: ContentError)?
   var storefront = Storefront(countryCode: "USA", identifier: "143441")
 
-  /// The answer to a payment as the script has it; nil leaves it to the store.
+  /// Returns the scripted answer to a payment; nil leaves it to the store.
   mutating func answer(to payment: Payment, transaction: TransactionID) -> PurchaseOutcome? {
     let product = payment.productIdentifier
     if let error = failures[transaction] { return .failed(error) }
@@ -67,7 +69,7 @@ struct SellerScript: Sendable {
     return rule
   }
 
-  /// Those of `grants` that are the account's at `now`.
+  /// Returns the grants that the account owns at `now`.
   func valid(_ grants: [Grant], at now: Date) -> [Grant] {
     grants.filter { !revoked.contains($0.transactionIdentifier) && !isExpired($0, at: now) }
   }
@@ -87,7 +89,7 @@ extension ContentError {
   static func interrupted(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .stopped, "The purchase of \(product) was interrupted",
-      remedy: "It comes as another transaction once its buyer has mended it",
+      remedy: "Wait for the buyer to resolve it. The purchase is then another transaction",
       subject: product.rawValue)
   }
 }

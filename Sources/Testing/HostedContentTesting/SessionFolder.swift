@@ -3,7 +3,9 @@ import FileIO
 import FoundationEssentials
 import Glibc
 
-/// A folder of a session's own among the temporary ones; removed with all in it at the end.
+/// A temporary folder of a session.
+///
+/// It is removed with its contents at the end.
 final class SessionFolder: Sendable {
   let path: String
 
@@ -15,7 +17,7 @@ final class SessionFolder: Sendable {
 
   deinit { try? remove() }
 
-  /// Removes the folder and what is in it.
+  /// Removes the folder and its contents.
   func remove() throws {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return }
     try FileSystem.real.directory(at: String(path[..<slash]))

@@ -2,35 +2,35 @@ public import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// What the seller answers, and what happens on its side.
+/// Controls the seller's answers and events.
 extension StoreSession {
   // MARK: Answers
 
-  /// Lets somebody else decide about payments for `product`: the next `count`, nil for all.
+  /// Defers payments for `product` (Ask to Buy): the next `count`, or all for nil.
   public func askToBuy(_ product: String, count: Int? = nil) throws {
     try setRule(.asks, product, count)
   }
 
-  /// Interrupts payments for `product`: each fails with `stopped`, as if its buyer had taken it
-  /// back.
+  /// Interrupts payments for `product`.
   ///
-  /// `resolveInterruption` brings the purchase, as another transaction.
+  /// Each fails with `stopped`, as if the buyer had canceled it. `resolveInterruption` completes
+  /// the purchase, as another transaction.
   public func interrupt(_ product: String, count: Int? = 1) throws {
     try setRule(.interrupted, product, count)
   }
 
-  /// Fails payments for `product`: the next `count`, nil for all.
+  /// Fails payments for `product`: the next `count`, or all for nil.
   public func fail(_ product: String, with error: ContentError, count: Int? = nil) throws {
     try setRule(.fails(error), product, count)
   }
 
-  /// Sells `product` again as the store does.
+  /// Removes the rules for `product`, so that the store sells it normally.
   public func sell(_ product: String) throws {
     let product = try ProductIdentifier(validating: product)
     desk.change { $0.rules[product] = nil }
   }
 
-  /// Lets the next restore end with `error` after so many purchases.
+  /// Makes the next restore fail with `error` after this many purchases.
   public func failRestore(with error: ContentError, after count: Int = 0) {
     desk.change { $0.restoreFailure = (count, error) }
   }
@@ -39,7 +39,7 @@ extension StoreSession {
     let product = try ProductIdentifier(validating: product)
     guard count.map({ $0 > 0 }) ?? true else {
       throw ContentError(
-        .usage, "A rule for \(product) holds for no payment", remedy: "Give a count of at least 1")
+        .usage, "The count of a rule for \(product) is less than 1", remedy: "Use at least 1")
     }
     desk.change { $0.rules[product] = (rule, count) }
   }
@@ -53,14 +53,17 @@ extension StoreSession {
     }
   }
 
-  /// Approves a deferred transaction, by its identifier in the queue; it is bought now.
+  /// Approves a deferred transaction, by its identifier in the queue.
   ///
-  /// Throws `usage` for one that does not wait, and what buying it throws.
+  /// It is bought now. Throws `usage` if it does not wait for a decision, and rethrows errors of
+  /// the purchase.
   public func approve(_ transaction: TransactionID) async throws {
     try await decide(transaction, .approved)
   }
 
-  /// Declines a deferred transaction, which fails with `notEntitled`.
+  /// Declines a deferred transaction.
+  ///
+  /// It fails with `notEntitled`.
   public func decline(_ transaction: TransactionID) async throws {
     try await decide(transaction, .declined)
   }
@@ -74,7 +77,7 @@ extension StoreSession {
     guard let payment else {
       throw ContentError(
         .usage, "The transaction \(transaction) does not wait for a decision",
-        remedy: "Decide once, and wait until it is reported as deferred",
+        remedy: "Decide once, after it was reported as deferred",
         subject: transaction.rawValue)
     }
     let seller = try seller()
@@ -82,20 +85,20 @@ extension StoreSession {
     seller.send(.answered(transaction: transaction, outcome))
   }
 
-  /// The buyer mends what interrupted the purchase of `product`, and has it: as a new transaction.
+  /// Resolves the interrupted purchase of `product`, which is completed as a new transaction.
   ///
-  /// Throws `usage` when none was interrupted, and what buying it throws.
+  /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: String) async throws {
     let product = try ProductIdentifier(validating: product)
     guard let payment = desk.change({ $0.interrupted.removeValue(forKey: product) }) else {
       throw ContentError(
-        .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() before",
+        .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() first",
         subject: product.rawValue)
     }
     try await grant(payment)
   }
 
-  /// Gives the account a product that nobody here paid for, such as one bought elsewhere.
+  /// Grants a product without a payment in this session, such as one bought on another device.
   public func grant(_ product: String, account: String? = nil) async throws {
     try await grant(
       Payment(
@@ -111,13 +114,14 @@ extension StoreSession {
     case .deferred:
       throw ContentError(
         .usage, "\(payment.productIdentifier) waits for a decision",
-        remedy: "Call sell() to end asking")
+        remedy: "Call sell() to remove this rule")
     }
   }
 
-  /// Takes a product back, as a refund does: it is granted and restored no more.
+  /// Revokes a product, as a refund does.
   ///
-  /// Observers are told; nothing is removed from the library by that.
+  /// It is no longer granted or restored. Observers are notified. Nothing is removed from the
+  /// library.
   public func refund(_ product: String, account: String? = nil) async throws {
     let product = try ProductIdentifier(validating: product)
     let seller = try seller()
@@ -127,13 +131,15 @@ extension StoreSession {
     seller.send(.revoked(Revocation([product], account: account)))
   }
 
-  /// Sets how long purchases of `product` last; nil means that they do not expire.
+  /// Sets the lifetime of purchases of `product`; nil means that they do not expire.
   public func setLifetime(_ lifetime: Duration?, of product: String) throws {
     let product = try ProductIdentifier(validating: product)
     desk.change { $0.lifetimes[product] = lifetime }
   }
 
-  /// Moves the clock; purchases whose lifetime ends by that are revoked, and observers told.
+  /// Advances the clock.
+  ///
+  /// Purchases that expire are revoked, and observers are notified.
   public func advance(by duration: Duration, account: String? = nil) async throws {
     let before = clock.now
     clock.advance(by: duration)
@@ -147,18 +153,22 @@ extension StoreSession {
     if !products.isEmpty { seller.send(.revoked(Revocation(products, account: account))) }
   }
 
-  /// Moves the account to another storefront; `countryCode` is ISO 3166-1 alpha-3.
+  /// Moves the account to another storefront.
+  ///
+  /// `countryCode` is ISO 3166-1 alpha-3.
   public func changeStorefront(to countryCode: String, identifier: String = "") throws {
     let storefront = Storefront(countryCode: countryCode, identifier: identifier)
     desk.change { $0.storefront = storefront }
     try seller().send(.storefrontChanged(storefront))
   }
 
-  /// The user chooses a product outside the service; observers say whether it is added.
+  /// Simulates a purchase that starts outside of the service.
+  ///
+  /// Observers decide whether to add it.
   public func promote(_ product: String) throws {
     try seller().send(.promoted(Payment(productIdentifier: ProductIdentifier(validating: product))))
   }
 
-  /// Says that content may have changed, as a push does.
+  /// Announces that content may have changed, like a push notification.
   public func announceContent() throws { try seller().send(.contentPublished) }
 }

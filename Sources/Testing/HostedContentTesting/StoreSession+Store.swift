@@ -5,12 +5,12 @@ import FileIO
 import HostedContent
 import StoreServer
 
-/// What the store offers and how it is served.
+/// Controls what the store offers and how it is served.
 extension StoreSession {
   /// Builds a package of `files` and publishes it as `version` of a product.
   ///
-  /// Files are named by their paths below `Contents`. `content` names one of several contents of
-  /// the product. Without `files` there is one small text that differs from version to version.
+  /// Files have paths below `Contents`. `content` selects one of several contents of the product.
+  /// Without `files`, the content is one small text that differs for each version.
   public func publish(
     _ product: String, _ version: String = "1.0", content: String? = nil,
     files: [String: [UInt8]]? = nil, details: ProductDetails = ProductDetails()
@@ -38,34 +38,38 @@ extension StoreSession {
     var components = path.pathComponents()
     guard let name = components.popLast() else {
       throw ContentError(
-        .usage, "A file of the content has no name", remedy: "Name it by its path below Contents")
+        .usage, "A file of the content has no name",
+        remedy: "Use its path below Contents as the name")
     }
     for component in components { folder = try folder.createDirectory(component) }
     let file = try folder.createFile(name)
     try bytes.withUnsafeBytes { try file.write($0, at: 0) }
   }
 
-  /// Offers a product without content, of any type; or changes what the store says of a product.
+  /// Adds a product of any type without content, or changes the description of a product.
   public func offer(_ product: String, details: ProductDetails = ProductDetails()) throws {
     try place.store.add(ProductIdentifier(validating: product), details: details, now: clock.now)
   }
 
-  /// Signs the store's catalog anew, which expires 90 days after it was last written.
+  /// Signs the store's catalog again.
+  ///
+  /// It expires 90 days after it was last written.
   public func refreshCatalog() throws { try place.store.refresh(now: clock.now) }
 
-  /// Says what goes wrong from now on, one rule a line; an empty text for nothing.
+  /// Sets the faults from now on, one rule per line.
   ///
-  /// Such as `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg body changed` or `* status 503`.
-  /// Throws `usage` for a rule that cannot be read.
+  /// An empty text removes all faults. Examples: `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg
+  /// body changed`, `* status 503`. Throws `usage` for an invalid rule. Throws `usage` for a rule
+  /// that cannot be read.
   public func setFaults(_ script: String) throws {
     try place.server.setFaults(FaultScript(script, name: "the session's fault script"))
   }
 
-  /// Takes the store off the network, or puts it back at the same address.
+  /// Stops the store's server, or starts it again at the same address.
   public func setStoreIsReachable(_ isReachable: Bool) throws {
     if isReachable { try place.server.start() } else { place.server.stop() }
   }
 
-  /// What the store was asked for, in order: method, path, range, status, bytes and faults.
+  /// The requests to the store, in order: method, path, range, status, bytes and faults.
   public var requests: [String] { place.server.requests.map(\.line) }
 }

@@ -6,14 +6,14 @@ public import HostedContent
 import Concurrency
 import StoreServer
 
-/// A store, its seller and a library for one test: made in it, reset at will, gone with it.
+/// A store, its seller and a library for one test.
 ///
-/// Each session has a temporary folder, a port and a clock of its own, so that tests may run in
-/// parallel and see the same each time. Content comes over HTTP from this machine, with what is to
-/// go wrong by script. One engine works on the library at a time: `launch`, `kill` and `relaunch`
-/// are what happens to a service's process. Methods may be called from any thread.
+/// Each session has its own temporary folder, port and clock, so that tests can run in parallel
+/// with reproducible results. Content is served over HTTP on this machine, optionally with scripted
+/// faults. One engine at a time uses the library: `launch`, `kill` and `relaunch` simulate a
+/// service's process. Thread-safe. `reset` starts again; the folder is removed with the session.
 public final class StoreSession: Sendable {
-  /// The date that the engine and the store see.
+  /// The clock of the engine and the store.
   public let clock: TestClock
 
   let desk = SellerDesk()
@@ -25,7 +25,7 @@ public final class StoreSession: Sendable {
     var number = 0
   }
 
-  /// A store and where it is served.
+  /// A store and its server.
   struct Place: Sendable {
     let folder: SessionFolder
     let store: StoreFolder
@@ -44,7 +44,9 @@ public final class StoreSession: Sendable {
     let power: Power
   }
 
-  /// Makes an empty store; throws file errors.
+  /// Creates an empty store.
+  ///
+  /// Throws file errors.
   public init(clock: TestClock = TestClock()) throws {
     self.clock = clock
     state = Mutex(State(place: try Place(now: clock.now)))
@@ -58,16 +60,18 @@ public final class StoreSession: Sendable {
 
   var place: Place { state.withLock { $0.place } }
 
-  /// The session's folder, with `store` and `library` in it.
+  /// The session's folder, which contains `store` and `library`.
   public var folder: URL { URL(filePath: place.folder.path, directoryHint: .isDirectory) }
 
   /// The library's folder.
   public var library: URL { folder.appending(path: "library", directoryHint: .isDirectory) }
 
-  /// Where the store is served.
+  /// The URL of the store.
   public var storeURL: String { place.server.url }
 
-  /// Begins anew: no engine, an empty store, an empty library, no script; the clock stays.
+  /// Starts again without engine and script, with an empty store and library.
+  ///
+  /// The clock is not reset.
   public func reset() throws {
     try kill()
     let place = try Place(now: clock.now)
@@ -81,9 +85,9 @@ public final class StoreSession: Sendable {
 
   // MARK: The engine
 
-  /// What an engine of this session works with; change what you like.
+  /// Returns the configuration for an engine of this session.
   ///
-  /// It is bound to one launch: take another for the next.
+  /// You can change it. Each configuration is for one launch.
   public func configuration() throws -> PaymentQueue.Configuration {
     let place = place
     var configuration = PaymentQueue.Configuration(
@@ -96,17 +100,18 @@ public final class StoreSession: Sendable {
     return configuration
   }
 
-  /// Opens the library, as a service does when it starts; `change` adapts the configuration.
+  /// Opens the library, like a service that starts.
   ///
-  /// Throws `usage` while the engine of an earlier launch runs, and what opening throws.
+  /// `change` adapts the configuration. Throws `usage` while an earlier engine runs, and errors of
+  /// opening the library.
   @discardableResult
   public func launch(_ change: (inout PaymentQueue.Configuration) -> Void = { _ in }) throws
     -> PaymentQueue
   {
     guard state.withLock({ $0.engine == nil }) else {
       throw ContentError(
-        .usage, "The session's engine runs already",
-        remedy: "Call kill() or relaunch(), or make another session")
+        .usage, "The session's engine is already running",
+        remedy: "Call kill() or relaunch(), or create another session")
     }
     var configuration = try configuration()
     change(&configuration)
@@ -117,9 +122,9 @@ public final class StoreSession: Sendable {
     return queue
   }
 
-  /// Ends the engine as a killed process does: from now on nothing of it reaches the disk.
+  /// Ends the engine like a killed process: it cannot write to disk from now on.
   ///
-  /// What it had written stays. Returns when the library is free.
+  /// Earlier writes stay. Returns when the library is unlocked.
   public func kill() throws {
     let engine = state.withLock { state in
       defer { state.engine = nil }
@@ -140,7 +145,9 @@ public final class StoreSession: Sendable {
 
   // MARK: The seller of the running engine
 
-  /// The seller of the engine that was launched last; throws `usage` before the first one.
+  /// Returns the seller of the last launched engine.
+  ///
+  /// Throws `usage` before the first launch.
   func seller() throws -> ScriptedSeller {
     guard let seller = desk.seller else {
       throw ContentError(
@@ -149,7 +156,7 @@ public final class StoreSession: Sendable {
     return seller
   }
 
-  /// A number that no other call gets.
+  /// Returns a new number for each call.
   func nextNumber() -> Int {
     state.withLock { state in
       state.number += 1
@@ -168,7 +175,7 @@ final class Power: Sendable {
     FileSystem { [self] _, path in
       guard isOff.load(ordering: .sequentiallyConsistent) else { return }
       throw ContentError(
-        .fileFailed, "The process was killed before it touched \(path)", remedy: "Relaunch",
+        .fileFailed, "The process was killed before it accessed \(path)", remedy: "Relaunch",
         subject: path)
     }
   }

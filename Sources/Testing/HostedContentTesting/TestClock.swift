@@ -3,20 +3,21 @@ package import HostedContent
 import Concurrency
 import ContentModel
 
-/// A date that only the test moves; may be used from any thread.
+/// A clock that only the test advances.
 ///
-/// Expiry and the dates of purchases follow it. Rates, time-outs and pauses between attempts follow
-/// the system's clock.
+/// Thread-safe. Expiry and purchase dates use it. Rates, timeouts and retry delays use the system's
+/// clock. the system's clock.
 public final class TestClock: Sendable {
   private let date: Mutex<Date>
 
-  /// Begins at `date`, by default noon of 1 January 2030 UTC, so that every run sees the same
-  /// dates.
+  /// Starts at `date`.
+  ///
+  /// The default is noon of 1 January 2030 UTC, so that runs are reproducible.
   public init(_ date: Date = Date(timeIntervalSince1970: 1_893_499_200)) {
     self.date = Mutex(date)
   }
 
-  /// The date now.
+  /// The current date.
   public var now: Date { date.withLock { $0 } }
 
   /// Moves the date forward, or back if `duration` is negative.

@@ -3,16 +3,16 @@ import Dispatch
 import FileIO
 import Glibc
 
-/// The program: finds the command, runs it, and turns its end into an exit status.
+/// The program: finds the command, runs it, and returns its exit status.
 @main
 enum Main {
-  /// Threads of Swift's pool and of libdispatch that each command needs.
+  /// The threads of Swift's pool and of libdispatch that each command needs.
   private static let requiredThreads = 4
 
-  // Not asynchronous: a task would wait for ever for a thread that the system does not give.
+  // Not async: if the system allows no more threads, a task would wait forever.
   static func main() {
     occupyStandardStreams()
-    // A reader that goes away (head, a closed terminal) must not kill what is under way.
+    // A closed pipe or terminal must not kill work in progress.
     signal(SIGPIPE, SIG_IGN)
     do {
       try ThreadLimits.require(requiredThreads, for: "hostedcontent")
@@ -22,26 +22,27 @@ enum Main {
     }
     Task {
       let status = await run(Array(CommandLine.arguments.dropFirst()))
-      // Without exit handlers: OpenSSL's free what the thread of an HTTP session, which may be
-      // closing its connections just then, frees too. Everything was written already.
+      // Without exit handlers: OpenSSL's handlers free memory that the thread of an HTTP session
+      // may free at the same time while it closes connections. All output was already written.
       _exit(status.rawValue)
     }
     dispatchMain()
   }
 
-  /// Puts something in the place of standard streams that are closed.
+  /// Opens /dev/null in place of closed standard streams.
   ///
-  /// The files that are opened next would get their numbers, and with them what is printed. To
-  /// write there still fails.
+  /// Otherwise, the next opened files would get their numbers, and receive the output. Writing to
+  /// them still fails.
   private static func occupyStandardStreams() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-      // The lowest number that is free is this one.
+      // open() returns the lowest free number, which is this one.
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
   }
 
-  /// Lets a signal end the process, unless the command that runs has more to do then: whatever else
-  /// a command does can be ended at any time, as by a crash.
+  /// Lets a signal end the process, unless the current command handles it.
+  ///
+  /// All other work may be ended at any time, like by a crash.
   private static func catchSignals(_ console: inout Console) {
     let output = console
     console.signals = StopSignals { error in
@@ -84,17 +85,19 @@ enum Main {
   }
 }
 
-/// What the program tells its caller; Documentation/CommandLine.md has the table.
+/// The exit status of the program.
+///
+/// Documentation/CommandLine.md has the table.
 enum ExitStatus: Int32, CaseIterable {
   case done = 0
   case failed = 1
   case wrongUsage = 2
-  /// Nothing to do, where that was asked to be an error.
+  /// Nothing to do, if an option makes that an error.
   case nothingToDo = 3
-  /// As a shell reports a program that SIGINT has ended.
+  /// The status that a shell reports for a program that SIGINT has ended.
   case interrupted = 130
 
-  /// What it means, for help and the man page.
+  /// The meaning, for help and the man page.
   var meaning: String {
     switch self {
     case .done: "success"

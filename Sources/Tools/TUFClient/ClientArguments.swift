@@ -1,18 +1,20 @@
 import ContentModel
 
-/// What the words of a call ask for; options may stand anywhere.
+/// The parsed arguments.
+///
+/// Options may be anywhere.
 struct ClientArguments {
-  /// What is to be done.
+  /// The action of the program.
   enum Action {
-    /// Trust the root in a file.
+    /// Trusts the root in a file.
     case initialize(rootFile: String)
-    /// Bring the metadata up to date.
+    /// Updates the metadata.
     case refresh(metadataURL: String)
-    /// Bring the metadata up to date, and fetch targets.
+    /// Updates the metadata, and fetches targets.
     case download(metadataURL: String, TargetRequest)
   }
 
-  /// Which targets are wanted, and where.
+  /// The targets to fetch, and their destination.
   struct TargetRequest {
     let names: [String]
     let baseURL: String
@@ -39,7 +41,9 @@ struct ClientArguments {
     "--metadata-dir", "--metadata-url", "--target-name", "--target-base-url", "--target-dir",
   ]
 
-  /// Sorts `words`; throws `usage` for those that make no sense.
+  /// Parses `words`.
+  ///
+  /// Throws `usage` if they are invalid.
   init(_ words: [String]) throws {
     var operands: [String] = []
     var values: [String: [String]] = [:]
@@ -53,7 +57,7 @@ struct ClientArguments {
         .map(String.init)
       guard Self.options.contains(parts[0]),
         let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty
-      else { throw Self.wrong("\(parts[0]) is unknown, or has no value") }
+      else { throw Self.wrong("\(parts[0]) is unknown or has no value") }
       values[parts[0], default: []].append(value)
     }
     func required(_ option: String) throws -> String {
@@ -71,7 +75,7 @@ struct ClientArguments {
         TargetRequest(
           names: values["--target-name"] ?? [], baseURL: try required("--target-base-url"),
           folder: try required("--target-dir")))
-    default: throw Self.wrong("One of init ROOT_FILE, refresh and download is needed")
+    default: throw Self.wrong("Missing command: init ROOT_FILE, refresh or download")
     }
   }
 

@@ -4,11 +4,11 @@ import FileIO
 import FoundationEssentials
 import Glibc
 
-/// The door for conformance suites of The Update Framework: the client, and nothing around it.
+/// The client of The Update Framework as a program, for conformance suites.
 @main
 enum Main {
   static func main() {
-    // A server that hangs up must not end the process without a word.
+    // A closed connection must not kill the process silently.
     signal(SIGPIPE, SIG_IGN)
     let words = Array(CommandLine.arguments.dropFirst())
     if words.contains("--help") {
@@ -28,8 +28,10 @@ enum Main {
     }
   }
 
-  /// Ends the process without exit handlers: OpenSSL's free what the thread of a session, which may
-  /// be closing its connections just then, frees too.
+  /// Ends the process without exit handlers.
+  ///
+  /// OpenSSL's handlers free memory that the thread of a session may free at the same time while it
+  /// closes connections.
   private static func leave(_ status: Int32) -> Never { _exit(status) }
 
   private static func carryOut(_ arguments: ClientArguments) throws {
@@ -47,7 +49,7 @@ enum Main {
   private static func refreshed(_ folder: Directory, _ url: String) throws
     -> (TrustClient, TrustedTargets)
   {
-    // The folder belongs to whoever called: only metadata is kept in it, and their clock is right.
+    // The caller owns the folder, which has only metadata, and the clock is not checked.
     let client = TrustClient(
       trustFolder: folder, fetcher: try RepositoryFetcher(url), watchesClock: false,
       now: { Date() })

@@ -4,7 +4,9 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// Fetches files below a base URL; blocks.
+/// Fetches files below a base URL.
+///
+/// Blocks.
 struct RepositoryFetcher: MetadataFetcher {
   private let place: Place
 
@@ -13,7 +15,7 @@ struct RepositoryFetcher: MetadataFetcher {
     case folder(Directory)
   }
 
-  /// Takes an `http`, `https` or `file` URL of a folder.
+  /// Creates a fetcher for an `http`, `https` or `file` URL of a folder.
   init(_ url: String) throws {
     var base = url
     while base.hasSuffix("/") { base.removeLast() }
@@ -27,13 +29,15 @@ struct RepositoryFetcher: MetadataFetcher {
     }
   }
 
-  /// A metadata file, whose path begins with the folder that a store keeps metadata in.
+  /// Fetches a metadata file.
+  ///
+  /// Its path begins with the name of the store's metadata folder.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     let name = String(path.dropFirst("metadata/".count))
     return try fetch(encoded: name, plain: name, limit: limit)
   }
 
-  /// The target that lies at `path`, which is not encoded yet; nil when it is not there.
+  /// Fetches the target at `path`, which is not percent-encoded; nil if it does not exist.
   func fetchTarget(_ path: String, limit: Int64) throws -> [UInt8]? {
     try fetch(encoded: PercentEncoding.path(path), plain: path, limit: limit)
   }
@@ -43,7 +47,7 @@ struct RepositoryFetcher: MetadataFetcher {
     case .folder(let folder): return try FolderFetcher(folder).fetch(plain, limit: limit)
     case .web(let base, let session):
       var request = HTTPRequest(try WebURL("\(base)/\(encoded)"), limit: Int(clamping: limit))
-      // Whoever watches this client's requests wants to see each of them once.
+      // Conformance suites observe the requests and expect each of them once.
       request.attempts = 1
       let response = try session.get(request)
       switch response.status {

@@ -3,21 +3,23 @@ import ContentTrust
 import Digests
 import FileIO
 
-/// The folder of downloaded targets; a file in it was verified before it got its name.
+/// The folder of downloaded targets.
+///
+/// A file gets its final name after it was verified.
 struct TargetFolder {
   private let folder: Directory
 
-  /// Longer targets are not held in memory.
+  /// The maximum length, because targets are held in memory.
   private static let maximumLength: Int64 = 1 << 30
 
-  /// Opens the folder at `path`, which is made when it is not there.
+  /// Opens the folder at `path`, and creates it if it does not exist.
   init(_ path: String) throws {
     folder = try FileSystem.real.directory(at: path, creating: true)
   }
 
-  /// Makes sure that the target `name` is here as `file` promises it.
+  /// Fetches the target `name` unless the folder has it as `file` describes it.
   ///
-  /// A file that is right already is left alone, and nothing is fetched for it.
+  /// An existing valid file is not changed or fetched.
   func provide(_ name: String, _ file: TargetFile, consistent: Bool, from source: RepositoryFetcher)
     throws
   {
@@ -36,7 +38,7 @@ struct TargetFolder {
     guard let bytes = found else {
       throw ContentError(
         .storeMissing, "The repository has no file \(paths.first ?? name)",
-        remedy: "Its owner uploads what the metadata promises", subject: name)
+        remedy: "Ask its owner to upload all files that the metadata lists", subject: name)
     }
     try file.check(bytes, of: name)
     try folder.replaceFile(fileName, with: bytes)
@@ -50,8 +52,8 @@ struct TargetFolder {
     return (try? file.check(bytes, of: fileName)) != nil
   }
 
-  /// One file name for each target's name, whatever its content: percent-encoded, or its SHA-256
-  /// where that would be too long.
+  /// Returns a unique file name for a target's name: percent-encoded, or its SHA-256 if that is too
+  /// long.
   private static func fileName(of name: String) throws -> String {
     let encoded = PercentEncoding.component(name)
     let isUsable = encoded.utf8.count <= 240 && encoded != "." && encoded != ".."

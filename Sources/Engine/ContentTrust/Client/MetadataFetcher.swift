@@ -1,21 +1,21 @@
 import ContentModel
 package import FileIO
 
-/// Where a store's files come from.
+/// Reads the files of a store.
 ///
-/// Called from any thread, blocks, may be called by several threads at once.
+/// Methods block. They can be called from any thread, and by several threads at once.
 package protocol MetadataFetcher: Sendable {
-  /// All bytes of the file at `path` below the store, components separated by `/`; nil when it is
-  /// not there.
+  /// Returns all bytes of the file at `path`, or nil if the store does not have the file.
   ///
-  /// Names of delegated roles are percent-encoded in it already, names of targets are not.
-  /// Throws `limitExceeded` as soon as there are more than `limit` bytes, without reading on.
+  /// `path` is relative to the store and uses `/`. Names of delegated roles in it are already
+  /// percent-encoded; names of targets are not. Throws `limitExceeded`, without reading on, as soon
+  /// as the file has more than `limit` bytes.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]?
 
-  /// The servers that have the same files, in the order in which they are asked; not empty.
+  /// The servers that have the same files, in the order in which they are asked. Not empty.
   var servers: [any MetadataFetcher] { get }
 
-  /// As `fetch`, but gives up after the first failure, since another server can be asked.
+  /// Like `fetch`, but gives up after the first failure, because another server can be asked.
   func fetchOnce(_ path: String, limit: Int64) throws -> [UInt8]?
 }
 
@@ -27,11 +27,13 @@ extension MetadataFetcher {
   }
 }
 
-/// A store in a local folder; follows no link below it.
+/// Reads a store in a local folder.
+///
+/// It does not follow symbolic links below the folder.
 package struct FolderFetcher: MetadataFetcher {
   private let folder: Directory
 
-  /// Reads below `folder`.
+  /// Creates a fetcher that reads below `folder`.
   package init(_ folder: Directory) { self.folder = folder }
 
   package func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {

@@ -5,12 +5,12 @@ struct MetadataServer {
   fileprivate let fetcher: any MetadataFetcher
   fileprivate let retries: Bool
 
-  /// As `MetadataFetcher.fetch`.
+  /// Like `MetadataFetcher.fetch`.
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     try retries ? fetcher.fetch(path, limit: limit) : fetcher.fetchOnce(path, limit: limit)
   }
 
-  /// The file of `role` at `path`, whose length nobody promised.
+  /// Returns the file of `role` at `path`, if no other metadata promises its length.
   func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
     do {
       return try fetch(path, limit: role.limit)
@@ -21,12 +21,12 @@ struct MetadataServer {
 }
 
 extension MetadataFetcher {
-  /// What `read` returns for the first server with which it succeeds.
+  /// Returns the result of `read` for the first server with which it succeeds.
   ///
-  /// `read` fetches from the given server and verifies, so that a server with wrong, old or missing
-  /// files makes room for the next one. Each server is asked once, the last one with retries; then,
-  /// with retries, those whose failure may pass. Throws `storeMissing` if all servers say so, else
-  /// the first other error.
+  /// `read` fetches from the given server and verifies the files, so that a server with wrong, old
+  /// or missing files is skipped. Each server is asked once, and the last one is retried. Then the
+  /// servers with a temporary failure are asked again, with retries. Throws `storeMissing` if all
+  /// servers report it, otherwise the first other error.
   func fromServers<Value>(_ read: (MetadataServer) throws -> Value) throws -> Value {
     let servers = servers
     var failures: [ContentError] = []
@@ -46,17 +46,17 @@ extension MetadataFetcher {
       if let value = try ask(server, retries: true) { return value }
     }
     throw failures.first { $0.code != .storeMissing } ?? failures.first
-      ?? ContentError(.inconsistent, "A store has no servers", remedy: "Report it")
+      ?? ContentError(.inconsistent, "The store has no servers", remedy: "Report a bug")
   }
 }
 
 extension ContentError {
-  /// Whether another server may do better.
+  /// Whether another server may succeed.
   fileprivate var isOfServer: Bool {
     code == .timedOut || [.network, .server, .trust].contains(group)
   }
 
-  /// Whether the same server may do better later.
+  /// Whether the same server may succeed later.
   fileprivate var mayPass: Bool {
     isRetryable && code != .storeMissing && group != .trust
   }

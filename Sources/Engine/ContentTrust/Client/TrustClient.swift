@@ -4,38 +4,37 @@ package import FileIO
 package import FoundationEssentials
 import Concurrency
 
-/// Fetches a store's metadata and keeps what is trusted of it: the client of The Update Framework.
+/// A client of The Update Framework: fetches a store's metadata and keeps what it has verified.
 ///
-/// May be used from any thread; refreshes of one client happen one after the other. Another client
-/// of the same folder is kept out by its owner's lock.
+/// Thread-safe; refreshes are serialized. The owner's lock excludes other clients of the folder.
 package final class TrustClient: Sendable {
   private let folder: TrustFolder
   private let fetcher: any MetadataFetcher
   private let now: @Sendable () -> Date
   private let watchesClock: Bool
-  // Held during all of a refresh, because two would write the same files; nothing else takes it.
+  // Held during a whole refresh, because two refreshes would write the same files.
   private let session = Mutex<Session?>(nil)
 
-  /// What the last refresh has found, so that the next one reads and checks only what is new.
+  /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
     var trusted: TrustedMetadata
     var targets: TrustedTargets
-    /// The one time at which everything of a refresh must be valid.
+    /// The time at which all metadata of a refresh must be valid.
     let time: Date
-    /// The given root that is connected to the trusted one; nil when none was given.
+    /// The given root, which is connected to the trusted root; nil if none was given.
     let givenRoot: [UInt8]?
   }
 
-  /// How many roots a refresh follows at most.
+  /// The maximum number of roots that a refresh follows.
   private static let rootSteps = 256
-  /// Bytes of a snapshot whose length the timestamp does not promise.
+  /// The maximum size of a snapshot, in bytes, if the timestamp does not give its length.
   private static let snapshotLimit: Int64 = 2 << 20
 
-  /// Creates a client that keeps its files in `trustFolder`; `now` is asked once a refresh.
+  /// Creates a client that keeps its files in `trustFolder`.
   ///
-  /// `watchesClock` remembers the time of a refresh there, and refuses a clock that went back.
-  /// `isReadOnly` compares with what the folder has and leaves it as it is; such a client may read
-  /// while its owner writes.
+  /// Calls `now` once per refresh. With `watchesClock`, it records the time of each refresh in the
+  /// folder and refuses a clock that was set back. With `isReadOnly`, it compares with the files in
+  /// the folder but does not change them; it can read while the owner writes.
   package init(
     trustFolder: Directory, isReadOnly: Bool = false, fetcher: any MetadataFetcher,
     watchesClock: Bool = true, now: @escaping @Sendable () -> Date
@@ -46,19 +45,19 @@ package final class TrustClient: Sendable {
     self.now = now
   }
 
-  /// Brings the trusted metadata up to date and returns the store's files; blocks.
+  /// Updates the trusted metadata and returns the store's files.
   ///
-  /// The first refresh starts from `initialRoot`, or if that is nil from what `firstUse` returns;
-  /// without both it throws `rootMissing`. Later ones start from the root that is kept, and throw
+  /// Blocks. The first refresh starts from `initialRoot` or the result of `firstUse`; it throws
+  /// `rootMissing` if both are nil. Later refreshes start from the stored root; they throw
   /// `rootMismatch` if `initialRoot` is not connected to it. What was verified before a failure is
-  /// kept. A refresh that finds nothing new makes two requests, reads no metadata and writes
-  /// nothing but, at most every ten minutes, its own time.
+  /// kept. A refresh without news makes two requests, does not read or write metadata, and records
+  /// its time at most every ten minutes.
   package func refresh(
     initialRoot: [UInt8]?, firstUse: () throws -> [UInt8]? = { nil }
   ) throws -> TrustedTargets {
     try session.withLock { session in
       let earlier = session
-      // A failure leaves on disk what was verified, and here nothing that could differ from it.
+      // After a failure, the folder has the verified metadata. The session could differ from it.
       session = nil
       let next = try refreshed(earlier, initialRoot, firstUse)
       session = next
@@ -91,10 +90,10 @@ package final class TrustClient: Sendable {
     return Session(trusted: trusted, targets: targets, time: now, givenRoot: givenRoot)
   }
 
-  /// The files of the store as they were last trusted, without fetching; nil before a refresh that
-  /// was given the same `initialRoot`.
+  /// Returns the store's files as they were last trusted, without fetching.
   ///
-  /// Signatures are checked, expiry is not: this tells what existed, not what is current.
+  /// Returns nil before the first refresh with the same `initialRoot`. Signatures are checked, but
+  /// expiry is not: the result says what existed, not what is current.
   package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
     try session.withLock { session in
       if let session, initialRoot == nil || initialRoot == session.givenRoot {
@@ -111,18 +110,18 @@ package final class TrustClient: Sendable {
 
   // MARK: Delegations
 
-  /// What the store promises of the target `name`, by whoever is trusted for it; blocks.
+  /// Returns the description of the target `name` from the role that is trusted for it.
   ///
-  /// Searches the targets of the last refresh and then the roles that they delegate to. Throws
-  /// `storeMissing` when nobody promises it; an error of a role that had to be asked ends the
-  /// search. Comes after `refresh`, else `inconsistent`.
+  /// Blocks. Searches the targets of the last refresh and then the roles that they delegate to.
+  /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
+  /// ends the search. Throws `inconsistent` before the first `refresh`.
   package func target(_ name: String) throws -> TargetFile {
     try session.withLock { session in
       guard var current = session, let top = current.trusted.targets else {
         throw ContentError(
-          .inconsistent, "A target was looked for before a refresh", remedy: "Report it")
+          .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
       }
-      // What roles were found is kept for the next target, also when this one is not there.
+      // Keep the roles that were fetched, even if this target is not found.
       defer { session = current }
       var search = TargetSearch(for: name)
       if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
@@ -156,9 +155,9 @@ package final class TrustClient: Sendable {
 
   // MARK: Root
 
-  /// The root with which `store` vouches for itself, `metadata/1.root.json`; nil if it has none.
+  /// Returns the store's first root, `metadata/1.root.json`; nil if the store has none.
   ///
-  /// Nobody else vouches for it; it is checked only to be signed by its own keys.
+  /// The root is only checked to be signed by its own keys.
   package static func firstRoot(of store: any MetadataFetcher) throws -> [UInt8]? {
     let path = "metadata/1.root.json"
     do {
@@ -177,15 +176,15 @@ package final class TrustClient: Sendable {
   private func firstRoot(_ bytes: [UInt8]?) throws -> TrustedMetadata {
     guard let bytes else {
       throw ContentError(
-        .rootMissing, "No trusted root of the store is known",
-        remedy: "Give the store's root metadata, as its owner published it")
+        .rootMissing, "No trusted root for the store",
+        remedy: "Provide the store's root metadata, as published by the store's owner")
     }
     let trusted = try TrustedMetadata(root: bytes)
     try folder.replace(.root, with: bytes)
     return trusted
   }
 
-  /// The root that is kept, nil if none is; the store has no part in it when that cannot be read.
+  /// Returns the stored root, or nil; an error names the file, not the store.
   private func keptRoot() throws -> TrustedMetadata? {
     guard let bytes = try folder.metadata(.root) else { return nil }
     do {
@@ -193,13 +192,13 @@ package final class TrustClient: Sendable {
     } catch let error as ContentError where error.group == .trust {
       let path = folder.path(of: .root)
       throw ContentError(
-        error.code, "The trusted root in \(path) cannot be used",
-        remedy: "Remove that file, and give the store's root metadata again",
+        error.code, "Cannot use the trusted root in \(path)",
+        remedy: "Remove this file and provide the store's root metadata again",
         subject: path, cause: error.message)
     }
   }
 
-  /// Takes the next roots as long as the store has them, up to version `last`.
+  /// Follows the chain of roots while the store has a next one, up to version `last`.
   private func followRoots(
     _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true,
     at server: MetadataServer
@@ -209,7 +208,8 @@ package final class TrustClient: Sendable {
       guard let bytes = try server.fetch(.root, at: path) else { return }
       let withdrawn = try trusted.update(root: bytes)
       guard keeping else { continue }
-      // Withdrawn first: with the new root kept, nobody would know any more that its keys changed.
+      // Withdraw first. If the new root were stored first, a crash would hide that the keys
+      // changed.
       if withdrawn { try folder.withdrawTimestampAndSnapshot() }
       try folder.replace(.root, with: bytes)
     }
@@ -221,8 +221,8 @@ package final class TrustClient: Sendable {
     TrustFolder.RootLink(given: try Digest(of: given), trusted: trusted.rootDigest)
   }
 
-  /// Throws `rootMismatch` unless `given` is the trusted root, or roots of the store, each signed
-  /// by the keys of the one before, lead from one of the two to the other.
+  /// Throws `rootMismatch` unless `given` is the trusted root, or a chain of the store's roots,
+  /// each signed by the keys of the one before, connects the two.
   private func connect(
     _ given: [UInt8], to trusted: inout TrustedMetadata, at server: MetadataServer
   ) throws {
@@ -244,9 +244,9 @@ package final class TrustClient: Sendable {
       given: start.root, file: given, trusted: trusted.root, in: folder, cause: cause)
   }
 
-  // MARK: What was trusted before
+  // MARK: Earlier metadata
 
-  /// Damaged or outdated signatures of our own files only cost the comparison with them.
+  /// Restores earlier metadata for comparison; invalid files are ignored.
   private func restore(_ trusted: inout TrustedMetadata) throws {
     if let bytes = try folder.metadata(.timestamp) { try? trusted.restore(timestamp: bytes) }
     if let bytes = try folder.metadata(.snapshot) { try? trusted.restore(snapshot: bytes) }
@@ -254,14 +254,14 @@ package final class TrustClient: Sendable {
 
   // MARK: Timestamp, snapshot, targets
 
-  /// Brings roots, timestamp, snapshot and targets up to date.
+  /// Updates roots, timestamp, snapshot and targets.
   ///
-  /// A publisher can replace keys after this client has asked for roots. What the new keys have
-  /// signed is then invalid under the root that the client has, so it starts from the new root.
+  /// If a publisher replaces keys after this client has fetched the roots, newer metadata is
+  /// invalid under the client's root. The client then follows the new roots and retries.
   private func update(_ trusted: inout TrustedMetadata, _ now: Date) throws -> TargetsRole {
     while true {
       do {
-        // Of one server, so that it need not be asked of all whether there is a newer root.
+        // All from one server: it is then enough to ask this server for a newer root.
         try fetcher.fromServers { server in
           try followRoots(&trusted, at: server)
           try trusted.checkRootExpiry(now: now)
@@ -321,14 +321,14 @@ package final class TrustClient: Sendable {
       try folder.replace(.targets, with: bytes)
     }
     guard let targets = trusted.targets else {
-      throw ContentError(.inconsistent, "A refresh ended without targets", remedy: "Report it")
+      throw ContentError(.inconsistent, "No targets after a refresh", remedy: "Report a bug")
     }
     return targets
   }
 
   // MARK: Fetching
 
-  /// The file that is promised, and what `verify` makes of it, from the first server that has it.
+  /// Returns the promised file and the result of `verify`, from the first server that has it.
   private func fetch<Value>(
     _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
     verify: ([UInt8]) throws -> Value

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 extension ContentError {
   private static let publisherRemedy =
-    "Try again later; if it stays, tell the store's owner, and trust nothing from it until then"
+    "Try again later. If the error persists, inform the store's owner, and do not use the store"
 
   static func metadataDamaged(_ role: MetadataName, _ reason: String) -> ContentError {
     ContentError(
@@ -13,7 +13,7 @@ extension ContentError {
   }
 
   static func metadataTooLong(_ role: MetadataName, limit: Int64) -> ContentError {
-    metadataDamaged(role, "it is longer than the \(limit) bytes that are read")
+    metadataDamaged(role, "it is longer than \(limit) bytes, the maximum")
   }
 
   static func signaturesMissing(
@@ -21,19 +21,20 @@ extension ContentError {
   ) -> ContentError {
     ContentError(
       .signatureInvalid,
-      "The \(role.text) metadata has \(found) valid signatures of the \(demanded) that "
-        + "\(demander) demands",
-      remedy: "Check that the store is the one whose root is trusted; if it is, tell its owner",
+      "The \(role.text) metadata has \(found) of the \(demanded) valid signatures that "
+        + "\(demander) requires",
+      remedy:
+        "Check that the trusted root is this store's root. If it is, inform the store's owner",
       subject: role.fileName)
   }
 
   static func metadataExpired(_ role: MetadataName, _ expires: Date, now: Date) -> ContentError {
     ContentError(
       .metadataExpired,
-      "The \(role.text) metadata expired at \(expires.metadataText); it is "
+      "The \(role.text) metadata expired at \(expires.metadataText). The current time is "
         + now.metadataText,
       remedy:
-        "The store's owner runs hostedcontent store refresh; check this system's clock if they did",
+        "The store's owner runs hostedcontent store refresh. If this was done, check the clock",
       subject: role.fileName)
   }
 
@@ -43,9 +44,9 @@ extension ContentError {
     let place = file.map { "in the \($0.text) metadata " } ?? ""
     return ContentError(
       .metadataRolledBack,
-      "Version \(found) of the \(role.text) metadata \(place)is not version \(trusted) or "
-        + "newer, which was trusted before",
-      remedy: "Ask the store's owner whether an old copy is being served; nothing old is taken",
+      "Version \(found) of the \(role.text) metadata \(place)is older than version \(trusted), "
+        + "which was trusted before",
+      remedy: "Ask the store's owner whether the server has an old copy. It is not accepted",
       subject: role.fileName)
   }
 
@@ -54,18 +55,18 @@ extension ContentError {
   ) -> ContentError {
     ContentError(
       found < promised ? .metadataRolledBack : .metadataDamaged,
-      "The \(role.text) metadata has version \(found), but \(promiser) promises \(promised)",
-      remedy: "Ask the store's owner whether files of different publications are being served",
+      "The \(role.text) metadata has version \(found), but \(promiser) specifies \(promised)",
+      remedy: "Ask the store's owner whether the server mixes files of different publications",
       subject: role.fileName)
   }
 
   static func digestMismatch(_ file: String, _ difference: String) -> ContentError {
     ContentError(
-      .digestMismatch, "\(file) is not what the signed metadata promises: \(difference)",
+      .digestMismatch, "\(file) does not match the signed metadata: \(difference)",
       remedy: publisherRemedy, subject: file)
   }
 
-  /// The given root, of which `file` are the bytes, is not connected to the one in `folder`.
+  /// The given root, whose bytes are `file`, is not connected to the root in `folder`.
   static func rootMismatch(
     given: RootRole, file: [UInt8], trusted: RootRole, in folder: TrustFolder, cause: String?
   ) throws -> ContentError {
@@ -75,7 +76,7 @@ extension ContentError {
       "The given root (version \(given.version), SHA-256 \(try Digest(of: file).hex)) is not "
         + "connected by signed roots to the trusted root (version \(trusted.version), SHA-256 "
         + "\(kept))",
-      remedy: "Give the root of the store that is trusted. To trust the given root instead, remove "
+      remedy: "Provide the root of the trusted store. To trust the given root instead, remove "
         + "the folder \(folder.path)",
       subject: folder.path, cause: cause)
   }
@@ -88,19 +89,19 @@ extension ContentError {
 }
 
 extension TrustedMetadata {
-  /// Throws `rootInvalid` for bytes that are not root metadata, signed by its own keys.
+  /// Throws `rootInvalid` unless the bytes are root metadata that is signed by its own keys.
   static func check(given root: [UInt8]) throws {
     do {
       _ = try TrustedMetadata(root: root)
     } catch let error as ContentError where error.group == .trust {
       throw ContentError(
         .rootInvalid, "The given file is not the root metadata of a store",
-        remedy: "Give the file 1.root.json that the store's owner published", cause: error.message)
+        remedy: "Provide the file 1.root.json from the store's owner", cause: error.message)
     }
   }
 }
 
-/// Checks what was fetched against what was promised of it.
+/// Checks fetched bytes against the promised length and digests.
 func check(_ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String) throws {
   if let length, Int64(bytes.count) != length {
     throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")

@@ -4,16 +4,20 @@ import FileIO
 import FoundationEssentials
 import Concurrency
 
-/// The folder that keeps what was trusted, across runs; every write is durable.
+/// The folder that keeps the trusted metadata across runs.
+///
+/// Every write is durable.
 struct TrustFolder: Sendable {
   private let folder: Directory
-  /// Nil if the folder is written.
+  /// Nil if the folder is writable.
   private let readOnly: ReadOnly?
-  /// Where it is, for messages.
+  /// The path of the folder, for messages.
   var path: String { folder.path }
   private static let refreshName = "last-refresh.json"
 
-  /// A folder that stays as it is: writes do nothing.
+  /// The state of a read-only folder.
+  ///
+  /// Writes have no effect.
   private final class ReadOnly: Sendable {
     /// Whether timestamp and snapshot count as removed.
     let isWithdrawn = Atomic(false)
@@ -24,7 +28,7 @@ struct TrustFolder: Sendable {
     readOnly = isReadOnly ? ReadOnly() : nil
   }
 
-  /// The trusted metadata `name`; nil when there is none or it is longer than it may be.
+  /// Returns the trusted metadata `name`; nil if it does not exist or is too long.
   func metadata(_ name: MetadataName) throws -> [UInt8]? {
     if [.timestamp, .snapshot].contains(name),
       readOnly?.isWithdrawn.load(ordering: .relaxed) == true
@@ -38,7 +42,7 @@ struct TrustFolder: Sendable {
     }
   }
 
-  /// Where the metadata `name` is kept, for messages.
+  /// The path of the metadata `name`, for messages.
   func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
 
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
@@ -46,7 +50,9 @@ struct TrustFolder: Sendable {
     try folder.replaceFile(name.encodedFileName, with: bytes)
   }
 
-  /// Forgets timestamp and snapshot, durably.
+  /// Removes timestamp and snapshot.
+  ///
+  /// The removal is durable.
   func withdrawTimestampAndSnapshot() throws {
     if let readOnly { return readOnly.isWithdrawn.store(true, ordering: .relaxed) }
     try folder.removeFile(RoleName.timestamp.fileName)
@@ -56,9 +62,9 @@ struct TrustFolder: Sendable {
 
   // MARK: The last refresh
 
-  /// A given root that was found to be connected to a trusted one.
+  /// A given root and a trusted root that are connected.
   struct RootLink: Equatable {
-    /// SHA-256 of the file that was given.
+    /// SHA-256 of the given file.
     let given: Digest
     /// `TrustedMetadata.rootDigest` of the trusted root.
     let trusted: Digest
@@ -69,14 +75,14 @@ struct TrustFolder: Sendable {
     let link: RootLink?
   }
 
-  /// Throws `clockWentBackwards` when `now` lies more than an hour before the last refresh.
+  /// Throws `clockWentBackwards` if `now` is more than an hour before the last refresh.
   func checkClock(now: Date) throws {
     guard let last = try lastRefresh()?.time, now < last.addingTimeInterval(-3600) else { return }
     throw ContentError(
       .clockWentBackwards,
-      "The system clock says \(now.metadataText), but the catalog was refreshed at "
+      "The system clock is at \(now.metadataText), but the catalog was refreshed at "
         + last.metadataText,
-      remedy: "Set the clock; if it is right now and was wrong then, remove "
+      remedy: "Correct the system clock. If it is correct now and was wrong then, remove "
         + folder.path(of: Self.refreshName),
       subject: folder.path(of: Self.refreshName))
   }
@@ -84,10 +90,10 @@ struct TrustFolder: Sendable {
   /// Whether the last refresh found `link`.
   func knows(_ link: RootLink) throws -> Bool { try lastRefresh()?.link == link }
 
-  /// Remembers a refresh at `now`, and `link` unless it is nil.
+  /// Records a refresh at `now`, and `link` unless it is nil.
   ///
-  /// A record of the last ten minutes is left as it is if there is no news: a sync costs more than
-  /// the accuracy is worth.
+  /// If the link is the same and the last record is at most ten minutes old, the record is not
+  /// changed: the accuracy is not worth a sync.
   func recordRefresh(now: Date, _ link: RootLink?) throws {
     guard readOnly == nil else { return }
     let last = try lastRefresh()
@@ -104,7 +110,7 @@ struct TrustFolder: Sendable {
   private func lastRefresh() throws -> LastRefresh? {
     do {
       let bytes = try folder.contents(of: Self.refreshName, limit: 4096)
-      // A record that cannot be read protects from nothing; the next refresh writes a new one.
+      // An unreadable record gives no protection. The next refresh replaces it.
       let record = try? JSONValue(parsing: bytes)
       func digest(_ name: String) -> Digest? { record?[name]?.string.flatMap(Digest.init(hex:)) }
       guard let time = record?["refreshed"]?.string.flatMap(Date.init(metadataText:)) else {

@@ -2,31 +2,38 @@ package import ContentModel
 import Digests
 package import FoundationEssentials
 
-/// What is trusted of a store, and the rules by which newer metadata takes its place.
+/// The trusted metadata of a store, and the rules for replacing it with newer metadata.
 ///
-/// Pure: bytes and the time are handed in, and a refused update changes nothing. The order is root
-/// to its newest version, timestamp, snapshot, targets; what was trusted in an earlier run is
-/// handed to `restore` between root and timestamp, so that nothing older is taken.
+/// Pure: the caller passes bytes and time. A failed update changes nothing. The order of updates
+/// is: root up to its newest version, timestamp, snapshot, targets. To detect rollbacks, pass the
+/// metadata of earlier runs to `restore` after the root and before the timestamp.
+///
 /// Source: The Update Framework specification 1.0.34, section 5.
 package struct TrustedMetadata: Sendable {
-  /// The root that decides whose signatures count.
+  /// The root, which says whose signatures are accepted.
   package private(set) var root: RootRole
-  /// SHA-256 of what the root's keys have signed: two roots with the same one are the same root.
+  /// SHA-256 of the signed part of the root.
+  ///
+  /// Two roots with the same digest are the same root.
   private(set) var rootDigest: Digest
   /// The newest timestamp; nil until one is restored or updated.
   package private(set) var timestamp: TimestampRole?
-  /// The snapshot that the timestamp promises; nil until it is updated.
+  /// The snapshot that the timestamp lists; nil until it is updated.
   package private(set) var snapshot: SnapshotRole?
-  /// The targets that the snapshot promises; nil until they are updated.
+  /// The targets that the snapshot lists; nil until they are updated.
   package private(set) var targets: TargetsRole?
-  /// SHA-256 of the targets metadata, by which two moments of a catalog are told apart.
+  /// SHA-256 of the targets metadata, which identifies one state of a catalog.
   package private(set) var targetsDigest: Digest?
-  /// Roles that targets were delegated to, as whoever was asked first has found them.
+  /// Delegated roles, as accepted for the first role that delegates to them.
   private var delegated: [String: SignedMetadata<TargetsRole>] = [:]
-  /// The snapshot of an earlier timestamp; a newer one must not fall behind it.
+  /// The snapshot of an earlier timestamp.
+  ///
+  /// A newer snapshot must not be older than it.
   private var earlierSnapshot: SnapshotRole?
 
-  /// Starts from a root that is trusted for reasons of its own; it must be signed by its own keys.
+  /// Starts from a root that the caller trusts.
+  ///
+  /// It must be signed by its own keys.
   package init(root bytes: [UInt8]) throws {
     let found = try SignedMetadata<RootRole>(bytes)
     try found.checkSignatures(by: found.role.signers(of: .root))
@@ -34,7 +41,7 @@ package struct TrustedMetadata: Sendable {
     rootDigest = try Digest(of: found.message)
   }
 
-  /// Starts from a root that is known already, such as one in which fewer keys count.
+  /// Starts from a root that is already verified, such as one in which fewer keys count.
   package init(verified root: RootRole) throws {
     self.root = root
     rootDigest = try Digest(of: root.signed.canonical)
@@ -42,7 +49,7 @@ package struct TrustedMetadata: Sendable {
 
   // MARK: Root
 
-  /// Whether one of `keys`, which the root must name for itself, has signed it.
+  /// Whether a key in `keys`, which the root must list for its own role, has signed the root.
   package static func isRoot(_ bytes: [UInt8], signedByAnyOf keys: Set<PublicKey>) throws -> Bool {
     let found = try SignedMetadata<RootRole>(bytes)
     let known = Array(found.role.publicKeys(of: .root).intersection(keys))
@@ -52,10 +59,12 @@ package struct TrustedMetadata: Sendable {
     return (try? found.checkSignatures(by: root.signers(of: .root))) != nil
   }
 
-  /// Takes the next root, which must be signed by the keys of this one and by its own.
+  /// Accepts the next root.
   ///
-  /// True when the keys of timestamp or snapshot changed: then both are forgotten, since whoever
-  /// had stolen the old keys may have signed a version that no honest one will ever reach.
+  /// It must be signed by the keys of the current root and by its own keys.
+  ///
+  /// Returns true if the keys of timestamp or snapshot changed. Then both are removed: an attacker
+  /// with the old keys may have signed a version number that honest metadata never reaches.
   @discardableResult
   package mutating func update(root bytes: [UInt8]) throws -> Bool {
     let found = try SignedMetadata<RootRole>(bytes)
@@ -69,38 +78,45 @@ package struct TrustedMetadata: Sendable {
     let withdrawn = [RoleName.timestamp, .snapshot].contains {
       root.publicKeys(of: $0) != found.role.publicKeys(of: $0)
     }
-    // What the keys of an earlier root have signed may be no longer signed by this one's.
+    // Metadata that the keys of the earlier root have signed may be invalid under the new root.
     root = found.role
     rootDigest = digest
     withdraw(alsoTimestamp: true, keepingEarlier: !withdrawn)
     return withdrawn
   }
 
-  /// Throws `metadataExpired` when the root has; asked once no newer root is there.
+  /// Throws `metadataExpired` if the root has expired.
+  ///
+  /// Call it after the newest root is accepted.
   package func checkRootExpiry(now: Date) throws { try Self.checkExpiry(root, now: now) }
 
-  /// Throws `metadataExpired` when the snapshot or the targets, trusted earlier, have meanwhile.
+  /// Throws `metadataExpired` if the trusted snapshot or the trusted targets have expired.
   package func checkExpiry(now: Date) throws {
     if let snapshot { try Self.checkExpiry(snapshot, now: now) }
     if let targets { try Self.checkExpiry(targets, now: now) }
   }
 
-  // MARK: What was trusted before
+  // MARK: Earlier metadata
 
-  /// Takes the timestamp of an earlier run; only its signatures are checked.
+  /// Accepts the timestamp of an earlier run.
+  ///
+  /// Only its signatures are checked.
   package mutating func restore(timestamp bytes: [UInt8]) throws {
     timestamp = try verified(bytes)
   }
 
-  /// Takes the snapshot of an earlier run, to compare a newer one with; only its signatures are
-  /// checked.
+  /// Accepts the snapshot of an earlier run, for comparison.
+  ///
+  /// Only its signatures are checked.
   package mutating func restore(snapshot bytes: [UInt8]) throws {
     earlierSnapshot = try verified(bytes)
   }
 
   // MARK: Updates
 
-  /// Takes a timestamp; false when it has the version that is trusted already, which is kept.
+  /// Accepts a timestamp.
+  ///
+  /// Returns false, and keeps the trusted one, if the version is the same.
   package mutating func update(timestamp bytes: [UInt8], now: Date) throws -> Bool {
     let found: TimestampRole = try verified(bytes)
     if let timestamp {
@@ -128,7 +144,7 @@ package struct TrustedMetadata: Sendable {
     (snapshot, targets, targetsDigest, delegated) = (nil, nil, nil, [:])
   }
 
-  /// Takes the snapshot that the trusted timestamp promises.
+  /// Accepts the snapshot that the trusted timestamp lists.
   package mutating func update(snapshot bytes: [UInt8], now: Date) throws {
     guard let promise = timestamp?.snapshot else { throw Self.outOfOrder(.snapshot) }
     try Self.check(bytes, promise, .snapshot)
@@ -145,7 +161,7 @@ package struct TrustedMetadata: Sendable {
     (targets, targetsDigest, delegated) = (nil, nil, [:])
   }
 
-  /// Takes the targets that the trusted snapshot promises.
+  /// Accepts the targets that the trusted snapshot lists.
   package mutating func update(targets bytes: [UInt8], now: Date) throws {
     guard let promise = snapshot?.targets else { throw Self.outOfOrder(.targets) }
     try Self.check(bytes, promise, .targets)
@@ -160,25 +176,27 @@ package struct TrustedMetadata: Sendable {
     delegated = [:]
   }
 
-  /// The targets of an earlier run, for reading what existed then; only signatures are checked.
+  /// Returns the targets of an earlier run, to see what existed.
+  ///
+  /// Only signatures are checked.
   package func earlierTargets(_ bytes: [UInt8]) throws -> TargetsRole { try verified(bytes) }
 
   // MARK: Delegated targets
 
-  /// What the snapshot promises of the role `name` that targets were delegated to.
+  /// Returns what the snapshot says about the delegated role `name`.
   func promise(of name: String) throws -> MetadataFile {
     guard let snapshot else { throw Self.outOfOrder(.delegated(name)) }
     guard let promise = snapshot.files[MetadataName.delegated(name).fileName] else {
       throw ContentError.metadataDamaged(
-        .snapshot, "it promises nothing of \(name), which targets were delegated to")
+        .snapshot, "it does not list the delegated role \(name)")
     }
     return promise
   }
 
-  /// The role `name` as it was taken before, if `delegator` trusts who has signed it.
+  /// Returns the role `name` if it was accepted before and `delegator` trusts its signers.
   ///
-  /// Nil when it was not taken yet. Asked again for each delegator, since another one may have
-  /// named other keys.
+  /// Returns nil if the role was not accepted yet. The signatures are checked for each delegator,
+  /// because another delegator may list other keys.
   func trustedRole(_ name: String, for delegator: Delegator, now: Date) throws -> TargetsRole? {
     guard let known = delegated[name] else { return nil }
     try known.checkSignatures(by: delegator.signers(of: name))
@@ -186,7 +204,7 @@ package struct TrustedMetadata: Sendable {
     return known.role
   }
 
-  /// Takes the metadata of the role `name` that `delegator` delegates to.
+  /// Accepts the metadata of the role `name` that `delegator` delegates to.
   mutating func update(
     delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date
   ) throws -> TargetsRole {
@@ -206,7 +224,9 @@ package struct TrustedMetadata: Sendable {
 
   // MARK: Rules
 
-  /// The role in `bytes`, which the trusted root's keys must have signed; nothing else is checked.
+  /// Returns the role in `bytes`.
+  ///
+  /// It must be signed by the trusted root's keys; only that is checked.
   package func verified<Signed: Role>(_ bytes: [UInt8]) throws -> Signed {
     let found = try SignedMetadata<Signed>(bytes)
     try found.checkSignatures(by: root.signers(of: Signed.type))
@@ -236,15 +256,15 @@ package struct TrustedMetadata: Sendable {
         .metadataRolledBack,
         "The snapshot metadata has \(found.map { "version \($0.version)" } ?? "no version") of "
           + "\(name), older than version \(earlier.version), which was trusted before",
-        remedy: "Ask the store's owner whether an old copy is being served; nothing old is taken",
+        remedy: "Ask the store's owner whether the server has an old copy. It is not accepted",
         subject: name)
     }
   }
 
   private static func outOfOrder(_ role: MetadataName) -> ContentError {
     ContentError(
-      .inconsistent, "The \(role.text) metadata came before the one that promises it",
-      remedy: "Report it", subject: role.fileName)
+      .inconsistent, "The \(role.text) metadata was updated before the metadata that lists it",
+      remedy: "Report a bug", subject: role.fileName)
   }
 }
 

@@ -2,23 +2,27 @@ package import ContentModel
 import Digests
 package import FoundationEssentials
 
-/// The files of a store as its verified metadata promises them.
+/// The files of a store, as listed in its verified metadata.
 package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
   package let version: Int64
-  /// When the targets metadata must not be believed any more.
+  /// When the targets metadata expires.
   package let expires: Date
   /// The files by target name, such as `com.example.book/1.0/content.pkg`.
   package let targets: [String: TargetFile]
-  /// SHA-256 of the targets metadata: the same as long as the files are; nil when nobody said.
+  /// SHA-256 of the targets metadata.
+  ///
+  /// It changes if the files change; nil if it is unknown.
   package let digest: Digest?
-  /// Whose word these are: the keys that sign them and how many must; the same until those change.
+  /// Digest of the keys and the threshold of the targets role.
+  ///
+  /// It changes only if they change.
   package let signers: Digest?
-  /// Whether names carry the digest, which is part of where a file lies.
+  /// Whether file names contain the digest.
   package let usesConsistentSnapshots: Bool
   private let fetcher: any MetadataFetcher
 
-  /// Takes targets that were verified by `root`.
+  /// Creates the list from targets that were verified with `root`.
   package init(
     _ role: TargetsRole, root: RootRole, digest: Digest? = nil, fetcher: any MetadataFetcher
   ) {
@@ -38,8 +42,9 @@ package struct TrustedTargets: Sendable {
     "targets/\(Self.paths(of: name, file, consistent: usesConsistentSnapshots).first ?? name)"
   }
 
-  /// Where below a store's targets the target `name` may be, the usual place first: where names
-  /// carry a digest, one of those that are promised stands before its last component.
+  /// The possible paths of the target `name` below the store's targets, the usual one first.
+  ///
+  /// With `consistent` names, each path has one of the promised digests before its last component.
   package static func paths(of name: String, _ file: TargetFile, consistent: Bool) -> [String] {
     guard consistent else { return [name] }
     return file.hashes.prefixes.map { prefix in
@@ -49,16 +54,16 @@ package struct TrustedTargets: Sendable {
     }
   }
 
-  /// All bytes of a small target, verified; blocks while they are fetched.
+  /// Fetches a small target and verifies it.
   ///
-  /// Throws `storeMissing` when the target is not promised or not there, `limitExceeded` beyond
-  /// `limit` bytes, `digestMismatch` when the bytes are others.
+  /// Blocks. Throws `storeMissing` if the target is not listed or does not exist, `limitExceeded`
+  /// if it has more than `limit` bytes, and `digestMismatch` if the bytes differ from the metadata.
   package func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
     guard let file = targets[name] else { throw ContentError.storeMissing("target \(name)") }
     guard file.length <= limit else {
       throw ContentError(
-        .limitExceeded, "\(name) has \(file.length) bytes, more than the \(limit) that are read",
-        remedy: "The store's owner publishes a shorter one", subject: name)
+        .limitExceeded, "\(name) has \(file.length) bytes, more than the maximum of \(limit)",
+        remedy: "Ask the store's owner to publish a shorter file", subject: name)
     }
     let path = path(of: name, file)
     return try fetcher.fromServers { server in

@@ -1,16 +1,18 @@
 import FoundationEssentials
 
-/// Bytes as base64url without padding (RFC 4648, section 5; RFC 7515, section 2).
+/// The base64url encoding without padding (RFC 4648, section 5; RFC 7515, section 2).
 package enum Base64URL {
-  /// The text of `bytes`.
+  /// Encodes `bytes`.
   package static func text(of bytes: [UInt8]) -> String {
     Data(bytes).base64EncodedString(options: [.base64URLAlphabet, .omitPaddingCharacter])
   }
 
-  /// The bytes that `text` spells; nil for padding, other characters, and bits left over that are
-  /// not zero, so that no two texts spell the same bytes.
+  /// Decodes `text`.
+  ///
+  /// Returns nil for padding, other characters, or unused bits that are not zero. No two texts
+  /// therefore decode to the same bytes.
   package static func bytes(of text: some StringProtocol) -> [UInt8]? {
-    // Foundation decodes only the alphabet with + and /, with padding.
+    // Foundation only decodes the standard alphabet, with padding.
     var standard = Data(
       text.utf8.map { character in
         switch character {

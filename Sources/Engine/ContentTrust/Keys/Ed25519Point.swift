@@ -2,9 +2,9 @@ import ContentModel
 
 /// The rules for public keys of Ed25519 that libcrypto does not check (RFC 8032, section 5.1.3).
 enum Ed25519Point {
-  /// The prime 2^255 - 19, with the least significant byte first as in a key.
+  /// The prime 2^255 - 19, least significant byte first, as in a key.
   private static let prime: [UInt8] = [0xed] + [UInt8](repeating: 0xff, count: 30) + [0x7f]
-  /// The y coordinates of the eight points of small order, for which anybody can sign.
+  /// The y coordinates of the eight points of small order, for which anyone can forge signatures.
   private static let smallOrder = Set(
     [
       "0000000000000000000000000000000000000000000000000000000000000000",
@@ -14,11 +14,11 @@ enum Ed25519Point {
       "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
     ].compactMap(Hexadecimal.bytes(of:)))
 
-  /// Whether the 32 bytes of `key` are the only encoding of a point whose order is not small.
+  /// Whether the 32 bytes of `key` are the canonical encoding of a point that is not of small
+  /// order.
   static func isUsable(_ key: some BidirectionalCollection<UInt8>) -> Bool {
     guard let last = key.last else { return false }
-    // The highest bit is the sign of x. Only two points of small order are the same with either
-    // sign.
+    // The highest bit is the sign of x. Only two points of small order are equal for both signs.
     let y = Array(key.dropLast()) + [last & 0x7f]
     return y.reversed().lexicographicallyPrecedes(prime.reversed()) && !smallOrder.contains(y)
   }

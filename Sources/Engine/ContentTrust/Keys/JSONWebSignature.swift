@@ -1,14 +1,16 @@
 import CCrypto
 import ContentModel
 
-/// How a receipt is signed; each key signs with one algorithm only (RFC 8725, 3.1).
+/// The algorithm that signs a receipt.
+///
+/// A key is used with one algorithm only (RFC 8725, 3.1).
 package enum SignatureAlgorithm: String, CaseIterable, Sendable {
   /// Ed25519 (RFC 8037).
   case edDSA = "EdDSA"
   /// ECDSA over P-256 with SHA-256 (RFC 7518).
   case es256 = "ES256"
 
-  /// The algorithm of keys of `kind`; nil for kinds that sign no receipts.
+  /// The algorithm for keys of `kind`; nil for kinds that cannot sign receipts.
   package init?(_ kind: KeyKind) {
     switch kind {
     case .ed25519: self = .edDSA
@@ -17,13 +19,15 @@ package enum SignatureAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// Every name of it; `Ed25519` is the one of RFC 9864.
+  /// All names of the algorithm.
+  ///
+  /// `Ed25519` is from RFC 9864.
   fileprivate var names: Set<String> { self == .edDSA ? ["EdDSA", "Ed25519"] : ["ES256"] }
 }
 
-/// A JSON Web Signature in compact form (RFC 7515), read but not yet verified.
+/// A JSON Web Signature in compact form (RFC 7515), parsed but not verified.
 package struct JSONWebSignature: Sendable {
-  /// Longest text that is read, in bytes.
+  /// The maximum length of the text, in bytes.
   package static let maximumLength = 16 << 10
   private static let maximumMembers = 64
 
@@ -32,20 +36,25 @@ package struct JSONWebSignature: Sendable {
   private let message: [UInt8]
   private let signature: [UInt8]
 
-  /// The name of the key that has signed, if it says one; a hint and no more.
+  /// The identifier of the signing key, if the header has one.
+  ///
+  /// It is not authenticated: a hint only.
   package var keyIdentifier: String? { header["kid"]?.string }
 
-  /// Whether the header's `typ` is this media type; `application/` may be left out (RFC 7515,
-  /// 4.1.9).
+  /// Whether the header's `typ` is this media type.
+  ///
+  /// The prefix `application/` is optional (RFC 7515, 4.1.9).
   package func isOfType(_ type: String) -> Bool {
     let named = header["typ"]?.string?.lowercased()
     return named == type || named == "application/\(type)"
   }
 
-  /// Reads three base64url parts; `receiptInvalid` for anything else.
+  /// Parses three base64url parts.
   ///
-  /// The header is strict JSON without duplicate members. A header that demands extensions (`crit`)
-  /// or brings a key of its own is refused, since nothing in it is authenticated yet.
+  /// Throws `receiptInvalid` for anything else.
+  ///
+  /// The header is strict JSON without duplicate members. A header with required extensions
+  /// (`crit`) or with a key is refused, because the header is not authenticated yet.
   package init(_ text: String) throws {
     guard text.utf8.count <= Self.maximumLength else {
       throw ContentError.receiptInvalid("it has more than \(Self.maximumLength) bytes")
@@ -53,7 +62,7 @@ package struct JSONWebSignature: Sendable {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let head = Base64URL.bytes(of: parts[0]),
       let payload = Base64URL.bytes(of: parts[1]), let signature = Base64URL.bytes(of: parts[2])
-    else { throw ContentError.receiptInvalid("it has not three parts in base64url") }
+    else { throw ContentError.receiptInvalid("it does not have three parts in base64url") }
     header = try Self.object(head, "its header")
     for member in ["crit", "jwk", "jku", "x5c", "x5u"] where header[member] != nil {
       throw ContentError.receiptInvalid("its header has \(member)")
@@ -63,18 +72,18 @@ package struct JSONWebSignature: Sendable {
     message = Array("\(parts[0]).\(parts[1])".utf8)
   }
 
-  /// The claims, if `key` has signed them with its own algorithm; else throws `receiptInvalid`.
+  /// Returns the claims if `key` has signed them; throws `receiptInvalid` otherwise.
   ///
-  /// The header does not choose: one that names another algorithm than the key's is refused.
+  /// The key determines the algorithm. A header that names another algorithm is refused.
   package func claims(verifiedBy key: PublicKey) throws -> JSONValue {
     let named = header["alg"]?.string ?? ""
     guard let algorithm = SignatureAlgorithm(key.kind), algorithm.names.contains(named) else {
       throw ContentError.receiptInvalid(
-        "it is signed with “\(named.prefix(40))”, which is not what the key is for")
+        "its algorithm “\(named.prefix(40))” is not the algorithm of the key")
     }
     let bytes = algorithm == .es256 ? ECDSASignature.der(ofRaw: signature) : signature
     guard let bytes, try key.verifies(bytes, of: message) else {
-      throw ContentError.receiptInvalid("its signature is not the key's")
+      throw ContentError.receiptInvalid("its signature does not match the key")
     }
     return try Self.object(payload, "its content")
   }
@@ -88,12 +97,14 @@ package struct JSONWebSignature: Sendable {
     }
     guard case .object(let members) = value, members.count <= maximumMembers else {
       throw ContentError.receiptInvalid(
-        "\(place) is no object of at most \(maximumMembers) members")
+        "\(place) is not an object of at most \(maximumMembers) members")
     }
     return value
   }
 
-  /// Signs `claims`; `type` is what the header's `typ` says.
+  /// Signs `claims`.
+  ///
+  /// The header's `typ` is `type`.
   ///
   /// Throws `keyUnusable` for an RSA key.
   package static func sign(_ claims: JSONValue, as type: String, with key: SigningKey) throws
@@ -101,7 +112,7 @@ package struct JSONWebSignature: Sendable {
   {
     guard let algorithm = SignatureAlgorithm(key.publicKey.kind) else {
       throw ContentError(
-        .keyUnusable, "Receipts are not signed with RSA keys",
+        .keyUnusable, "Cannot sign a receipt with an RSA key",
         remedy: "Use an Ed25519 or ECDSA P-256 key")
     }
     let header = JSONValue.object([
@@ -117,11 +128,11 @@ package struct JSONWebSignature: Sendable {
   }
 }
 
-/// The two forms of an ECDSA signature over P-256: DER, and the two numbers one after the other.
+/// The two forms of an ECDSA signature over P-256: DER, and two concatenated numbers.
 enum ECDSASignature {
   private static let width = 32
 
-  /// The DER form of 64 bytes; nil for another count.
+  /// The DER form of a 64-byte signature; nil for another length.
   static func der(ofRaw raw: [UInt8]) -> [UInt8]? {
     guard raw.count == 2 * width, let pair = ECDSA_SIG_new() else { return nil }
     defer { ECDSA_SIG_free(pair) }
@@ -131,7 +142,7 @@ enum ECDSASignature {
         BN_bin2bn(buffer.baseAddress.map { $0 + width }, Int32(width), nil)
       )
     }
-    // On success the pair owns both numbers.
+    // On success, the pair owns both numbers.
     guard r != nil, s != nil, ECDSA_SIG_set0(pair, r, s) == 1 else {
       BN_free(r)
       BN_free(s)
@@ -144,7 +155,7 @@ enum ECDSASignature {
     return Array(UnsafeBufferPointer(start: start, count: Int(count)))
   }
 
-  /// The 64 bytes of a signature in DER form; nil when it is none.
+  /// The 64-byte form of a DER signature; nil if it is not a signature.
   static func raw(ofDER der: [UInt8]) -> [UInt8]? {
     let pair = der.withUnsafeBufferPointer { buffer in
       var start = buffer.baseAddress
@@ -165,7 +176,7 @@ enum ECDSASignature {
 extension ContentError {
   static func receiptInvalid(_ reason: String) -> ContentError {
     ContentError(
-      .receiptInvalid, "The receipt cannot be trusted: \(reason)",
-      remedy: "Ask the seller for a new one; grant nothing for this one")
+      .receiptInvalid, "Invalid receipt: \(reason)",
+      remedy: "Request a new receipt from the seller. Do not deliver anything for this one")
   }
 }

@@ -2,15 +2,17 @@ import CCrypto
 import ContentModel
 import Digests
 
-/// A key of libcrypto, freed with its last reference.
+/// A reference to a key of libcrypto.
 ///
-/// May be used from any thread: an EVP_PKEY is not changed after it was made, and libcrypto lets
-/// any number of threads sign and verify with one.
+/// The last reference frees the key.
+///
+/// It can be used from any thread: an EVP_PKEY is immutable after creation, and libcrypto allows
+/// any number of threads to sign and verify with it.
 final class CryptoKey: @unchecked Sendable {
-  // Unchecked, because the handle is never changed.
+  // Unchecked, because the handle is immutable.
   let handle: OpaquePointer
 
-  /// Takes over `handle`; nil for none.
+  /// Takes ownership of `handle`; returns nil for nil.
   init?(owning handle: OpaquePointer?) {
     guard let handle else { return nil }
     self.handle = handle
@@ -18,14 +20,14 @@ final class CryptoKey: @unchecked Sendable {
 
   deinit { EVP_PKEY_free(handle) }
 
-  /// Reads a public key in the form of SubjectPublicKeyInfo (RFC 5280); nil for anything else.
+  /// Reads a public key as SubjectPublicKeyInfo (RFC 5280); returns nil for anything else.
   convenience init?(publicDER bytes: [UInt8]) {
     guard CryptoLibrary.isReady else { return nil }
     defer { ERR_clear_error() }
     let handle = bytes.withUnsafeBufferPointer { buffer -> OpaquePointer? in
       var start = buffer.baseAddress
       let handle = d2i_PUBKEY(nil, &start, buffer.count)
-      // One key has one form: nothing may follow it.
+      // Refuse trailing data, so that a key has only one encoding.
       guard start == buffer.baseAddress.map({ $0 + buffer.count }) else {
         EVP_PKEY_free(handle)
         return nil
@@ -35,7 +37,7 @@ final class CryptoKey: @unchecked Sendable {
     self.init(owning: handle)
   }
 
-  /// Reads a public key in PEM form; nil for anything else.
+  /// Reads a public key in PEM form; returns nil for anything else.
   convenience init?(publicPEM text: String) {
     defer { ERR_clear_error() }
     self.init(
@@ -44,7 +46,9 @@ final class CryptoKey: @unchecked Sendable {
       })
   }
 
-  /// What `read` makes of `bytes`, which libcrypto does not copy: they must stay until it is done.
+  /// Returns the result of `read` on `bytes`.
+  ///
+  /// libcrypto does not copy them during the call.
   static func reading(_ bytes: [UInt8], _ read: (OpaquePointer?) -> OpaquePointer?)
     -> OpaquePointer?
   {
@@ -56,24 +60,24 @@ final class CryptoKey: @unchecked Sendable {
     }
   }
 
-  /// What kind of key it is; nil for one that we neither sign nor verify with.
+  /// The kind of the key; nil if the kind is unsupported.
   var kind: KeyKind? {
     switch EVP_PKEY_get_base_id(handle) {
     case EVP_PKEY_ED25519: .ed25519
     case EVP_PKEY_EC where groupName == "prime256v1": .ecdsaP256
-    // Shorter ones can be broken, longer ones cost a reader more than any signature should. With
-    // one exponent, who has the factors of a modulus has one key and not many.
+    // Shorter keys can be broken; longer keys make verification expensive. A fixed exponent
+    // prevents several keys with the same modulus.
     case EVP_PKEY_RSA
     where (2048...8192).contains(EVP_PKEY_get_bits(handle)) && exponent == 65537: .rsaPSS
     default: nil
     }
   }
 
-  /// The public exponent of an RSA key; nil for one that does not fit.
+  /// The public exponent of an RSA key; nil if it is too large.
   private var exponent: UInt? {
     var number: OpaquePointer?
     defer { BN_free(number) }
-    // The parameter is OSSL_PKEY_PARAM_RSA_E, a macro that is not imported.
+    // The parameter is OSSL_PKEY_PARAM_RSA_E, a macro that Swift cannot import.
     guard EVP_PKEY_get_bn_param(handle, "e", &number) == 1, let number else { return nil }
     return BN_num_bits(number) <= UInt.bitWidth ? BN_get_word(number) : nil
   }
@@ -104,7 +108,9 @@ final class CryptoKey: @unchecked Sendable {
     }
   }
 
-  /// What `write` puts into memory; `function` is its name for a message.
+  /// Returns what `write` writes to memory.
+  ///
+  /// `function` is the name for error messages.
   static func text(_ function: String, _ write: (OpaquePointer?) -> Int32) throws -> [UInt8] {
     let memory = BIO_new(BIO_s_mem())
     defer { BIO_free(memory) }
@@ -115,7 +121,7 @@ final class CryptoKey: @unchecked Sendable {
   }
 }
 
-/// The kinds of keys that sign here, by the names that metadata gives them.
+/// The supported kinds of keys, with their names in metadata.
 package enum KeyKind: String, CaseIterable, Sendable {
   /// Ed25519 (RFC 8032).
   case ed25519
@@ -135,10 +141,12 @@ package enum KeyKind: String, CaseIterable, Sendable {
 }
 
 extension KeyKind {
-  /// The digest that libcrypto makes before it signs; nil where the scheme has its own.
+  /// The digest that libcrypto computes before signing; nil if the scheme includes one.
   private var digest: OpaquePointer? { self == .ed25519 ? nil : EVP_sha256() }
 
-  /// Sets up `context` for this scheme; `start` is EVP_DigestSignInit or EVP_DigestVerifyInit.
+  /// Prepares `context` for this scheme.
+  ///
+  /// `start` calls EVP_DigestSignInit or EVP_DigestVerifyInit.
   func prepare(
     _ context: OpaquePointer?, saltLength: Int32,
     _ start: (UnsafeMutablePointer<OpaquePointer?>, OpaquePointer?) -> Int32
@@ -152,14 +160,14 @@ extension KeyKind {
 }
 
 extension ContentError {
-  /// A failure that only memory or a broken installation can cause.
+  /// A failure that can only be caused by lack of memory or a broken installation.
   static func crypto(_ function: String) -> ContentError {
     ContentError(
       .inconsistent, "libcrypto's \(function) failed", remedy: "Check the installed OpenSSL",
       cause: cryptoReason())
   }
 
-  /// The oldest reason in this thread's queue, which is emptied.
+  /// Removes all errors from this thread's queue and returns the oldest.
   static func cryptoReason() -> String? {
     let number = ERR_get_error()
     ERR_clear_error()

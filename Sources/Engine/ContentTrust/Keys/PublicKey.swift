@@ -2,25 +2,25 @@ import CCrypto
 import ContentModel
 import Digests
 
-/// A public key that signatures of metadata and receipts are checked with.
+/// A public key that verifies signatures of metadata and receipts.
 ///
-/// Two are equal when they are the same key, whatever their objects in metadata say besides.
+/// Two values are equal if they are the same key, even if their objects in metadata differ.
 package struct PublicKey: Sendable {
-  /// What the key is for.
+  /// The kind of the key.
   package let kind: KeyKind
-  /// The 32 bytes of an Ed25519 key, the SubjectPublicKeyInfo of any other.
+  /// The 32 bytes of an Ed25519 key; the SubjectPublicKeyInfo of any other key.
   package let bytes: [UInt8]
   /// The key in PEM form (SubjectPublicKeyInfo).
   package let pem: String
   private let key: CryptoKey
 
-  /// Longest public key that is read, in characters or bytes.
+  /// The maximum length of a public key, in characters or bytes.
   static let maximumLength = 8192
   private static let headOfEd25519 = Hexadecimal.bytes(of: "302a300506032b6570032100") ?? []
   private static let headOfP256 =
     Hexadecimal.bytes(of: "3059301306072a8648ce3d020106082a8648ce3d030107034200") ?? []
 
-  /// Takes the 32 bytes of an Ed25519 key; nil for any other count.
+  /// Creates a key from the 32 bytes of an Ed25519 key; nil for any other length.
   package init?(bytes: [UInt8]) {
     guard bytes.count == 32, let key = CryptoKey(publicDER: Self.headOfEd25519 + bytes) else {
       return nil
@@ -28,7 +28,7 @@ package struct PublicKey: Sendable {
     self.init(key)
   }
 
-  /// Reads PEM text; nil for anything but a key of a kind that signs here.
+  /// Reads PEM text; returns nil unless it is a key of a supported kind.
   package init?(pem text: String) {
     guard text.utf8.count <= Self.maximumLength, let key = CryptoKey(publicPEM: text) else {
       return nil
@@ -36,10 +36,10 @@ package struct PublicKey: Sendable {
     self.init(key)
   }
 
-  /// Takes the public half of `key`; nil for a kind that does not sign here.
+  /// Creates the public half of `key`; nil for unsupported kinds.
   ///
-  /// Nil also for a key that is not in the one form that is read: two forms of one key would count
-  /// as two keys. libcrypto writes a P-256 key in the form in which it has read it.
+  /// Also returns nil for a key that is not in canonical form: two forms of one key would count as
+  /// two keys. libcrypto writes a P-256 key in the form in which it was read.
   init?(_ key: CryptoKey) {
     guard let kind = key.kind, let encoded = try? key.publicDER, let pem = try? key.publicPEM,
       Self.isUnique(encoded, kind)
@@ -50,20 +50,21 @@ package struct PublicKey: Sendable {
     bytes = kind == .ed25519 ? Array(encoded.suffix(32)) : encoded
   }
 
-  /// Whether a key that libcrypto writes as `encoded` has no other encoding.
+  /// Whether a key that libcrypto encodes as `encoded` has no other encoding.
   private static func isUnique(_ encoded: [UInt8], _ kind: KeyKind) -> Bool {
     switch kind {
     case .ed25519: Ed25519Point.isUsable(encoded.suffix(32))
-    // An uncompressed point of the named curve; libcrypto takes no number beyond the field's prime.
+    // An uncompressed point of the named curve. libcrypto refuses numbers above the field's prime.
     case .ecdsaP256: encoded.count == 91 && encoded.starts(with: headOfP256 + [4])
-    // libcrypto writes both numbers anew; the kind has one exponent only.
+    // libcrypto re-encodes both numbers, and the exponent is fixed.
     case .rsaPSS: true
     }
   }
 
-  /// Reads the key object of metadata; nil for another kind of key, which we cannot check.
+  /// Reads the key object of metadata; returns nil for unsupported kinds.
   ///
-  /// `ecdsa-sha2-nistp256` as a type, and the point in hexadecimal digits, are older spellings.
+  /// Also accepts older spellings: the type `ecdsa-sha2-nistp256`, and the point in hexadecimal
+  /// digits.
   init?(json: JSONValue) {
     guard let type = json["keytype"]?.string, let scheme = json["scheme"]?.string,
       let text = json["keyval"]?["public"]?.string, text.utf8.count <= Self.maximumLength
@@ -89,7 +90,7 @@ package struct PublicKey: Sendable {
     guard self.kind == kind else { return nil }
   }
 
-  /// The key object of metadata.
+  /// The key object in metadata.
   package var json: JSONValue {
     .object([
       "keytype": .string(kind.rawValue), "scheme": .string(kind.scheme),
@@ -102,16 +103,16 @@ package struct PublicKey: Sendable {
   /// The key's identifier: the SHA-256 of the canonical form of its object.
   package var identifier: String { get throws { try Digest(of: json.canonical).hex } }
 
-  /// Whether `signature` is this key's over `message`; false also when it is no signature at all.
+  /// Whether `signature` is a signature of `message` by this key; false if it is malformed.
   ///
-  /// An ECDSA signature is in DER form. The corresponding C function is EVP_DigestVerify.
+  /// An ECDSA signature is in DER form. The C function is EVP_DigestVerify.
   package func verifies(_ signature: [UInt8], of message: [UInt8]) throws -> Bool {
     let context = EVP_MD_CTX_new()
     defer { EVP_MD_CTX_free(context) }
-    // A refused signature leaves its reason in the thread's queue, where it would be taken for the
-    // reason of the next failure.
+    // A failed verification leaves an error in the thread's queue, where a later failure would
+    // report it.
     defer { ERR_clear_error() }
-    // Whatever length the salt has, it is part of what is verified.
+    // The salt may have any length; the signature covers it.
     let isReady = kind.prepare(context, saltLength: RSA_PSS_SALTLEN_AUTO) {
       EVP_DigestVerifyInit(context, $0, $1, nil, key.handle)
     }

@@ -2,10 +2,12 @@ import CCrypto
 import ContentModel
 import Digests
 
-/// A key pair that signs; the secret half stays in libcrypto's memory.
+/// A key pair that signs.
+///
+/// The private half stays in libcrypto's memory.
 package final class SigningKey: Sendable {
   private let key: CryptoKey
-  /// The half that others may know.
+  /// The public half.
   package let publicKey: PublicKey
 
   private init(_ key: CryptoKey?) throws {
@@ -15,13 +17,15 @@ package final class SigningKey: Sendable {
         .keyUnusable,
         "The key is not an Ed25519, ECDSA P-256 (named curve, uncompressed) or RSA key "
           + "(2048 to 8192 bits, exponent 65537)",
-        remedy: "Use a key that store init has made")
+        remedy: "Use a key that hostedcontent store init has created")
     }
     self.key = key
     self.publicKey = publicKey
   }
 
-  /// Makes a new key from libcrypto's random numbers; an RSA key has 3072 bits.
+  /// Generates a key with libcrypto's random numbers.
+  ///
+  /// An RSA key has 3072 bits.
   package static func generate(_ kind: KeyKind = .ed25519) throws -> SigningKey {
     let handle =
       switch kind {
@@ -47,7 +51,7 @@ package final class SigningKey: Sendable {
     return handle
   }
 
-  /// Takes the 32 secret bytes of an Ed25519 key (RFC 8032).
+  /// Creates a key from the 32 secret bytes of an Ed25519 key (RFC 8032).
   package convenience init(seed: [UInt8]) throws {
     try self.init(
       CryptoKey(
@@ -55,12 +59,14 @@ package final class SigningKey: Sendable {
           ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, seed, seed.count) : nil))
   }
 
-  /// Reads a private key's PEM text, encrypted or not; `keyUnusable` for anything else.
+  /// Reads a private key from PEM text, encrypted or not.
   ///
-  /// Throws `passphraseWrong` for an encrypted key without `passphrase` or with a wrong one.
+  /// Throws `keyUnusable` for anything else.
+  ///
+  /// Throws `passphraseWrong` if the key is encrypted and `passphrase` is nil or wrong.
   package convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
     guard let passphrase else {
-      // Without this answer, libcrypto would ask the terminal for a passphrase.
+      // Without this callback, libcrypto would ask for a passphrase on the terminal.
       let handle = CryptoKey.reading(pem) {
         PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil)
       }
@@ -75,24 +81,26 @@ package final class SigningKey: Sendable {
     try self.init(CryptoKey(owning: Self.decrypted(handle, pem, isPassphraseGiven: true)))
   }
 
-  /// `handle`; throws `passphraseWrong` if there is none because `pem` is encrypted.
+  /// Returns `handle`.
+  ///
+  /// Throws `passphraseWrong` if it is nil because `pem` is encrypted.
   private static func decrypted(
     _ handle: OpaquePointer?, _ pem: [UInt8], isPassphraseGiven: Bool
   ) throws -> OpaquePointer? {
-    // Both forms say so in a line of their own: PKCS#8 in its first one, the older one in a header.
+    // PKCS#8 has the word in its first line, the traditional format in a header.
     let isEncrypted = String(decoding: pem, as: UTF8.self).contains("ENCRYPTED")
     guard handle == nil, isEncrypted else { return handle }
     ERR_clear_error()
     throw ContentError(
       .passphraseWrong,
-      isPassphraseGiven ? "Wrong passphrase" : "The key is encrypted, and no passphrase was given",
-      remedy: "Give the passphrase that the key was encrypted with")
+      isPassphraseGiven ? "Wrong passphrase" : "The key is encrypted and needs a passphrase",
+      remedy: "Provide the passphrase of the key")
   }
 
-  /// The key as an unencrypted PKCS#8 PEM file's text.
+  /// The key in unencrypted PKCS#8 PEM form.
   package var pem: [UInt8] { get throws { try pem(passphrase: nil) } }
 
-  /// The key as a PKCS#8 PEM file's text, encrypted with AES-256 under `passphrase` unless nil.
+  /// The key in PKCS#8 PEM form, encrypted with AES-256 unless `passphrase` is nil.
   package func pem(passphrase: [UInt8]?) throws -> [UInt8] {
     try CryptoKey.text("PEM_write_bio_PKCS8PrivateKey") { memory in
       guard let passphrase else {
@@ -108,9 +116,9 @@ package final class SigningKey: Sendable {
     }
   }
 
-  /// The signature over `message`: 64 bytes for Ed25519, DER for ECDSA.
+  /// Returns the signature over `message`: 64 bytes for Ed25519, DER for ECDSA.
   ///
-  /// The corresponding C function is EVP_DigestSign.
+  /// The C function is EVP_DigestSign.
   package func sign(_ message: [UInt8]) throws -> [UInt8] {
     let context = EVP_MD_CTX_new()
     defer { EVP_MD_CTX_free(context) }
@@ -126,7 +134,9 @@ package final class SigningKey: Sendable {
   }
 }
 
-/// A passphrase as C reads it, which is overwritten after use.
+/// A passphrase as a C string.
+///
+/// `clear` overwrites it.
 private struct Passphrase: ~Copyable {
   var bytes: [UInt8]
 

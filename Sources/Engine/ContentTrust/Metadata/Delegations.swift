@@ -1,15 +1,15 @@
 import ContentModel
 import Digests
 
-/// To whom a targets role delegates which targets.
+/// The delegations of a targets role.
 struct Delegations: Sendable {
   let keys: KeyList
-  /// As it was read, with members that we do not know.
+  /// The object as it was read, with members that this version does not know.
   let json: JSONValue
   private let kind: Kind
 
   private enum Kind: Sendable {
-    /// In the order in which they are asked.
+    /// In search order.
     case listed([DelegatedRole])
     case hashBins(HashBins)
   }
@@ -24,7 +24,7 @@ struct Delegations: Sendable {
     case (nil, let bins?): kind = .hashBins(try HashBins(bins))
     default:
       throw ContentError.metadataDamaged(
-        field.role, "\(field.path) has not exactly one of roles and succinct_roles")
+        field.role, "\(field.path) must have exactly one of roles and succinct_roles")
     }
   }
 
@@ -38,7 +38,7 @@ struct Delegations: Sendable {
     return roles
   }
 
-  /// Who is asked for `target`, in order; after a terminating role nobody else is.
+  /// Returns the roles to search for `target`, in order, up to the first terminating role.
   func roles(for target: String) throws -> [DelegatedRole] {
     let digest = try Digest(of: Array(target.utf8))
     switch kind {
@@ -53,7 +53,7 @@ struct Delegations: Sendable {
     }
   }
 
-  /// Whose signatures make the metadata of `role` trusted; nil when it is not delegated to here.
+  /// Returns the signers that metadata of `role` needs; nil if `role` is not delegated here.
   func signers(of role: String, demander: String) -> Signers? {
     let found: RoleKeys? =
       switch kind {
@@ -64,17 +64,17 @@ struct Delegations: Sendable {
   }
 }
 
-/// A role that targets are delegated to, and which.
+/// A delegated role and its scope.
 struct DelegatedRole: Sendable {
   let name: String
   let keys: RoleKeys
-  /// Whether nobody behind it in the list is asked for a target that it is trusted for.
+  /// Whether the roles after it in the list are not searched for a target in its scope.
   let isTerminating: Bool
   private let scope: Scope
 
   private enum Scope: Sendable {
     case patterns([PathPattern])
-    /// Hexadecimal digits that the SHA-256 of a target's name begins with.
+    /// Prefixes of the SHA-256 of a target's name, in hexadecimal digits.
     case hashPrefixes([String])
     case bin
   }
@@ -86,14 +86,16 @@ struct DelegatedRole: Sendable {
       RoleName(rawValue: name) == nil, name != ".", name != ".."
     else {
       throw ContentError.metadataDamaged(
-        field.role, "\(field.path).name “\(name.prefix(100))” cannot be the name of a role")
+        field.role, "\(field.path).name “\(name.prefix(100))” is not a valid role name")
     }
     keys = try RoleKeys(field)
     isTerminating = try field["terminating"].bool
     scope = try Self.scope(field)
   }
 
-  /// A bin, whose number says what it is trusted for.
+  /// Creates a bin.
+  ///
+  /// Its number determines its scope.
   init(bin name: String, keys: RoleKeys) {
     self.name = name
     self.keys = keys
@@ -115,11 +117,13 @@ struct DelegatedRole: Sendable {
         try prefixes.elements(atMost: MetadataLimits.patterns).map { try $0.string(atMost: 64) })
     default:
       throw ContentError.metadataDamaged(
-        field.role, "\(field.path) has not exactly one of paths and path_hash_prefixes")
+        field.role, "\(field.path) must have exactly one of paths and path_hash_prefixes")
     }
   }
 
-  /// Whether the role may say what `target` is, whose name has the SHA-256 `digest`.
+  /// Whether the scope contains `target`.
+  ///
+  /// `digest` is the SHA-256 of its name.
   func isTrusted(for target: String, _ digest: Digest) -> Bool {
     switch scope {
     case .patterns(let patterns): patterns.contains { $0.matches(target) }
@@ -129,7 +133,7 @@ struct DelegatedRole: Sendable {
   }
 }
 
-/// Many roles of one kind, each for the targets whose names have hashes in its range (TAP 15).
+/// Roles for ranges of hashes of target names (TAP 15, succinct hash bin delegations).
 struct HashBins: Sendable {
   let keys: RoleKeys
   private let bits: Int64
@@ -147,7 +151,9 @@ struct HashBins: Sendable {
     }
   }
 
-  /// The bin of a target whose name has the SHA-256 `digest`.
+  /// Returns the bin of a target.
+  ///
+  /// `digest` is the SHA-256 of its name.
   func role(for digest: Digest) -> DelegatedRole {
     let start = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return DelegatedRole(bin: name(of: start >> UInt64(32 - bits)), keys: keys)

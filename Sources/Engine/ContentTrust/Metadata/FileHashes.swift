@@ -1,22 +1,24 @@
 package import ContentModel
 import Digests
 
-/// The digests that metadata promises of a file: one at least of those that are computed here.
+/// The digests that metadata lists for a file: SHA-256, SHA-512 or both.
 package struct FileHashes: Hashable, Sendable {
-  /// SHA-256, where it is promised.
+  /// SHA-256; nil if it is not listed.
   package let sha256: Digest?
-  /// The 64 bytes of SHA-512, where it is promised.
+  /// The 64 bytes of SHA-512; nil if it is not listed.
   package let sha512: [UInt8]?
 
-  /// Promises a SHA-256.
+  /// Creates a list with a SHA-256.
   package init(sha256: Digest) {
     self.sha256 = sha256
     sha512 = nil
   }
 
-  /// Reads a `hashes` object; other algorithms are passed over.
+  /// Reads a `hashes` object.
   ///
-  /// Nil when it has no digest of ours, or one that is not spelled right.
+  /// Other algorithms are ignored.
+  ///
+  /// Returns nil if the object has neither SHA-256 nor SHA-512, or if one of them is malformed.
   init?(json: JSONValue) {
     let (short, long) = (json["sha256"], json["sha512"])
     guard short != nil || long != nil else { return nil }
@@ -33,13 +35,13 @@ package struct FileHashes: Hashable, Sendable {
     return .object(members)
   }
 
-  /// What may stand before a file's name in a store with consistent snapshots, the usual one first.
+  /// Prefixes of the file's name in a store with consistent snapshots, the usual one first.
   package var prefixes: [String] {
     [sha256?.hex, sha512.map { Hexadecimal.text(of: $0) }].compactMap { $0 }
   }
 }
 
-/// Checks a file's digests as its bytes arrive.
+/// Checks a file's digests while its bytes arrive.
 package struct FileHashing: ~Copyable {
   private let promised: FileHashes
   private var short = DigestStream()
@@ -54,7 +56,7 @@ package struct FileHashing: ~Copyable {
     if promised.sha512 != nil { try long.update(bytes) }
   }
 
-  /// What differs from the promise, as words that end a sentence; nil when nothing does.
+  /// Returns what differs, as the end of a sentence; nil if the digests match.
   package mutating func difference() throws -> String? {
     if let wanted = promised.sha256 {
       let found = try short.finish()
@@ -62,7 +64,7 @@ package struct FileHashing: ~Copyable {
     }
     if let wanted = promised.sha512 {
       let found = try long.finishBytes()
-      if found != wanted { return "its SHA-512 is another one" }
+      if found != wanted { return "its SHA-512 differs" }
     }
     return nil
   }

@@ -1,26 +1,27 @@
-/// Where and why bytes are not the strict JSON that is read here.
+/// A violation of the strict JSON syntax.
 package struct JSONSyntaxError: Error, Hashable, CustomStringConvertible {
-  /// Bytes before the place.
+  /// The position of the error, in bytes from the start.
   package let offset: Int
-  /// What was found, as words that end a sentence.
+  /// What was found, as the end of a sentence.
   package let reason: String
 
-  /// Reason and place.
+  /// The reason and the position.
   package var description: String { "\(reason) at byte \(offset)" }
 }
 
 extension JSONValue {
-  /// How deep arrays and objects may lie in each other.
+  /// The maximum depth of nested arrays and objects.
   package static let maximumDepth = 32
-  /// Bytes of memory that the values of one document may take beyond its own length.
+  /// The maximum memory for the values of one document, in bytes, besides the document's own
+  /// length.
   package static let maximumOverhead = 56 << 20
 
-  /// Reads one JSON document (RFC 8259) of at most `limit` bytes; stricter than most readers.
+  /// Reads one JSON document (RFC 8259) of at most `limit` bytes, with strict rules.
   ///
-  /// Refused are duplicate keys (also such that differ only in Unicode normalization), numbers with
-  /// a fraction or exponent or beyond 64 bits, bytes that are not UTF-8, lone surrogates, nesting
-  /// below `maximumDepth`, more values than `maximumOverhead` allows, and anything behind the
-  /// document.
+  /// The following is refused: duplicate keys (also keys that differ only in Unicode
+  /// normalization), numbers with a fraction or an exponent or beyond 64 bits, invalid UTF-8, lone
+  /// surrogates, nesting deeper than `maximumDepth`, values that need more than `maximumOverhead`,
+  /// and anything after the document.
   package init(parsing bytes: [UInt8], limit: Int = 64 << 20) throws(JSONSyntaxError) {
     guard bytes.count <= limit else {
       throw JSONSyntaxError(offset: limit, reason: "more than \(limit) bytes")
@@ -44,13 +45,13 @@ private struct JSONParser {
   }
 
   private func unexpected(_ wanted: String) -> JSONSyntaxError {
-    failure(next == nil ? "the end instead of \(wanted)" : "something else than \(wanted)")
+    failure(next == nil ? "the end instead of \(wanted)" : "something other than \(wanted)")
   }
 
   mutating func document() throws(JSONSyntaxError) -> JSONValue {
     let value = try value(depth: 0)
     skipSpace()
-    guard next == nil else { throw failure("something behind the document") }
+    guard next == nil else { throw failure("data after the document") }
     return value
   }
 
@@ -81,7 +82,7 @@ private struct JSONParser {
     }
   }
 
-  /// What is kept beside the document's own bytes, in bytes of memory, as measured.
+  /// Measured memory per value, in bytes, besides the document's own bytes.
   private enum Kept: Int {
     case list = 32
     case element = 36
@@ -92,7 +93,7 @@ private struct JSONParser {
 
   private mutating func count(_ kept: Kept) throws(JSONSyntaxError) {
     overhead += kept.rawValue
-    guard overhead <= JSONValue.maximumOverhead else { throw failure("more values than are read") }
+    guard overhead <= JSONValue.maximumOverhead else { throw failure("too many values") }
   }
 
   private mutating func word(_ word: String, _ value: JSONValue) throws(JSONSyntaxError)
@@ -143,7 +144,7 @@ private struct JSONParser {
 
   private mutating func enter(_ depth: Int) throws(JSONSyntaxError) {
     guard depth <= JSONValue.maximumDepth else {
-      throw failure("nesting below \(JSONValue.maximumDepth) levels")
+      throw failure("nesting deeper than \(JSONValue.maximumDepth) levels")
     }
     position += 1
   }
@@ -157,12 +158,14 @@ private struct JSONParser {
     let isNegative = take("-")
     let digits = position
     while let byte = next, Self.isDigit(byte) { position += 1 }
-    if let byte = next, ".eE".utf8.contains(byte) { throw failure("a number that is no integer") }
+    if let byte = next, ".eE".utf8.contains(byte) {
+      throw failure("a number that is not an integer")
+    }
     let hasLeadingZero = position > digits && bytes[digits] == UInt8(ascii: "0")
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
     guard position > digits, !hasLeadingZero || (position == digits + 1 && !isNegative),
       let number = Int64(text)
-    else { throw failure("“\(text.prefix(30))”, which is no 64-bit integer,") }
+    else { throw failure("“\(text.prefix(30))”, which is not a 64-bit integer,") }
     return number
   }
 
@@ -173,7 +176,7 @@ private struct JSONParser {
       position += 1
     }
     if next == UInt8(ascii: "\"") {
-      // Nearly every string is one without escapes, whose bytes are taken where they are.
+      // Fast path: most strings have no escapes and can be copied without decoding.
       let end = position
       position += 1
       return try text {
@@ -196,12 +199,14 @@ private struct JSONParser {
     guard let text = bytes.withUnsafeBufferPointer(decode) else {
       throw failure("a string that is not UTF-8")
     }
-    // A shorter one needs no memory of its own.
+    // Swift stores up to 15 bytes without an allocation.
     if text.utf8.count > 15 { try count(.longText) }
     return text
   }
 
-  /// The UTF-8 bytes of the escape sequence whose back-slash was read.
+  /// Returns the UTF-8 bytes of an escape sequence.
+  ///
+  /// The backslash was already read.
   private mutating func escape() throws(JSONSyntaxError) -> [UInt8] {
     guard let byte = next else { throw failure("the end inside a string") }
     position += 1

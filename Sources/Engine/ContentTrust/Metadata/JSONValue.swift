@@ -1,8 +1,8 @@
 import Glibc
 
-/// A JSON document as a tree that keeps every field, known or not.
+/// A JSON document that keeps every member, known or unknown.
 ///
-/// Numbers are integers only: signatures are made over the canonical form, which has no others.
+/// Numbers are integers, because the canonical form, which is signed, has only integers.
 package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
@@ -11,7 +11,7 @@ package enum JSONValue: Hashable, Sendable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// The member `key` of an object; nil for other values and when there is none.
+  /// The member `key` of an object; nil for other values and if the member does not exist.
   package subscript(key: String) -> JSONValue? {
     if case .object(let members) = self { members[key] } else { nil }
   }
@@ -22,13 +22,13 @@ package enum JSONValue: Hashable, Sendable {
   /// The number of an integer; nil for other values.
   package var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 
-  /// The canonical form: what signatures and key identifiers are computed over.
+  /// The canonical form, over which signatures and key identifiers are computed.
   ///
-  /// No white space, members sorted by code point, strings escape `"` and `\` only, so that it is
-  /// no JSON where a string holds control characters. Source: OLPC Canonical JSON.
+  /// It has no white space, and members are sorted by code point. Strings escape only `"` and `\`.
+  /// A string with control characters is therefore not valid JSON. Source: OLPC Canonical JSON.
   package var canonical: [UInt8] { encoded(escapingControls: false) }
 
-  /// JSON without white space, members sorted by code point.
+  /// JSON without white space, with members sorted by code point.
   package var encoded: [UInt8] { encoded(escapingControls: true) }
 
   private func encoded(escapingControls: Bool) -> [UInt8] {
@@ -53,7 +53,7 @@ private struct JSONEncoding {
     case .array(let elements):
       appendList(elements, "[", "]") { $0.append($1) }
     case .object(let members):
-      // Swift orders strings by canonical equivalence; the canonical form orders by code point,
+      // Swift compares strings by canonical equivalence. The canonical form needs code point order,
       // which is the order of UTF-8 bytes.
       let sorted = members.sorted { Self.precedes($0.key, $1.key) }
       appendList(sorted, "{", "}") { encoding, member in

@@ -1,7 +1,7 @@
 import ContentModel
 package import FoundationEssentials
 
-/// A value inside metadata that knows its place, so that an error can name it.
+/// A value in metadata with its path, for error messages.
 package struct MetadataField {
   let role: MetadataName
   let path: String
@@ -11,7 +11,9 @@ package struct MetadataField {
     .metadataDamaged(role, "\(path.isEmpty ? "the document" : path) is not \(expected)")
   }
 
-  /// What `read` makes of each member of an object that has at most `limit`.
+  /// Maps the members of an object.
+  ///
+  /// Throws if there are more than `limit`.
   func members<Value>(
     atMost limit: Int = .max, _ read: (_ key: String, MetadataField) throws -> Value
   ) throws -> [String: Value] {
@@ -23,7 +25,9 @@ package struct MetadataField {
     return values
   }
 
-  /// The elements of an array that has at most `limit`, as fields.
+  /// The elements of an array, as fields.
+  ///
+  /// Throws if there are more than `limit`.
   func elements(atMost limit: Int) throws -> [MetadataField] {
     guard case .array(let elements) = value else { throw damaged("an array") }
     guard elements.count <= limit else { throw damaged("an array of at most \(limit) elements") }
@@ -36,13 +40,15 @@ package struct MetadataField {
     MetadataField(role: role, path: path.isEmpty ? key : "\(path).\(key)", value: value)
   }
 
-  /// The member `key` of an object; nil when there is none.
+  /// The member `key` of an object; nil if it does not exist.
   func optional(_ key: String) throws -> MetadataField? {
     guard case .object(let members) = value else { throw damaged("an object") }
     return members[key].map { field(key, $0) }
   }
 
-  /// The member `key` of an object, which must be there.
+  /// The member `key` of an object.
+  ///
+  /// Throws if it does not exist.
   subscript(key: String) -> MetadataField {
     get throws {
       guard let field = try optional(key) else {
@@ -82,7 +88,7 @@ package struct MetadataField {
     return number
   }
 
-  /// A point in time written as 2030-01-01T00:00:00Z, and in no other way.
+  /// A time in exactly the form 2030-01-01T00:00:00Z.
   var date: Date {
     get throws {
       let text = try string
@@ -93,7 +99,7 @@ package struct MetadataField {
     }
   }
 
-  /// The digests of a `hashes` object.
+  /// The digests in a `hashes` object.
   var hashes: FileHashes {
     get throws {
       guard case .object = value else { throw damaged("an object") }
@@ -106,15 +112,15 @@ package struct MetadataField {
 }
 
 extension Date {
-  /// Reads `yyyy-MM-dd'T'HH:mm:ssZ`; nil for every other way to write a time.
+  /// Reads `yyyy-MM-dd'T'HH:mm:ssZ`; returns nil for any other form.
   package init?(metadataText text: String) {
-    // The system's reader takes more forms than one; only this form survives the way back.
+    // Foundation accepts more forms. Formatting the result again detects them.
     guard let date = try? Date(text, strategy: .iso8601), date.metadataText == text else {
       return nil
     }
     self = date
   }
 
-  /// The time as metadata writes it: whole seconds of UTC.
+  /// The time in the form of metadata: whole seconds, UTC.
   package var metadataText: String { formatted(.iso8601) }
 }

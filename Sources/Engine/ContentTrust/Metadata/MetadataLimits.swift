@@ -1,26 +1,28 @@
-/// How much metadata may hold; what has more is refused before anything is made of it.
+/// Limits for the content of metadata.
 ///
-/// Bytes are bounded before parsing (`RoleName.limit`), depth and memory while parsing
-/// (`JSONValue`), and what a role lists when it is read.
+/// Metadata beyond a limit is refused.
+///
+/// The length is checked before parsing (`RoleName.limit`), depth and memory during parsing
+/// (`JSONValue`), and the number of entries when a role is read.
 package enum MetadataLimits {
-  /// Signatures under one document.
+  /// Signatures of one document.
   package static let signatures = 1024
-  /// Keys that one root or one role's delegations list.
+  /// Keys in a root, or in the delegations of one role.
   package static let keys = 1024
   /// Roles that one role delegates to.
   package static let delegations = 32_768
   /// Path patterns or hash prefixes of one delegation.
   package static let patterns = 16_384
-  /// Bytes of a target's name, or of a pattern.
+  /// The length of a target's name or of a pattern, in bytes.
   package static let nameLength = 4096
-  /// Bytes of a key's identifier, or of a delegated role's name in a URL.
+  /// The length in bytes of a key's identifier, or of a delegated role's name in a URL.
   package static let identifierLength = 240
   /// Hexadecimal digits of a signature.
   package static let signatureLength = 4096
 }
 
 extension RoleName {
-  /// Bytes of metadata of this role that are read at most.
+  /// The maximum length of this role's metadata, in bytes.
   package var limit: Int64 {
     switch self {
     case .root: 512 << 10
@@ -31,7 +33,7 @@ extension RoleName {
 }
 
 extension MetadataName {
-  /// Bytes of this metadata that are read at most.
+  /// The maximum length of this metadata, in bytes.
   var limit: Int64 {
     switch self {
     case .top(let role): role.limit

@@ -1,14 +1,14 @@
 import ContentModel
 
-/// The top-level roles of The Update Framework, by what the newcomer fetches first.
+/// The top-level roles of The Update Framework, in the order in which a client fetches them.
 package enum RoleName: String, CaseIterable, Sendable {
   case root, timestamp, snapshot, targets
 
-  /// The name of the role's file in other roles and, without a version, in a store.
+  /// The name of the role's file in other roles, and in a store if the name has no version.
   package var fileName: String { "\(rawValue).json" }
 }
 
-/// The name of any role's metadata: a top-level one, or one that targets were delegated to.
+/// The name of a role's metadata: a top-level role or a delegated role.
 package enum MetadataName: Hashable, Sendable {
   case top(RoleName)
   case delegated(String)
@@ -18,7 +18,7 @@ package enum MetadataName: Hashable, Sendable {
   package static let snapshot = MetadataName.top(.snapshot)
   package static let targets = MetadataName.top(.targets)
 
-  /// The role's name as metadata and messages write it.
+  /// The role's name in metadata and messages.
   package var text: String {
     switch self {
     case .top(let role): role.rawValue
@@ -26,22 +26,26 @@ package enum MetadataName: Hashable, Sendable {
     }
   }
 
-  /// The name under which a snapshot promises it.
+  /// The name that a snapshot uses for the file.
   package var fileName: String { "\(text).json" }
 
-  /// The name of its file, in a store behind its version and among trusted metadata.
+  /// The name of the file on disk.
   ///
-  /// Every byte but letters, digits and `_.-~` is written as `%` and two digits, so that a name
-  /// leads into no other folder.
+  /// In a store, the version precedes it.
+  ///
+  /// Every byte except letters, digits and `_.-~` is percent-encoded, so that a name cannot point
+  /// to another folder.
   package var encodedFileName: String { "\(PercentEncoding.component(text)).json" }
 }
 
-/// Names as they stand in a URL's path (RFC 3986).
+/// Percent-encoding for the path of a URL (RFC 3986).
 package enum PercentEncoding {
   private static let unreserved = Set(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~".utf8)
 
-  /// One component: `/` is encoded too.
+  /// Encodes one component.
+  ///
+  /// A `/` is encoded too.
   package static func component(_ text: some StringProtocol) -> String {
     var encoded: [UInt8] = []
     for byte in text.utf8 {
@@ -54,7 +58,7 @@ package enum PercentEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// A path: each component encoded, the slashes between them kept.
+  /// Encodes the components of a path and keeps the slashes between them.
   package static func path(_ text: String) -> String {
     text.pathComponents(omittingEmpty: false).map { component($0) }
       .joined(separator: "/")

@@ -1,9 +1,9 @@
 import ContentModel
 
-/// A delegation's path pattern: `*`, `?` and `[…]` match within one component, never a `/`.
+/// A path pattern of a delegation: `*`, `?` and `[…]` match within one component, never a `/`.
 ///
-/// Names are compared by Unicode scalar, since one pattern must mean the same set of names to every
-/// client. Matching takes time in proportion to pattern times name, however many stars there are.
+/// Names are compared by Unicode scalars, so that a pattern has the same meaning for every client.
+/// Matching takes time proportional to pattern length times name length, for any number of stars.
 package struct PathPattern: Hashable, Sendable {
   private let components: [[Unicode.Scalar]]
 
@@ -11,7 +11,7 @@ package struct PathPattern: Hashable, Sendable {
     components = text.pathComponents(omittingEmpty: false).map { Array($0.unicodeScalars) }
   }
 
-  /// Whether `path` has as many components as the pattern, each of which matches.
+  /// Whether `path` has as many components as the pattern, and all of them match.
   package func matches(_ path: String) -> Bool {
     let parts = path.pathComponents(omittingEmpty: false)
     guard parts.count == components.count else { return false }
@@ -20,7 +20,7 @@ package struct PathPattern: Hashable, Sendable {
 
   private static func matches(_ pattern: [Unicode.Scalar], _ text: [Unicode.Scalar]) -> Bool {
     var (place, position) = (0, 0)
-    // Where to go on after the last star, should what follows it not match here.
+    // Where to continue if the pattern after the last star does not match here.
     var retry: (place: Int, position: Int)?
     while position < text.count {
       if place < pattern.count, pattern[place] == "*" {
@@ -38,7 +38,7 @@ package struct PathPattern: Hashable, Sendable {
     return pattern[place...].allSatisfy { $0 == "*" }
   }
 
-  /// Where the pattern goes on after it has matched `scalar`; nil when it does not match.
+  /// Returns the next position in the pattern if it matches `scalar`; nil otherwise.
   private static func step(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
     -> Int?
   {
@@ -47,7 +47,7 @@ package struct PathPattern: Hashable, Sendable {
     case "?": return place + 1
     case "[":
       guard let (end, matches) = set(pattern, place, scalar) else {
-        // Without its end it is a bracket like any other character.
+        // Without a closing bracket, `[` is an ordinary character.
         return scalar == "[" ? place + 1 : nil
       }
       return matches ? end : nil
@@ -55,7 +55,9 @@ package struct PathPattern: Hashable, Sendable {
     }
   }
 
-  /// Reads `[abc]`, `[a-z]` or `[!a-z]` at `place`: where it ends, and whether it has `scalar`.
+  /// Reads `[abc]`, `[a-z]` or `[!a-z]`.
+  ///
+  /// Returns its end and whether it contains `scalar`.
   private static func set(_ pattern: [Unicode.Scalar], _ place: Int, _ scalar: Unicode.Scalar)
     -> (end: Int, matches: Bool)?
   {

@@ -2,29 +2,31 @@ import ContentModel
 import Digests
 package import FoundationEssentials
 
-/// What a role signs: the part of its metadata that others may rely on.
+/// The signed part of a role's metadata.
 ///
 /// Source: The Update Framework specification 1.0.34, section 4.
 package protocol Role: Sendable {
   static var type: RoleName { get }
-  /// The members that are read; others are kept as they are.
+  /// The members that are read. Other members are preserved.
   static var knownMembers: Set<String> { get }
-  /// 1 or more; each publication has the next one.
+  /// The version, 1 or more. Each publication increments it.
   var version: Int64 { get }
-  /// When the metadata must not be believed any more.
+  /// When the metadata expires.
   var expires: Date { get }
-  /// The members beside `_type`, `spec_version`, `version` and `expires`, with the unknown ones.
+  /// The members except `_type`, `spec_version`, `version` and `expires`, with the unknown ones.
   var members: [String: JSONValue] { get }
 
-  /// Reads the role's members; `metadataDamaged` names the first one that is not as it must be.
+  /// Reads the role's members. Throws `metadataDamaged` with the first invalid one.
   init(version: Int64, expires: Date, signed: MetadataField) throws
 }
 
 extension Role {
-  /// The version of the specification that is written; every 1.x is read.
+  /// The version of the specification that is written.
+  ///
+  /// Every 1.x is read.
   static var specificationVersion: String { "1.0.34" }
 
-  /// Reads a `signed` object and checks that it is of this role.
+  /// Reads a `signed` object and checks its type.
   init(signed: MetadataField) throws {
     let type = try signed["_type"].string
     guard type == Self.type.rawValue else {
@@ -37,7 +39,7 @@ extension Role {
     }
     let version = try signed["version"].integer(atLeast: 1)
     guard version < .max else {
-      throw ContentError.metadataDamaged(signed.role, "no version can follow its own")
+      throw ContentError.metadataDamaged(signed.role, "its version is the maximum")
     }
     try self.init(version: version, expires: signed["expires"].date, signed: signed)
   }
@@ -53,7 +55,7 @@ extension Role {
       ]) { $1 })
   }
 
-  /// The members of `signed` that no version of ours knows.
+  /// The members of `signed` that this version does not know.
   static func unknownMembers(of signed: MetadataField) -> [String: JSONValue] {
     guard case .object(let members) = signed.value else { return [:] }
     return members.filter { !knownMembers.contains($0.key) }
@@ -62,11 +64,11 @@ extension Role {
 
 // MARK: Keys
 
-/// Which keys sign for a role, and how many different ones must.
+/// The keys of a role, and how many different keys must sign.
 package struct RoleKeys: Hashable, Sendable {
   /// Key identifiers.
   package let identifiers: Set<String>
-  /// 1 or more.
+  /// The number of keys that must sign, 1 or more.
   package let threshold: Int64
 
   package init(identifiers: Set<String>, threshold: Int64) {
@@ -92,11 +94,11 @@ package struct RoleKeys: Hashable, Sendable {
   }
 }
 
-/// The keys that one document lists, by identifier.
+/// The keys in a document, by identifier.
 package struct KeyList: Sendable {
-  /// The keys of kinds that we can check.
+  /// The keys of supported kinds.
   package let keys: [String: PublicKey]
-  /// All of them as they are written, with kinds and members that we do not know.
+  /// All keys as they were read, with unsupported kinds and unknown members.
   private let objects: [String: JSONValue]
 
   init(_ keys: some Sequence<PublicKey>) throws {
@@ -109,7 +111,7 @@ package struct KeyList: Sendable {
       guard key.utf8.count <= MetadataLimits.identifierLength, case .object = field.value else {
         throw ContentError.metadataDamaged(
           field.role,
-          "\(field.path.prefix(300)) is no key under an identifier of at most "
+          "\(field.path.prefix(300)) is not a key with an identifier of at most "
             + "\(MetadataLimits.identifierLength) bytes")
       }
       return field.value
@@ -117,7 +119,7 @@ package struct KeyList: Sendable {
     keys = objects.compactMapValues(PublicKey.init(json:))
   }
 
-  /// These keys, those that `identifiers` names alone.
+  /// Creates a list with only the keys in `identifiers`.
   private init(_ list: KeyList, only identifiers: Set<String>) {
     keys = list.keys.filter { identifiers.contains($0.key) }
     objects = list.objects.filter { identifiers.contains($0.key) }
@@ -135,7 +137,7 @@ package struct KeyList: Sendable {
       keys: keys.merging(other.keys) { $1 }, objects: objects.merging(other.objects) { $1 })
   }
 
-  /// The distinct keys that `demanded` names and that we can check.
+  /// The distinct supported keys that `demanded` names.
   func publicKeys(of demanded: RoleKeys?) -> Set<PublicKey> {
     Set((demanded?.identifiers ?? []).compactMap { keys[$0] })
   }
@@ -145,15 +147,15 @@ package struct KeyList: Sendable {
 
 // MARK: Timestamp and snapshot
 
-/// What one role promises of another one's metadata.
+/// What a role says about the metadata of another role.
 package struct MetadataFile: Hashable, Sendable {
   package let version: Int64
-  /// Bytes; nil when nothing was promised.
+  /// The length in bytes; nil if it is not listed.
   package let length: Int64?
-  /// Digests; nil when nothing was promised.
+  /// The digests; nil if they are not listed.
   package let hashes: FileHashes?
 
-  /// Promises exactly `bytes`.
+  /// Describes exactly `bytes`.
   package init(version: Int64, bytes: [UInt8]) throws {
     self.version = version
     length = Int64(bytes.count)
@@ -174,7 +176,9 @@ package struct MetadataFile: Hashable, Sendable {
   }
 }
 
-/// Timestamp: which snapshot is the newest; short-lived, so that a store cannot be frozen.
+/// The timestamp role: names the newest snapshot.
+///
+/// It expires soon, to prevent freeze attacks.
 package struct TimestampRole: Role {
   package static let type = RoleName.timestamp
   package static let knownMembers: Set = ["_type", "spec_version", "version", "expires", "meta"]
@@ -202,14 +206,16 @@ package struct TimestampRole: Role {
   }
 }
 
-/// Snapshot: which versions of all targets metadata belong together.
+/// The snapshot role: lists the versions of all targets metadata that belong together.
 package struct SnapshotRole: Role {
   package static let type = RoleName.snapshot
   package static let knownMembers: Set = ["_type", "spec_version", "version", "expires", "meta"]
 
   package let version: Int64
   package let expires: Date
-  /// By file name without version; the one of `targets` is always there.
+  /// By file name without version.
+  ///
+  /// Always contains the file of `targets`.
   package let files: [String: MetadataFile]
   package let targets: MetadataFile
   private var unknown: [String: JSONValue] = [:]

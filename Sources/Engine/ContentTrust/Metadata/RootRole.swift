@@ -1,7 +1,7 @@
 import ContentModel
 package import FoundationEssentials
 
-/// Root: which keys each role has, and how many of them must sign.
+/// The root role: lists the keys of each role and how many of them must sign.
 package struct RootRole: Role {
   package static let type = RoleName.root
   package static let knownMembers: Set = [
@@ -12,16 +12,18 @@ package struct RootRole: Role {
   package let expires: Date
   /// The keys of each top-level role.
   package let roles: [RoleName: RoleKeys]
-  /// Whether a store's file names carry version or digest.
+  /// Whether file names in the store contain a version or a digest.
   package let usesConsistentSnapshots: Bool
   private let list: KeyList
   private var otherRoles: [String: JSONValue] = [:]
   private var unknown: [String: JSONValue] = [:]
 
-  /// Public keys by identifier; keys of kinds that we cannot check are left out.
+  /// Public keys by identifier, without keys of unsupported kinds.
   package var keys: [String: PublicKey] { list.keys }
 
-  /// Creates a root of a store with consistent snapshots; each role has one of `thresholds` or 1.
+  /// Creates a root of a store with consistent snapshots.
+  ///
+  /// A threshold that is not given is 1.
   package init(
     version: Int64, expires: Date, keys: [RoleName: [PublicKey]],
     thresholds: [RoleName: Int64] = [:]
@@ -37,12 +39,12 @@ package struct RootRole: Role {
     usesConsistentSnapshots = true
   }
 
-  /// Creates a root with one key a role.
+  /// Creates a root with one key for each role.
   package init(version: Int64, expires: Date, keys: [RoleName: PublicKey]) throws {
     try self.init(version: version, expires: expires, keys: keys.mapValues { [$0] })
   }
 
-  /// The same at another version and expiry; roles in `keys` get those, with their thresholds.
+  /// Copies a root with another version and expiry, and with new keys for the roles in `keys`.
   package init(
     _ root: RootRole, version: Int64, expires: Date, keys: [RoleName: [PublicKey]] = [:],
     thresholds: [RoleName: Int64] = [:]
@@ -85,26 +87,28 @@ package struct RootRole: Role {
     ]) { $1 }
   }
 
-  /// The distinct keys of `role`; empty when the root names none that we can check.
+  /// The distinct keys of `role`; empty if the root lists no supported key.
   package func publicKeys(of role: RoleName) -> Set<PublicKey> { list.publicKeys(of: roles[role]) }
 
-  /// The same root, in which only the keys in `keys` sign for `roles`; the thresholds stay.
+  /// Returns a copy in which only the keys in `keys` sign for `roles`.
+  ///
+  /// Thresholds do not change.
   package func limited(to keys: Set<PublicKey>, for roles: [RoleName]) throws -> RootRole {
     let kept = roles.reduce(into: [:]) { $0[$1] = Array(publicKeys(of: $1).intersection(keys)) }
     return try RootRole(self, version: version, expires: expires, keys: kept)
   }
 
-  /// Whose signatures make metadata of `role` trusted.
+  /// Returns the signers that metadata of `role` needs.
   func signers(of role: RoleName) -> Signers? {
     roles[role].map { Signers(list, $0, demander: "root version \(version)") }
   }
 }
 
-/// Whose signatures a document needs, and who says so.
+/// The signatures that a document needs, and the role that requires them.
 struct Signers {
   let keys: [String: PublicKey]
   let demanded: RoleKeys
-  /// For messages, such as “root version 3”.
+  /// The name for messages, such as “root version 3”.
   let demander: String
 
   init(_ list: KeyList, _ demanded: RoleKeys, demander: String) {

@@ -1,10 +1,10 @@
 import ContentModel
 
-/// Metadata as it was fetched: a role with the signatures that stand under it.
+/// Fetched metadata: a role and its signatures.
 struct SignedMetadata<Signed: Role>: Sendable {
   let role: Signed
   let name: MetadataName
-  /// The canonical form of `role`, which is what keys sign.
+  /// The canonical form of `role`, which is signed.
   let message: [UInt8]
   private let signatures: [Signature]
 
@@ -13,7 +13,9 @@ struct SignedMetadata<Signed: Role>: Sendable {
     let bytes: [UInt8]
   }
 
-  /// Reads `bytes`; nothing of it may be relied on before its signatures are checked.
+  /// Reads `bytes`.
+  ///
+  /// Do not use the content before the signatures are checked.
   init(_ bytes: [UInt8], as name: MetadataName = .top(Signed.type)) throws {
     let document: JSONValue
     do {
@@ -27,7 +29,7 @@ struct SignedMetadata<Signed: Role>: Sendable {
     role = try Signed(signed: MetadataField(role: name, path: "", value: signed.value))
     message = signed.value.canonical
     signatures = try field["signatures"].elements(atMost: MetadataLimits.signatures).map {
-      // A signature that is no hexadecimal text is one that verifies nothing.
+      // A signature that is not hexadecimal text never verifies.
       Signature(
         keyIdentifier: try $0["keyid"].string(atMost: MetadataLimits.identifierLength),
         bytes: Hexadecimal.bytes(
@@ -40,7 +42,7 @@ struct SignedMetadata<Signed: Role>: Sendable {
     }
   }
 
-  /// Checks that as many different keys have signed as `signers` demands.
+  /// Checks that enough different keys have signed.
   func checkSignatures(by signers: Signers?) throws {
     guard let signers else {
       throw ContentError.metadataDamaged(.root, "it names no keys for \(name.text)")
@@ -62,22 +64,26 @@ struct SignedMetadata<Signed: Role>: Sendable {
 package struct RoleSigner: Sendable {
   private let keys: [SigningKey]
 
-  /// Creates a signer; each key gives one signature, also if it is there twice.
+  /// Creates a signer.
+  ///
+  /// Duplicate keys are ignored.
   package init(keys: [SigningKey]) {
     var known: Set<PublicKey> = []
     self.keys = keys.filter { known.insert($0.publicKey).inserted }
   }
 
-  /// The same with `more` keys.
+  /// Returns a signer with additional keys.
   package func adding(_ more: [SigningKey]) -> RoleSigner { RoleSigner(keys: keys + more) }
 
-  /// The same with the keys of another signer.
+  /// Returns a signer that also has the keys of another signer.
   package func adding(_ other: RoleSigner) -> RoleSigner { adding(other.keys) }
 
-  /// The role's metadata as it is published.
+  /// Returns the signed metadata of a role, ready to publish.
   package func sign(_ role: some Role) throws -> [UInt8] { try sign(role.signed) }
 
-  /// Any `signed` object as it is published; for members that no role knows.
+  /// Returns a signed object, ready to publish.
+  ///
+  /// It may have members that no role knows.
   package func sign(_ signed: JSONValue) throws -> [UInt8] {
     let message = signed.canonical
     let signatures = try keys.map { key in

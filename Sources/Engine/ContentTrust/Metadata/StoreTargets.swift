@@ -2,57 +2,60 @@ package import ContentModel
 
 /// The names of a product's targets in a store.
 ///
-/// A product's own content lies in the folder of its version, any other one in a folder of its own
-/// below that, so that a product with one content needs no second name.
+/// The product's own content is in the folder of its version. Any other content has a folder of its
+/// own below that. A product with one content therefore needs no second name.
 package enum StoreTargetName {
   private static let packageName = "content.pkg"
   private static let indexName = "content.index"
 
-  /// The target that is a content package's archive.
+  /// The target of a content package's archive.
   package static func package(
     _ product: ProductIdentifier, _ content: ProductIdentifier, _ version: ContentVersion
   ) -> String {
     (folder(product, content, version) + [packageName]).joined(separator: "/")
   }
 
-  /// The target that is a content package's index.
+  /// The target of a content package's index.
   package static func index(
     _ product: ProductIdentifier, _ content: ProductIdentifier, _ version: ContentVersion
   ) -> String {
     (folder(product, content, version) + [indexName]).joined(separator: "/")
   }
 
-  /// The names of the folders, from `targets` on, that hold a content's archive and index.
+  /// The components of the folder, below `targets`, of a content's archive and index.
   package static func folder(
     _ product: ProductIdentifier, _ content: ProductIdentifier, _ version: ContentVersion
   ) -> [String] {
     [product.rawValue, version.rawValue] + (content == product ? [] : [content.rawValue])
   }
 
-  /// Whether a folder named `content` could stand where a file of the product's own content does.
+  /// Whether a folder with the name `content` could collide with a file of the product's own
+  /// content.
   ///
   /// Files are named `<SHA-256>.content.pkg`, or `content.pkg` in a store without consistent
-  /// snapshots. Stores may be copied to file systems that ignore case.
+  /// snapshots. The check ignores case, because a store may be copied to a file system that does.
   package static func isFileName(_ content: ProductIdentifier) -> Bool {
     let name = content.rawValue.lowercased()
     return [packageName, indexName].contains { name == $0 || name.hasSuffix(".\($0)") }
   }
 
-  /// The target that is a product's record.
+  /// The target of a product's record.
   package static func record(_ product: ProductIdentifier) -> String { "\(product)/product.json" }
 }
 
-/// What the `custom` member of a content package's target says.
+/// The `custom` member of a content package's target.
 package struct ContentCustom: Hashable, Sendable {
   package let productIdentifier: ProductIdentifier
   package let contentIdentifier: ProductIdentifier
   package let version: ContentVersion
-  /// Bytes of all files once installed.
+  /// The size of all installed files, in bytes.
   package let installedSize: Int64
-  /// The name of the index's target.
+  /// The target name of the index.
   package let index: String
 
-  /// Creates the values; nil is the product's own content.
+  /// Creates the values.
+  ///
+  /// A nil `contentIdentifier` is the product's own content.
   package init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier? = nil,
     version: ContentVersion, installedSize: Int64
@@ -65,7 +68,7 @@ package struct ContentCustom: Hashable, Sendable {
     index = StoreTargetName.index(productIdentifier, contentIdentifier, version)
   }
 
-  /// Reads the values; nil when one is missing or breaks its rules.
+  /// Reads the values; nil if one is missing or invalid.
   init?(json: JSONValue?) {
     guard
       let product = json?["productIdentifier"]?.string.flatMap({
@@ -96,18 +99,23 @@ package struct ContentCustom: Hashable, Sendable {
   }
 }
 
-/// What a store's targets say of products, sorted by product.
+/// The products in a store's targets.
 package struct StoreListing: Sendable {
-  /// One product: where its record is, and every version of its content.
+  /// One product: whether it has a record, and every version of its contents.
   package struct Entry: Sendable {
     /// Whether the store has a record of the product.
     package fileprivate(set) var hasRecord = false
-    /// Every version of every content package: the product's own first, then by content
-    /// identifier; the newest version of each first.
-    package fileprivate(set) var offers: [ContentOffer] = []
-    /// Why this product cannot be had; costs no other one.
+    /// Every version of every content package.
     ///
-    /// A target of it contradicts itself, or another product claims a content of it.
+    /// The product's own content is first, then by content identifier; the newest version of each
+    /// is first.
+    package fileprivate(set) var offers: [ContentOffer] = []
+    /// Why this product is unavailable; nil if it is available.
+    ///
+    /// Other products are not affected.
+    ///
+    /// Either a target of the product contradicts itself, or another product claims one of its
+    /// contents.
     package fileprivate(set) var error: ContentError?
 
     /// The newest version of each content package: the product's own first, then by identifier.
@@ -117,12 +125,14 @@ package struct StoreListing: Sendable {
     }
   }
 
-  /// The products; targets of other shapes, which a later version may write, are not in it.
+  /// The products.
+  ///
+  /// Targets with other names, which a later version may write, are ignored.
   package private(set) var products: [ProductIdentifier: Entry] = [:]
-  /// Every product that claims a content: by offering it, or by being called so.
+  /// The products that claim a content: they offer it, or have the same identifier.
   private var claimants: [ProductIdentifier: Set<ProductIdentifier>] = [:]
 
-  /// Reads the names and `custom` members; fetches nothing.
+  /// Reads the names and `custom` members, without fetching.
   package init(_ targets: TrustedTargets) {
     for (name, file) in targets.targets { add(name, file, targets) }
     for (product, entry) in products {
@@ -148,26 +158,28 @@ package struct StoreListing: Sendable {
     return left.contentIdentifier < right.contentIdentifier
   }
 
-  /// Another product than `product` that claims `content`; nil when there is none.
+  /// Returns a product other than `product` that claims `content`; nil if there is none.
   package func claimant(of content: ProductIdentifier, besides product: ProductIdentifier)
     -> ProductIdentifier?
   {
     claimants[content]?.subtracting([product]).min()
   }
 
-  /// Why the product's contents cannot be believed to be its own; nil when they are.
+  /// Returns an error if another product claims a content of the product; nil otherwise.
   ///
-  /// Contents are installed under their own names, so that a product which claims another one's
-  /// would write into its folder. A content that is called like a product is that product's; of any
-  /// other it cannot be said whose it is, and each product that claims it is refused.
+  /// Contents are installed under their own names, so a product that claims another product's
+  /// content would write into its folder. A content with a product's identifier belongs to that
+  /// product. The owner of any other content is unknown, so every product that claims it is
+  /// refused.
   private func refusalOfClaims(_ product: ProductIdentifier, _ entry: Entry) -> ContentError? {
     let contents = Set(entry.offers.map(\.contentIdentifier)).subtracting([product])
     for content in contents.sorted() {
       if let other = claimant(of: content, besides: product) {
         return ContentError(
           .contentClaimed,
-          "The catalog gives the content \(content) to both \(product) and \(other)",
-          remedy: "The store's owner publishes it for one product only", subject: product.rawValue)
+          "The catalog assigns the content \(content) to both \(product) and \(other)",
+          remedy: "Ask the store's owner to publish it for only one product",
+          subject: product.rawValue)
       }
     }
     return nil
@@ -185,8 +197,8 @@ package struct StoreListing: Sendable {
         products[product, default: Entry()].offers.append(offer)
       } else {
         products[product, default: Entry()].error = ContentError(
-          .storeDamaged, "The catalog's entry of \(name) contradicts itself",
-          remedy: "The store's owner publishes the product again", subject: product.rawValue)
+          .storeDamaged, "The catalog entry of \(name) is inconsistent",
+          remedy: "Ask the store's owner to publish the product again", subject: product.rawValue)
       }
     default: break
     }
@@ -209,15 +221,15 @@ package struct StoreListing: Sendable {
 }
 
 extension TrustedTargets {
-  /// The target as it is fetched and checked; nil where no SHA-256 is promised.
+  /// The target as a file to fetch and verify; nil if its SHA-256 is not listed.
   package func signedFile(_ name: String, _ file: TargetFile) -> SignedFile? {
     file.digest.map { SignedFile(path: path(of: name, file), length: file.length, digest: $0) }
   }
 
-  /// The record of `product`, fetched and checked; blocks.
+  /// Fetches and verifies the record of `product`.
   ///
-  /// Throws `storeMissing` when the store has none, `digestMismatch` when its bytes are others, and
-  /// `storeDamaged` when it cannot be read.
+  /// Blocks. Throws `storeMissing` if the store has no record, `digestMismatch` if its bytes differ
+  /// from the metadata, and `storeDamaged` if it cannot be read.
   package func fetchRecord(of product: ProductIdentifier) throws -> ProductRecord {
     try ProductRecord(json: fetchTarget(StoreTargetName.record(product)), of: product)
   }

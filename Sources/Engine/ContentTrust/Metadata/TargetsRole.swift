@@ -1,16 +1,16 @@
 package import ContentModel
 package import FoundationEssentials
 
-/// What targets metadata promises of one file.
+/// What targets metadata says about one file.
 package struct TargetFile: Hashable, Sendable {
-  /// Bytes.
+  /// The length in bytes.
   package let length: Int64
   /// Digests of all bytes.
   package let hashes: FileHashes
-  /// What the publisher added; nil when there is nothing.
+  /// Data that the publisher added; nil if there is none.
   package let custom: JSONValue?
 
-  /// SHA-256 of all bytes; nil where another digest alone is promised.
+  /// SHA-256 of all bytes; nil if only another digest is listed.
   package var digest: Digest? { hashes.sha256 }
 
   package init(length: Int64, digest: Digest, custom: JSONValue? = nil) {
@@ -21,7 +21,7 @@ package struct TargetFile: Hashable, Sendable {
 
   init(_ field: MetadataField) throws {
     guard let file = TargetFile(json: field.value) else {
-      // Read again, slowly, for the place of what is wrong.
+      // Slow path: read again, to name the invalid member.
       length = try field["length"].integer(atLeast: 0)
       hashes = try field["hashes"].hashes
       custom = try field.optional("custom")?.value
@@ -39,7 +39,7 @@ package struct TargetFile: Hashable, Sendable {
     custom = json["custom"]
   }
 
-  /// Throws `digestMismatch` unless `bytes` are those that are promised of `name`.
+  /// Throws `digestMismatch` unless `bytes` have the listed length and digests.
   package func check(_ bytes: [UInt8], of name: String) throws {
     try ContentTrust.check(bytes, length: length, hashes: hashes, of: name)
   }
@@ -51,7 +51,7 @@ package struct TargetFile: Hashable, Sendable {
   }
 }
 
-/// Targets: the files of the store, by name, and to whom others are delegated.
+/// The targets role: lists the files of the store by name, and its delegations.
 package struct TargetsRole: Role {
   package static let type = RoleName.targets
   package static let knownMembers: Set = [
@@ -61,7 +61,7 @@ package struct TargetsRole: Role {
   package let version: Int64
   package let expires: Date
   package let targets: [String: TargetFile]
-  /// Nil when nothing is delegated.
+  /// Nil if there are no delegations.
   let delegations: Delegations?
   private var unknown: [String: JSONValue] = [:]
 
@@ -72,7 +72,7 @@ package struct TargetsRole: Role {
     delegations = nil
   }
 
-  /// The same at another version and expiry, with other targets.
+  /// Copies a role with another version and expiry, and with other targets.
   package init(
     _ role: TargetsRole, version: Int64, expires: Date, targets: [String: TargetFile]
   ) {

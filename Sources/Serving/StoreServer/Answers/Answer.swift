@@ -1,14 +1,18 @@
 import ContentTransfer
 
-/// An answer as a value: status, headers and body; how it travels is decided elsewhere.
+/// An HTTP response: status, headers and body.
+///
+/// A `Transmission` says how it is sent.
 package struct Answer: Sendable {
   package var status: Int
-  /// The header fields in order; Date, Content-Length and Connection are added when it is sent.
+  /// The header fields in order.
+  ///
+  /// Date, Content-Length and Connection are added when it is sent.
   package private(set) var headers: [Header]
   var body: Body
-  /// Which part of how large a file it carries, for a 206.
+  /// The part of the file in the body, for a 206.
   var part: Part?
-  /// The size of the whole file that was asked for, where there is one.
+  /// The size of the requested file; nil if there is no file.
   var wholeSize: Int64?
 
   /// A header field.
@@ -17,7 +21,7 @@ package struct Answer: Sendable {
     package let value: String
   }
 
-  /// The place of a body in a file.
+  /// The position of a body in a file.
   struct Part: Hashable {
     var range: Range<Int64>
     var total: Int64
@@ -26,14 +30,16 @@ package struct Answer: Sendable {
     var text: String { "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)" }
   }
 
-  /// Creates an answer with `bytes` of `contentType`, which no cache keeps.
+  /// Creates a response with `bytes` of `contentType`.
+  ///
+  /// Caches do not store it.
   package init(_ status: Int, contentType: String, _ bytes: [UInt8]) {
     self.init(status, Body(bytes))
     set("Content-Type", contentType)
     set("Cache-Control", "no-store")
   }
 
-  /// Creates an answer of one line of text.
+  /// Creates a response with one line of text.
   package init(_ status: Int, text: String) {
     self.init(status, contentType: "text/plain; charset=utf-8", Array("\(text)\n".utf8))
   }
@@ -44,7 +50,7 @@ package struct Answer: Sendable {
     headers = []
   }
 
-  /// Gives the header `name` one value, or none.
+  /// Sets the header `name` to one value; nil removes it.
   package mutating func set(_ name: String, _ value: String?) {
     headers.removeAll { $0.name.lowercased() == name.lowercased() }
     if let value { headers.append(Header(name: name, value: value)) }
@@ -55,30 +61,30 @@ package struct Answer: Sendable {
     headers.first { $0.name.lowercased() == name.lowercased() }?.value
   }
 
-  static let notFound = Answer(404, text: "There is nothing here.")
+  static let notFound = Answer(404, text: "Not found.")
   static let malformed = badRequest("The request target is malformed.")
 
   static func badRequest(_ text: String) -> Answer { Answer(400, text: text) }
 }
 
 extension Answer {
-  /// What `request`, a GET or HEAD, gets of `representation`.
+  /// Creates the response to `request`, a GET or HEAD, for `representation`.
   init(to request: ServerRequest, of representation: Representation) {
     switch Conditions.judge(request, representation) {
     case .failed:
-      self.init(412, text: "The file is another one than the request expects.")
+      self.init(412, text: "The file does not match the request's condition.")
       return
-    // Its Content-Length, if any, is that of the body that is not sent (RFC 9110, 8.6).
+    // Its Content-Length, if any, is the length of the body that is not sent (RFC 9110, 8.6).
     case .notModified: self.init(304, representation.body)
     case .proceed:
-      // A range means something with GET only (RFC 9110, 14.2).
+      // A range only has a meaning with GET (RFC 9110, 14.2).
       let asked =
         request.method == "GET" && Conditions.rangeHolds(request, representation)
         ? request.header("range") : nil
       switch ByteRange(asked, size: representation.size) {
       case .whole: self.init(200, representation.body)
       case .unsatisfiable:
-        self.init(416, text: "The file ends before that range.")
+        self.init(416, text: "The range is beyond the end of the file.")
         set("Content-Range", "bytes */\(representation.size)")
         wholeSize = representation.size
         return
@@ -97,7 +103,7 @@ extension Answer {
     set("Cache-Control", representation.cacheControl)
   }
 
-  /// Carries `part` of the file, and says so.
+  /// Sends `part` of the file, and sets Content-Range.
   mutating func show(_ part: Part) {
     self.part = part
     set("Content-Range", part.text)

@@ -1,9 +1,9 @@
 import FileIO
 
-/// A regular file, open for as long as an answer needs it.
+/// A regular file, open while a response needs it.
 final class OpenedFile: Sendable {
   let file: File
-  /// What it was when it was opened.
+  /// The status of the file when it was opened.
   let status: FileStatus
 
   init(_ file: consuming File) throws {
@@ -12,13 +12,13 @@ final class OpenedFile: Sendable {
   }
 }
 
-/// The bytes of an answer: a part of a file or of memory, which a fault may have damaged.
+/// The body of a response: a part of a file or of memory, possibly damaged by a fault.
 struct Body: Sendable {
   private let content: Content
-  /// What is sent of the whole, in bytes from its start.
+  /// The range to send, in bytes from the start.
   var range: Range<Int64>
   var damage: Damage?
-  /// Sent as a gzip stream.
+  /// Whether to send it as a gzip stream.
   var isCompressed = false
 
   private enum Content: Sendable {
@@ -28,9 +28,9 @@ struct Body: Sendable {
 
   /// What a fault does to the bytes.
   enum Damage: Hashable {
-    /// One byte is another one; counted from the start of the file.
+    /// One byte differs. The offset is from the start of the file.
     case flip(at: Int64)
-    /// Every byte is another one.
+    /// Every byte is inverted.
     case inversion
   }
 
@@ -44,25 +44,27 @@ struct Body: Sendable {
     range = 0..<file.status.size
   }
 
-  /// How many bytes are sent.
+  /// The number of bytes to send.
   var length: Int64 {
     let count = range.upperBound - range.lowerBound
     return isCompressed ? GzipReader.length(of: count) : count
   }
 
-  /// The file and its part, if the bytes are sent as they are on disk.
+  /// The file and its range, if the bytes are sent unchanged.
   var plainFile: (file: OpenedFile, range: Range<Int64>)? {
     guard case .file(let file) = content, damage == nil, !isCompressed else { return nil }
     return (file, range)
   }
 
-  /// Reads it from its start.
+  /// Creates a reader at the start of the body.
   func reader() -> any ByteReader {
     let reader = SliceReader(self)
     return isCompressed ? GzipReader(reader) : reader
   }
 
-  /// Fills `buffer` with the bytes at `offset` of the whole; fewer only at its end.
+  /// Fills `buffer` with the bytes at `offset`.
+  ///
+  /// Returns fewer only at the end.
   fileprivate func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int
   {
     let count: Int
@@ -84,13 +86,15 @@ struct Body: Sendable {
   }
 }
 
-/// Bytes that are read once, from start to end; used by one thread at a time.
+/// A stream of bytes.
+///
+/// Used by one thread at a time.
 protocol ByteReader: AnyObject {
-  /// Fills the start of `buffer`, which is not empty; 0 only at the end.
+  /// Fills the start of `buffer`, which is not empty. Returns 0 only at the end.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 }
 
-/// The range of a body.
+/// Reads the range of a body.
 final class SliceReader: ByteReader {
   private let body: Body
   private var offset: Int64

@@ -1,4 +1,4 @@
-/// Bytes as a gzip stream (RFC 1952) of stored blocks, whose length is known beforehand.
+/// A gzip stream (RFC 1952) of stored blocks, so that its length is known in advance.
 final class GzipReader: ByteReader {
   private let source: any ByteReader
   private var pending: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
@@ -11,7 +11,7 @@ final class GzipReader: ByteReader {
 
   init(_ source: any ByteReader) { self.source = source }
 
-  /// The length of the stream that carries `count` bytes.
+  /// The length of the stream for `count` bytes.
   static func length(of count: Int64) -> Int64 {
     let blocks = (count + Int64(blockSize) - 1) / Int64(blockSize)
     return count + blocks * 5 + Int64(framing)
@@ -25,7 +25,7 @@ final class GzipReader: ByteReader {
     return part.count
   }
 
-  /// Makes the next stored block, or the empty last one with the trailer behind it.
+  /// Creates the next stored block, or the empty last block with the trailer.
   private func fill() throws {
     var block = [UInt8](repeating: 0, count: Self.blockSize)
     var filled = 0

@@ -1,25 +1,25 @@
 import ContentModel
 import FileIO
 
-/// A file as it is offered: its bytes, its validators, and how long it may be kept.
+/// A file as it is served: its bytes, its validators and its cache lifetime.
 struct Representation: Sendable {
   var body: Body
-  /// A strong entity tag with its quotes; nil for none.
+  /// A strong entity tag with quotes; nil for none.
   var entityTag: String?
-  /// The last modification, in whole seconds since 1970; nil for none.
+  /// The last modification in whole seconds since 1970; nil for none.
   var modified: Int64?
   let contentType: String
   let cacheControl: String
 
-  /// All bytes.
+  /// The size of the file in bytes.
   var size: Int64 { body.length }
 
-  /// The file `name`, opened, as it is now.
+  /// Creates the representation of an open file with this name.
   init(_ file: OpenedFile, name: String) {
     body = Body(file)
     let identity = file.status.identity
     let isVersioned = Self.isVersioned(name)
-    // A name that carries the digest says more than any time; two hosts agree on it, too.
+    // A digest in the name is a better validator than a time, and the same on every host.
     entityTag =
       Self.digest(in: name).map { "\"\($0)\"" }
       ?? "\"\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))\""
@@ -32,7 +32,7 @@ struct Representation: Sendable {
 
   private static func hex(_ number: some BinaryInteger) -> String { String(number, radix: 16) }
 
-  /// The digest that a target's name begins with, as `store publish` writes it.
+  /// The digest at the start of a target's name.
   private static func digest(in name: String) -> Substring? {
     guard let dot = name.firstIndex(of: ".") else { return nil }
     let stem = name[..<dot]

@@ -1,7 +1,7 @@
 import ContentModel
 import FileIO
 
-/// A folder's files as they are offered to everybody.
+/// The public files of a folder.
 struct StaticFiles: Sendable {
   private let folder: Directory
 
@@ -9,11 +9,12 @@ struct StaticFiles: Sendable {
 
   init(_ folder: Directory) { self.folder = folder }
 
-  /// The file at `location`, or the answer that says why there is none.
+  /// Returns the file at `location`, or an error response.
   ///
-  /// Every step is one name relative to an open folder and follows no link, so nothing outside is
-  /// reached. Names that begin with a dot are not offered, nor what ends in `.keys` at the top:
-  /// there lie the signing keys when a store's parent is served by mistake.
+  /// Each step opens one name relative to an open folder, without following links, so files outside
+  /// of the folder cannot be reached. Names that begin with a dot are hidden. Top-level names that
+  /// end in `.keys` are hidden too: they are signing keys, if the parent of a store is served by
+  /// mistake.
   func representation(at location: RequestLocation) -> Result<Representation, Refusal> {
     guard let name = location.components.last,
       location.components.first?.hasSuffix(".keys") == false,
@@ -21,7 +22,7 @@ struct StaticFiles: Sendable {
     else { return .failure(.init(.notFound)) }
     do {
       let folder = try folder.directory(at: location.components.dropLast())
-      // What is neither a file nor a folder must not even be opened.
+      // Only regular files may be opened; opening a device or FIFO can have effects.
       guard try folder.status(of: name)?.kind == .file else { return .failure(.init(.notFound)) }
       let file = try OpenedFile(folder.file(name))
       guard file.status.kind == .file else { return .failure(.init(.notFound)) }
@@ -36,7 +37,7 @@ struct StaticFiles: Sendable {
     !name.isEmpty && !name.hasPrefix(".") && name.utf8.count <= longestName
   }
 
-  /// The answer in place of a file.
+  /// The response if the file cannot be served.
   struct Refusal: Error {
     let answer: Answer
 
@@ -45,18 +46,19 @@ struct StaticFiles: Sendable {
     init(reading error: ContentError, _ location: RequestLocation, _ folder: Directory) {
       switch error.code {
       case .fileMissing: answer = .notFound
-      case .notPermitted: answer = Answer(403, text: "The server may not read this.")
+      case .notPermitted:
+        answer = Answer(403, text: "The server is not permitted to read the file.")
       case .tooManyFiles:
-        var busy = Answer(503, text: "The server has too many files open.")
+        var busy = Answer(503, text: "The server has too many open files.")
         busy.set("Retry-After", "1")
         answer = busy
       default:
         let isLink = Self.hasLink(location, folder)
-        answer = isLink ? .notFound : Answer(500, text: "The server cannot read this.")
+        answer = isLink ? .notFound : Answer(500, text: "The server cannot read the file.")
       }
     }
 
-    /// Whether a step of the way is a link, which is what most other failures come from.
+    /// Whether a component is a link, which is the cause of most other failures.
     private static func hasLink(_ location: RequestLocation, _ folder: Directory) -> Bool {
       var folder = folder
       for name in location.components {

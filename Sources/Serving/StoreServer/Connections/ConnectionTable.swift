@@ -1,11 +1,10 @@
 import Glibc
 import Concurrency
 
-/// The open connections of a server: how many one address has, and until when each must have sent a
-/// complete request.
+/// The open connections of a server, with limits per address and deadlines for complete requests.
 ///
-/// Each connection has a thread. Without these limits a few clients that send slowly, or nothing,
-/// would keep all of them.
+/// Each connection has a thread. Without limits, a few clients that send slowly or nothing at all
+/// would occupy all of them.
 final class ConnectionTable: Sendable {
   private let limit: Int
   private let limitPerAddress: Int
@@ -15,7 +14,7 @@ final class ConnectionTable: Sendable {
 
   private struct Entry {
     let address: [UInt8]
-    /// Nil while a request is answered.
+    /// Nil while a response is sent.
     var deadline: ContinuousClock.Instant?
   }
 
@@ -26,7 +25,9 @@ final class ConnectionTable: Sendable {
     idleTimeout = .seconds(configuration.idleSeconds)
   }
 
-  /// Takes up a new connection; false if there are too many, in all or from its address.
+  /// Adds a connection.
+  ///
+  /// Returns false if there are too many, in total or from its address.
   func add(_ descriptor: Int32) -> Bool {
     let entry = Entry(address: Self.address(of: descriptor), deadline: .now + requestTimeout)
     return entries.withLock { entries in
@@ -39,26 +40,30 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// A complete request has come: its answer takes the time that it takes.
+  /// Removes the deadline after a complete request: a response may take any time.
   func beginAnswer(_ descriptor: Int32) {
     entries.withLock { $0[descriptor]?.deadline = nil }
   }
 
-  /// An answer has ended: the next request is waited for.
+  /// Sets the deadline of the next request, after the end of a response.
   func endAnswer(_ descriptor: Int32) {
     let deadline = ContinuousClock.now + idleTimeout
     entries.withLock { $0[descriptor]?.deadline = deadline }
   }
 
-  /// Forgets a connection; called before its descriptor is closed.
+  /// Removes a connection.
+  ///
+  /// Call it before its descriptor is closed.
   func remove(_ descriptor: Int32) {
     entries.withLock { _ = $0.removeValue(forKey: descriptor) }
   }
 
-  /// Ends the connections whose time is over; returns after how many milliseconds to look again.
+  /// Shuts down overdue connections.
+  ///
+  /// Returns the time until the next check, in milliseconds.
   func endOverdue() -> Int32 {
     let now = ContinuousClock.now
-    // A deadline that is set meanwhile is not before this.
+    // Deadlines that are set in the meantime are not earlier than this.
     var next = now + idleTimeout
     entries.withLock { entries in
       for (descriptor, entry) in entries {
@@ -67,7 +72,7 @@ final class ConnectionTable: Sendable {
           next = min(next, deadline)
           continue
         }
-        // Within the lock: after `remove` the descriptor may be another connection's.
+        // Inside the lock: after `remove`, the descriptor may belong to another connection.
         shutdown(descriptor, Int32(SHUT_RDWR))
         entries[descriptor]?.deadline = nil
       }
@@ -75,7 +80,9 @@ final class ConnectionTable: Sendable {
     return Int32(clamping: (next - now).milliseconds + 1)
   }
 
-  /// The address that a connection counts for: of IPv6 the network, since a client has all of it.
+  /// The address for the limit.
+  ///
+  /// For IPv6 it is the /64 network, which one client can use completely.
   private static func address(of descriptor: Int32) -> [UInt8] {
     var address = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -83,7 +90,7 @@ final class ConnectionTable: Sendable {
       let result = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
         getpeername(descriptor, $0, &length)
       }
-      // A client that has gone again has no address, and is found gone.
+      // A client that has already disconnected has no address. Its connection is closed later.
       guard result == 0 else { return [] }
       if Int32(pointer.pointee.sin6_family) == AF_INET {
         return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {

@@ -2,13 +2,15 @@ import CMicroHTTPD
 import FileIO
 import Glibc
 
-/// A connection of libmicrohttpd during one of its callbacks; used on its thread only.
+/// A connection of libmicrohttpd during one of its callbacks.
+///
+/// Only used on its thread.
 struct HTTPConnection {
   private let pointer: OpaquePointer
 
   init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
-  /// The header fields of the request; nil if the lines of one are malformed.
+  /// The header fields of the request; nil if one is malformed.
   var headers: [(name: String, value: String)]? {
     let found = FieldList()
     let isWellFormed = hc_http_each_header(pointer, Unmanaged.passUnretained(found).toOpaque()) {
@@ -24,24 +26,26 @@ struct HTTPConnection {
     var fields: [(name: String, value: String)] = []
   }
 
-  /// The number of its socket.
+  /// The descriptor of its socket.
   var descriptor: Int32 { hc_http_descriptor(pointer) }
 
-  /// The socket below.
+  /// Returns the socket of the connection.
   func wire(_ stop: StopLatch, idleSeconds: Int) -> Wire {
     Wire(
       descriptor: descriptor, session: hc_http_tls_session(pointer), stop: stop,
       idleSeconds: idleSeconds)
   }
 
-  /// Counts the idle time from now; without it an answer that was delayed for longer would be lost.
+  /// Restarts the idle timeout.
+  ///
+  /// Without this, a delayed response would be lost after the timeout.
   func restartIdleTime(_ seconds: Int) {
     hc_http_restart_idle_time(pointer, UInt32(clamping: seconds))
   }
 
-  /// Hands an answer over to be sent as HTTP wants it; false when it cannot be.
+  /// Queues a response, sent as valid HTTP.
   ///
-  /// Without `pump` a file's bytes go from the kernel's cache to the socket (sendfile(2)).
+  /// Returns false if that fails. Without `pump`, the kernel sends a file directly (sendfile(2)).
   func send(_ answer: Answer, pump: BodyPump?) -> Bool {
     guard let response = Self.response(answer, pump) else { return false }
     for header in answer.headers {
@@ -58,7 +62,7 @@ struct HTTPConnection {
       return hc_http_response_file(length, descriptor, UInt64(range.lowerBound))
     }
     guard let pump else { return nil }
-    // The response owns the pump and gives it back in its last callback.
+    // The response owns the pump and releases it in its last callback.
     return hc_http_response_stream(
       length, BodyPump.bufferSize, Unmanaged.passRetained(pump).toOpaque(),
       { context, buffer, count in
@@ -72,7 +76,7 @@ struct HTTPConnection {
   }
 }
 
-/// Brings an answer's bytes to libmicrohttpd, counted and at their pace.
+/// Passes the bytes of a response to libmicrohttpd, counts them and limits their rate.
 final class BodyPump {
   private let reader: any ByteReader
   private let pace: Pace
@@ -89,12 +93,14 @@ final class BodyPump {
     self.entry = entry
   }
 
-  /// Fills the start of `buffer` with the next bytes; returns how many, or a negative number.
+  /// Fills the start of `buffer` with the next bytes.
   ///
-  /// The thread is the connection's own, so that waiting for the pace holds up nobody else.
+  /// Returns their number, or a negative number. It runs on the connection's own thread, so waiting
+  /// for the rate limit does not delay others.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
-    // A file that has become shorter since its length was promised has no honest end either.
+    // If the file became shorter, the promised length cannot be sent. Fail, to close the
+    // connection.
     guard let count = try? reader.read(into: part), count > 0 else { return Self.failure }
     entry?.count(count)
     return pace.wait(for: count, wire) ? count : Self.failure

@@ -3,9 +3,9 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// libmicrohttpd with a thread a connection, which is handed connections and asks for answers.
-// Sendable because the pointers are set once, in the initializer, and libmicrohttpd's functions
-// that take them may be called from any thread.
+/// A daemon of libmicrohttpd with one thread per connection.
+// Sendable, because the pointers are only set in the initializer, and the libmicrohttpd functions
+// that take them are thread-safe.
 final class HTTPDaemon: @unchecked Sendable {
   private let handler: RequestHandler
   private let connections: ConnectionTable
@@ -14,7 +14,9 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private static let stackBytes = 512 << 10
 
-  /// Starts it; with a certificate it speaks HTTPS.
+  /// Starts the daemon.
+  ///
+  /// With a certificate, it serves HTTPS.
   init(
     _ handler: RequestHandler, _ connections: ConnectionTable, idleSeconds: Int,
     _ certificate: Certificate?
@@ -29,7 +31,8 @@ final class HTTPDaemon: @unchecked Sendable {
     guard daemon != nil else {
       throw certificate.map(Self.unusable)
         ?? ContentError(
-          .cannotListen, "The HTTP server does not start", remedy: "Try again with fewer programs",
+          .cannotListen, "Cannot start the HTTP server",
+          remedy: "Stop other programs and try again",
           cause: String(cString: strerror(errno)))
     }
   }
@@ -39,7 +42,9 @@ final class HTTPDaemon: @unchecked Sendable {
     callbacks.deallocate()
   }
 
-  /// Takes over a connected socket, which it closes; at once if there are too many connections.
+  /// Takes ownership of a connected socket.
+  ///
+  /// Closes it at once if there are too many connections.
   func add(_ descriptor: Int32) {
     guard connections.add(descriptor) else {
       close(descriptor)
@@ -48,7 +53,9 @@ final class HTTPDaemon: @unchecked Sendable {
     if hc_http_add(daemon, descriptor) == 0 { connections.remove(descriptor) }
   }
 
-  /// Closes all connections and waits for their threads; not to be called by two threads at once.
+  /// Closes all connections and waits for their threads.
+  ///
+  /// Two threads must not call it concurrently.
   func stop() {
     if let daemon { hc_http_stop(daemon) }
     daemon = nil
@@ -61,8 +68,8 @@ final class HTTPDaemon: @unchecked Sendable {
 
   private static func unusable(_ certificate: Certificate) -> ContentError {
     ContentError(
-      .usage, "\(certificate.chain) and \(certificate.key) are no certificate and its key",
-      remedy: "Give two PEM files that belong together", subject: certificate.chain)
+      .usage, "\(certificate.chain) and \(certificate.key) are not a certificate and its key",
+      remedy: "Use two PEM files that belong together", subject: certificate.chain)
   }
 
   // MARK: Callbacks
@@ -70,7 +77,7 @@ final class HTTPDaemon: @unchecked Sendable {
   private static func callbacks(_ context: UnsafeMutableRawPointer) -> hc_http_callbacks {
     hc_http_callbacks(
       context: context,
-      // The target as it was sent, before libmicrohttpd decodes it, begins an state.
+      // The state begins with the raw target, before libmicrohttpd decodes it.
       begin: { _, target in
         guard let target else { return nil }
         return Unmanaged.passRetained(RequestState(String(cString: target))).toOpaque()
@@ -98,15 +105,19 @@ final class HTTPDaemon: @unchecked Sendable {
   }
 }
 
-/// A request on its way through libmicrohttpd; used by its connection's thread only.
+/// The state of a request in libmicrohttpd.
+///
+/// Only used by its connection's thread.
 final class RequestState {
   let target: String
-  /// Nil until the head has come; an answer to a request with a body waits for the body, else the
-  /// connection would end before the client has read it.
+  /// Nil until the head is complete.
+  ///
+  /// If the request has a body, the response is sent after it, because otherwise the connection
+  /// would close before the client has read the response.
   var request: ServerRequest?
-  /// Whether the connection ends with the answer.
+  /// Whether the connection closes after the response.
   var isLast = false
-  /// Bytes of a request's body that were passed over.
+  /// The number of ignored bytes of the request's body.
   var uploaded = 0
   var entry: RequestLog.Entry?
 

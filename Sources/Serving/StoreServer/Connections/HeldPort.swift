@@ -1,23 +1,25 @@
 import Glibc
 
-/// A port that is one server's, whether it listens there or not.
+/// A port that belongs to a server even while the server does not listen.
 ///
-/// Nobody else gets it in between, and who connects while nobody listens is refused. It is a socket
-/// that has the port and never listens. A second one may have it, too, only while both allow that
-/// (SO_REUSEADDR), which this one does for as long as `lend` takes.
+/// No other process can take the port in between, and connections are refused while nothing
+/// listens. It is a socket that is bound to the port but never listens. A second socket can only
+/// bind the port while both have SO_REUSEADDR, which this socket has during `lend`.
 final class HeldPort: Sendable {
   let number: UInt16
   private let socket: Int32
 
-  /// Takes the port at `address`, any that is free for 0.
+  /// Binds the port at `address`.
   ///
-  /// Throws `cannotListen` when somebody has it.
+  /// Port 0 selects a free port. Throws `cannotListen` if the port is in use.
   init(_ address: String, _ port: UInt16) throws {
     (socket, number) = try Listener.bind(address, port)
     allowSecond(false)
   }
 
-  /// Lets `body` listen at the port; it must do so before it returns.
+  /// Lets `body` listen on the port.
+  ///
+  /// It must do so before it returns.
   func lend<Result>(_ body: (UInt16) throws -> Result) rethrows -> Result {
     allowSecond(true)
     defer { allowSecond(false) }

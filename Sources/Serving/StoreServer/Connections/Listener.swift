@@ -5,8 +5,7 @@ import FileIO
 import Glibc
 import Concurrency
 
-/// A listening socket and the thread that gives each new connection to whom it belongs, and ends
-/// those that are overdue.
+/// A listening socket with a thread that accepts connections and closes overdue ones.
 final class Listener: Sendable {
   private let socket: Int32
   private let connections: ConnectionTable
@@ -14,25 +13,26 @@ final class Listener: Sendable {
   private let take: @Sendable (Int32) -> Fate
   private let thread = DispatchGroup()
 
-  /// What becomes of a new connection.
+  /// The handling of a new connection.
   enum Fate {
-    /// Somebody has taken it.
+    /// Another object has taken ownership.
     case taken
-    /// It is left open, without a word, until the client leaves.
+    /// It stays open without a response until the client leaves.
     case held
-    /// Nothing more is said to it; it is open until the client leaves, so that no unread byte of it
-    /// turns the end into a reset.
+    /// Nothing more is sent. It stays open until the client leaves, because closing it with unread
+    /// bytes would send a reset.
     case ended
   }
 
   private static let backlog: Int32 = 512
   private static let mostHeld = 256
-  /// Bytes that may wait in a connection's buffer, so that what is counted as sent nearly is.
+  /// The maximum of unsent bytes in a connection's buffer, so that counted bytes are nearly sent.
   ///
-  /// Two segments of the loopback must fit, or each waits for the other side.
+  /// It must hold two segments of the loopback interface. Otherwise, both sides wait for each
+  /// other.
   private static let mostUnsent: Int32 = 160 << 10
 
-  /// Listens at `address`, a name or number of this machine, and a port that is held.
+  /// Listens at `address`, a name or an IP address of this machine, and a held port.
   init(
     _ address: String, port: UInt16, _ connections: ConnectionTable, _ stop: StopLatch,
     take: @escaping @Sendable (Int32) -> Fate
@@ -49,7 +49,7 @@ final class Listener: Sendable {
     DispatchQueue(label: "hostedcontent.listener").async(group: thread) { [self] in run() }
   }
 
-  /// Waits until the thread has ended, once the latch is set.
+  /// Waits until the thread has ended, after the latch was set.
   func join() { thread.wait() }
 
   private func run() {
@@ -75,7 +75,7 @@ final class Listener: Sendable {
       let connection = hc_accept(socket)
       guard connection >= 0 else {
         if errno == ECONNABORTED || errno == EINTR { continue }
-        // Without descriptors the socket stays ready: a moment later there may be one.
+        // Without descriptors the socket stays readable. One may be available a moment later.
         if errno == EMFILE || errno == ENFILE || errno == ENOMEM { pauseBriefly() }
         return
       }
@@ -101,7 +101,9 @@ final class Listener: Sendable {
 
   // MARK: The socket
 
-  /// A socket that has the port at `address`, and the port; 0 takes any that is free.
+  /// Creates a socket that is bound to `address` and `port`.
+  ///
+  /// Port 0 selects a free port.
   static func bind(_ address: String, _ port: UInt16) throws -> (socket: Int32, port: UInt16) {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -135,7 +137,7 @@ final class Listener: Sendable {
         getsockname(socket, $0, &length)
       }
       guard result == 0 else { return nil }
-      // The port lies at the same place in IPv4 and IPv6 addresses.
+      // IPv4 and IPv6 addresses have the port at the same offset.
       return storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
         UInt16(bigEndian: $0.pointee.sin_port)
       }
@@ -145,7 +147,7 @@ final class Listener: Sendable {
   private static func refused(_ address: String, _ port: UInt16, _ cause: String) -> ContentError {
     ContentError(
       .cannotListen, "Cannot listen at \(address), port \(port)",
-      remedy: "Choose another address or port; port 0 takes any that is free", subject: address,
+      remedy: "Choose another address or port. Port 0 selects a free port", subject: address,
       cause: cause)
   }
 }

@@ -1,9 +1,9 @@
 import Concurrency
 
-/// A line of a fixed rate: whoever sends is told how long the line is busy with it.
+/// Limits the rate of sent bytes: tells each sender how long to wait.
 ///
-/// The schedule counts from the line's own end, not from when a sleeper woke, so that late wake-ups
-/// do not add up; a line that was idle owes nobody for more than a moment.
+/// The schedule continues from its last end, not from the time when a sleeper woke, so that late
+/// wake-ups do not add up. Idle time gives credit for a moment at most.
 final class SendPacer: Sendable {
   private let bytesPerSecond: Int64
   private let freeAt: Mutex<ContinuousClock.Instant>
@@ -15,7 +15,9 @@ final class SendPacer: Sendable {
     freeAt = Mutex(now)
   }
 
-  /// Takes the line for `count` bytes; returns when they have passed, seen from `now`.
+  /// Schedules `count` bytes.
+  ///
+  /// Returns the time from `now` until they have passed.
   func delay(of count: Int, now: ContinuousClock.Instant = .now) -> Duration {
     let (seconds, rest) = Int64(count).quotientAndRemainder(dividingBy: bytesPerSecond)
     let time = Duration.seconds(seconds) + .seconds(Double(rest) / Double(bytesPerSecond))
@@ -25,6 +27,6 @@ final class SendPacer: Sendable {
     }
   }
 
-  /// How many bytes are best sent at once: about 5 ms of them.
+  /// The best number of bytes to send at once: about 5 ms.
   var portion: Int { Int(min(64 << 10, max(1, bytesPerSecond / 200))) }
 }

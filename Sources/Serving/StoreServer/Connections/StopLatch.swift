@@ -2,15 +2,17 @@ import ContentModel
 import FileIO
 import Glibc
 
-/// A wish to stop that any number of threads can wait for beside a socket; set once.
+/// A stop request that many threads can poll together with a socket.
+///
+/// It is set once.
 final class StopLatch: Sendable {
   private let setter: Int32
-  /// Ready for reading, with its end, from when it is set.
+  /// Becomes readable (end of file) when the latch is set.
   let descriptor: Int32
 
   init() throws {
     var pair: [Int32] = [-1, -1]
-    // Not a pipe: pipe2 with O_CLOEXEC is hidden from Swift.
+    // Not a pipe: Swift cannot import pipe2 with O_CLOEXEC.
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
     guard socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
       throw ContentError(errno: errno, .open, "a socket pair")

@@ -2,16 +2,20 @@ import CLinux
 import CMicroHTTPD
 import Glibc
 
-/// A connection's socket below HTTP, TLS included; used by the connection's thread only.
+/// A connection's socket below HTTP, including TLS.
+///
+/// Only used by the connection's thread.
 struct Wire {
   let descriptor: Int32
-  /// The TLS session; nil on a plain connection.
+  /// The TLS session; nil for a plain connection.
   let session: UnsafeMutableRawPointer?
   let stop: StopLatch
-  /// How long a client may take nothing of what is sent.
+  /// The maximum time in which a client may accept no bytes.
   let idleSeconds: Int
 
-  /// Sends all of `bytes`; false when the client has left or takes nothing, or the server stops.
+  /// Sends all of `bytes`.
+  ///
+  /// Returns false if the client leaves or stalls, or the server stops.
   func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var sent = 0
     while sent < bytes.count {
@@ -24,43 +28,48 @@ struct Wire {
     return true
   }
 
-  /// Waits for `time`, or for ever; false as soon as the client leaves or the server stops.
+  /// Waits for `time`; nil waits indefinitely.
+  ///
+  /// Returns false if the client leaves or the server stops.
   func wait(_ time: Duration?) -> Bool {
     let end = time.map { ContinuousClock.now + $0 }
     while true {
       let left = end.map { $0 - .now }
       if let left, left <= .zero { return true }
-      // Rounded up, and a day at most at once.
+      // Rounded up, and at most one day at once.
       let milliseconds = left.map { min(86_400_000, Int32(clamping: $0.milliseconds) + 1) } ?? -1
       if poll(hc_poll_peer_closed(), milliseconds) != 0 { return false }
     }
   }
 
-  /// Ends both directions at once; over TLS without the alert that an orderly end has.
+  /// Shuts down both directions at once.
+  ///
+  /// TLS sends no close alert.
   func cut() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-  /// Resets the connection: dissolving a connected socket's address is what sends RST at once.
+  /// Resets the connection: disconnecting the socket's address sends RST at once.
   func reset() {
     var nowhere = sockaddr()
     nowhere.sa_family = sa_family_t(AF_UNSPEC)
     _ = connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
   }
 
-  /// Bytes written; 0 when the socket is full, -1 when it is broken.
+  /// Returns the number of written bytes: 0 if the socket is full, -1 if it is broken.
   private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
     let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     if count >= 0 { return count }
     return errno == EAGAIN || errno == EINTR ? 0 : -1
   }
 
-  /// Waits until the socket takes more; a client that has closed its side is not waited for, since
-  /// it may have left its own buffer full for good.
+  /// Waits until the socket accepts more bytes.
+  ///
+  /// Fails if the client has closed its side, because its buffer may stay full forever.
   private func waitForRoom() -> Bool {
     let limit = Int32(clamping: Int64(idleSeconds) * 1_000)
     return poll(Int16(POLLOUT) | hc_poll_peer_closed(), limit) == Int16(POLLOUT)
   }
 
-  /// What of `events` or of a broken connection has come; POLLNVAL when the server stops.
+  /// Returns the events in `events`, or those of a broken connection; POLLNVAL if the server stops.
   private func poll(_ events: Int16, _ milliseconds: Int32) -> Int16 {
     var waited = [
       pollfd(fd: descriptor, events: events, revents: 0),

@@ -1,4 +1,6 @@
-/// What a disturbed body does, step by step; pure, so that it is the same each time.
+/// The steps to send a disturbed body.
+///
+/// Pure, so that they are reproducible.
 struct BodySteps {
   private let limit: Int64
   private let end: Step
@@ -8,15 +10,15 @@ struct BodySteps {
   private var hasStalled = false
   private var owesPause = false
 
-  /// The next thing to do.
+  /// The next step.
   enum Step: Hashable {
-    /// Send so many more bytes, at least one.
+    /// Send this many bytes, at least one.
     case send(Int64)
-    /// Wait; nil for until the client leaves.
+    /// Wait. Nil waits until the client leaves.
     case pause(Duration?)
-    /// The end that was promised, or one that claims to be it.
+    /// The end of the body, real or claimed.
     case end
-    /// Close the connection without the end of what was promised.
+    /// Close the connection before the end of the body.
     case cut
     case reset
   }
@@ -34,7 +36,7 @@ struct BodySteps {
     drip = disturbance.drip
   }
 
-  /// Takes the next step.
+  /// Returns the next step.
   mutating func next() -> Step {
     if let stall, !hasStalled, sent >= stall.offset {
       hasStalled = true

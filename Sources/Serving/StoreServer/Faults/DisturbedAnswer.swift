@@ -1,10 +1,12 @@
 import ContentTransfer
 
-/// Writes an answer to the wire as a fault wants it; the connection ends with it.
+/// Writes a response with a fault directly to the socket.
+///
+/// The connection ends afterwards.
 struct DisturbedAnswer {
   let answer: Answer
   let disturbance: Transmission.Disturbance
-  /// What every byte of the body waits for.
+  /// The rate limit of the body.
   let pace: Pace
   let wire: Wire
   let entry: RequestLog.Entry?
@@ -13,7 +15,9 @@ struct DisturbedAnswer {
   private static let bufferSize = 64 << 10
   private static let fillingLine = "X-Filling: \(String(repeating: "x", count: 1_000))\r\n"
 
-  /// Writes it to its end, or until the client leaves or the server stops.
+  /// Writes the response.
+  ///
+  /// Ends early if the client leaves or the server stops.
   func write() {
     switch disturbance.end {
     case .closed: wire.cut()
@@ -74,7 +78,7 @@ struct DisturbedAnswer {
     }
   }
 
-  /// Sends the next `count` bytes of the body, and zeros behind its end.
+  /// Sends the next `count` bytes of the body, and zeros after its end.
   private func send(_ count: Int64, _ reader: any ByteReader) -> Bool {
     var buffer = [UInt8](repeating: 0, count: min(Int(clamping: count), Self.bufferSize))
     var left = count
@@ -96,17 +100,19 @@ struct DisturbedAnswer {
   }
 }
 
-/// The lines that an answer's bytes have to pass: its own, and the server's, which all share.
+/// The rate limits of a response: its own, and the server's limit, which all responses share.
 struct Pace {
   let limiters: [SendPacer]
 
-  /// How many bytes are best sent at once.
+  /// The best number of bytes to send at once.
   var portion: Int { limiters.map(\.portion).min() ?? 64 << 10 }
 
-  /// Waits until `count` bytes have passed; false when the client leaves or the server stops.
+  /// Waits until `count` bytes have passed.
+  ///
+  /// Returns false if the client leaves or the server stops.
   func wait(for count: Int, _ wire: Wire) -> Bool {
     guard let delay = limiters.map({ $0.delay(of: count) }).max() else { return true }
-    // Shorter ones are left to add up, since a sleep is not that exact.
+    // Shorter delays accumulate, because a sleep is not that precise.
     return delay < .milliseconds(1) || wire.wait(delay)
   }
 }

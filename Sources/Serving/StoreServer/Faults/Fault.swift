@@ -1,35 +1,35 @@
-/// What a rule does to a request's answer, sorted by where it takes hold.
+/// What a rule does to a response, by the stage at which it acts.
 enum Fault: Hashable, Sendable {
-  /// Before there is a request: to the connection itself.
+  /// Acts on the connection, before a request.
   case connection(ConnectionFault)
-  /// To what is asked and to the file, before the answer is made: an honest server of another file.
+  /// Acts on the request and the file: a correct server with another file.
   case resource(ResourceFault)
-  /// To the answer: well-formed HTTP that says or carries something wrong.
+  /// Acts on the response: well-formed HTTP with wrong values or data.
   case answer(AnswerFault)
-  /// To the way the answer travels.
+  /// Acts on the transmission of the response.
   case transmission(TransmissionFault)
 }
 
 enum ConnectionFault: Hashable {
-  /// Closed before the handshake.
+  /// Closes the connection before the handshake.
   case close
-  /// A fatal TLS alert, handshake_failure, in place of the handshake.
+  /// Sends the fatal TLS alert handshake_failure.
   case refuse
-  /// The handshake is never answered.
+  /// Never answers the handshake.
   case stall
-  /// Another certificate: PEM files of certificate and key.
+  /// Uses another certificate: PEM files of certificate and key.
   case certificate(Certificate)
 }
 
 enum ResourceFault: Hashable {
-  /// Range is ignored.
+  /// Ignores Range.
   case ignoreRange
   case validators(Validators)
-  /// Every byte is another one, under the same validators.
+  /// Inverts every byte, with the same validators.
   case changeBody
 
   enum Validators: String, Hashable, CaseIterable {
-    /// Others each time.
+    /// Other validators each time.
     case changed
     /// A weak entity tag.
     case weak
@@ -38,18 +38,18 @@ enum ResourceFault: Hashable {
 }
 
 enum AnswerFault: Hashable {
-  /// A 206 that carries another part than asked, and says so truthfully.
+  /// A 206 with another part than requested, with the correct Content-Range.
   case partial(Partial)
-  /// A 206 whose Content-Range is not true.
+  /// A 206 with a wrong Content-Range.
   case contentRange(ContentRange)
-  /// 416, with the file's size in Content-Range unless `bare`.
+  /// A 416, with the file's size in Content-Range unless `bare`.
   case unsatisfiable(bare: Bool)
   case gzip
   case loginPage
   case status(Int, RetryAfter?)
-  /// A redirect; `{path}` in the text stands for the request's target.
+  /// A redirect. `{path}` in the text is replaced with the request's target.
   case redirect(String, status: Int)
-  /// One byte of the file is another one, counted from 0.
+  /// Changes one byte of the file. The offset starts at 0.
   case flip(at: Int64)
 
   enum Partial: Hashable {
@@ -67,42 +67,42 @@ enum AnswerFault: Hashable {
 
   enum RetryAfter: Hashable {
     case seconds(Int64)
-    /// A date that many seconds from now.
+    /// A date this many seconds from now.
     case date(Int64)
   }
 }
 
 enum TransmissionFault: Hashable {
-  /// A pause before the answer.
+  /// A pause before the response.
   case latency(Duration)
-  /// Bytes a second.
+  /// Bytes per second.
   case rate(Int64)
   case contentLength(LengthPromise)
-  /// Bytes behind the end that Content-Length promised.
+  /// This many bytes after the end according to Content-Length.
   case longer(Int64)
   /// A body that never ends, without Content-Length.
   case endless
-  /// Closed after that many bytes of the body.
+  /// Closes the connection after this many bytes of the body.
   case cut(Int64)
-  /// Reset after that many bytes of the body; nil for before the head.
+  /// Resets the connection after this many bytes of the body; nil resets before the head.
   case reset(Int64?)
-  /// Closed before any byte of the answer.
+  /// Closes the connection before the first byte of the response.
   case close
-  /// A pause after that many bytes of the body; nil for until the client leaves.
+  /// Pauses after this many bytes of the body. A nil duration waits until the client leaves.
   case stall(Int64, Duration?)
-  /// So many bytes of the body each time.
+  /// Sends this many bytes of the body each time.
   case drip(Int64, Duration)
-  /// So many bytes of the head each time.
+  /// Sends this many bytes of the head each time.
   case slowHead(Int64, Duration)
-  /// So many bytes of filling in the head.
+  /// Adds this many bytes to the head.
   case hugeHead(Int64)
 }
 
-/// What Content-Length says.
+/// The value of Content-Length.
 enum LengthPromise: Hashable {
   case honest
   case none
-  /// So many bytes more than are sent, or fewer.
+  /// Differs from the actual length by this many bytes.
   case off(by: Int64)
   case exactly(Int64)
 }
@@ -112,7 +112,9 @@ package struct Certificate: Hashable, Sendable {
   package let chain: String
   package let key: String
 
-  /// Names the files; they are read when a server starts.
+  /// Names the files.
+  ///
+  /// They are read when a server starts.
   package init(chain: String, key: String) {
     self.chain = chain
     self.key = key

@@ -1,6 +1,8 @@
 import Concurrency
 
-/// The rules in force and how often each has met each path; used by all connections at once.
+/// The active rules, and how often each has matched each path.
+///
+/// Thread-safe.
 final class FaultBook: Sendable {
   private let state: Mutex<State>
 
@@ -17,21 +19,23 @@ final class FaultBook: Sendable {
   /// A rule that acts on a request.
   struct Occurrence: Sendable {
     let fault: Fault
-    /// The how-manieth time for this path, from 1.
+    /// The number of the occurrence for this path, from 1.
     let number: Int
     /// The rule's line.
     let text: String
   }
 
-  /// Paths come from clients, so what is remembered of them is bounded; all further ones are one.
+  /// A limit for the remembered paths, which come from clients.
+  ///
+  /// Further paths share one counter.
   private static let mostCounts = 100_000
 
   init(_ script: FaultScript) { state = Mutex(State(rules: script.rules)) }
 
-  /// Puts other rules in force, with all counts at zero.
+  /// Replaces the rules and resets all counters.
   func set(_ script: FaultScript) { state.withLock { $0 = State(rules: script.rules) } }
 
-  /// The rules that act on `request`, in the order of the script; counts it.
+  /// Counts `request` and returns the rules that act on it, in the order of the script.
   func occurrences(for request: ServerRequest) -> [Occurrence] {
     occurrences(path: request.path) { rule in
       if case .connection = rule.fault { return false }
@@ -39,7 +43,9 @@ final class FaultBook: Sendable {
     }
   }
 
-  /// What is to become of a connection that has just been made; the last rule wins.
+  /// Returns the fault for a new connection.
+  ///
+  /// The last matching rule wins.
   func connectionFault() -> ConnectionFault? {
     let found = occurrences(path: "") { rule in
       if case .connection = rule.fault { return true }

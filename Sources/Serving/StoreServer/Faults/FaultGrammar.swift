@@ -1,5 +1,5 @@
 extension FaultWords {
-  /// The rule that the words are.
+  /// Parses the words as a rule.
   mutating func rule() throws(FaultMistake) -> FaultRule {
     let pattern = try take("a pattern of paths, which begins with / or *") {
       $0.hasPrefix("/") || $0.hasPrefix("*") ? Glob(text: $0) : nil
@@ -8,15 +8,15 @@ extension FaultWords {
     let fault = try fault()
     if case .connection = fault, pattern.text != "*" || filter != FaultRule.Filter() {
       throw FaultMistake(
-        "A TLS fault comes before there is a path, and “\(pattern.text)” names one",
-        "Begin the line with * tls")
+        "A TLS fault acts before the request and cannot have a path or a filter",
+        "Start the line with * tls")
     }
     let schedule = try schedule()
     guard let rest = next else {
       return FaultRule(
         text: text, pattern: pattern, filter: filter, fault: fault, schedule: schedule)
     }
-    throw FaultMistake("“\(rest)” stands behind the end of the rule", Self.remedy)
+    throw FaultMistake("Unexpected “\(rest)” after the end of the rule", Self.remedy)
   }
 
   private mutating func filter() throws(FaultMistake) -> FaultRule.Filter {
@@ -30,7 +30,7 @@ extension FaultWords {
     }
   }
 
-  /// `once`, `3 times`, `always`, each behind `after N` or alone.
+  /// `once`, `3 times` or `always`, optionally after `after N`.
   private mutating func schedule() throws(FaultMistake) -> FaultRule.Schedule {
     var schedule = FaultRule.Schedule()
     if take("after") { schedule.skipped = try count("a number of requests") }
@@ -49,11 +49,11 @@ extension FaultWords {
     try take(what) { Quantities.whole($0).flatMap { $0 > 0 ? Int(exactly: $0) : nil } }
   }
 
-  /// The fault's name and what belongs to it.
+  /// Parses the fault's name and arguments.
   private mutating func fault() throws(FaultMistake) -> Fault {
     guard let name = next else { throw FaultMistake("The fault is missing", Self.names) }
     guard let kind = FaultName(rawValue: name) else {
-      throw FaultMistake("“\(name)” is no fault", Self.names)
+      throw FaultMistake("Unknown fault “\(name)”", Self.names)
     }
     _ = take(name)
     switch kind {
@@ -86,7 +86,7 @@ extension FaultWords {
     }
   }
 
-  // MARK: What belongs to a fault
+  // MARK: Arguments of faults
 
   private mutating func connectionFault() throws(FaultMistake) -> ConnectionFault {
     if take("certificate") {

@@ -1,16 +1,16 @@
-/// One line of a fault script: which requests it means, what it does to them, and how often.
+/// One line of a fault script: the requests that it matches, the fault, and how often it acts.
 struct FaultRule: Hashable, Sendable {
-  /// The line as it was written, without its comment.
+  /// The line without its comment.
   let text: String
   let pattern: Glob
   var filter = Filter()
   let fault: Fault
   var schedule = Schedule()
 
-  /// What a request must be besides its path.
+  /// Conditions for a request besides its path.
   struct Filter: Hashable {
     var method: String?
-    /// Whether it asks for a range.
+    /// Whether it has a Range header.
     var hasRange: Bool?
 
     func matches(_ request: ServerRequest) -> Bool {
@@ -19,14 +19,15 @@ struct FaultRule: Hashable, Sendable {
     }
   }
 
-  /// When it acts, in matching requests for one path.
+  /// The matching requests for one path on which the rule acts.
   struct Schedule: Hashable {
-    /// How many it lets pass first.
+    /// The number of requests to skip first.
     var skipped = 0
-    /// How many it then acts on; nil for all.
+    /// The number of requests to act on; nil is unlimited.
     var count: Int?
 
-    /// The how-manieth time it acts, from 1, at matching request `number`, from 1; nil for not.
+    /// Returns the number of the occurrence for matching request `number`, both from 1; nil if it
+    /// does not act.
     func occurrence(at number: Int) -> Int? {
       let occurrence = number - skipped
       return occurrence >= 1 && occurrence <= count ?? .max ? occurrence : nil
@@ -38,14 +39,14 @@ struct FaultRule: Hashable, Sendable {
   }
 }
 
-/// A pattern of paths: `*` stands for any run of characters, slashes included, `?` for one.
+/// A path pattern: `*` matches any number of characters, including slashes; `?` matches one.
 struct Glob: Hashable, Sendable {
   let text: String
 
   func matches(_ path: String) -> Bool {
     let (pattern, path) = (Array(text.unicodeScalars), Array(path.unicodeScalars))
     var (place, index) = (0, 0)
-    // Where to go on when what follows the last star turns out not to fit.
+    // Where to continue if the text after the last star does not match.
     var retry: (place: Int, index: Int)?
     while index < path.count {
       if place < pattern.count, pattern[place] == "*" {

@@ -1,20 +1,22 @@
 import ContentModel
 package import FileIO
 
-/// Rules of what is to go wrong, as `Documentation/Server.md` describes their text.
+/// Rules for faults.
+///
+/// `Documentation/Server.md` describes the syntax.
 package struct FaultScript: Sendable, Hashable {
   let rules: [FaultRule]
 
-  /// Nothing goes wrong.
+  /// A script without rules.
   package static let none = FaultScript(rules: [])
 
   private static let longestText: Int64 = 1 << 20
 
   private init(rules: [FaultRule]) { self.rules = rules }
 
-  /// Reads a script's text; `name` is for messages.
+  /// Parses a script.
   ///
-  /// Throws `usage` with the line of what is wrong.
+  /// `name` is for error messages. Throws `usage` with the number of the invalid line.
   package init(_ text: String, name: String = "the fault script") throws {
     rules = try text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated().compactMap { index, line in
@@ -34,12 +36,14 @@ package struct FaultScript: Sendable, Hashable {
     let bytes = try fileSystem.file(at: path).contents(limit: longestText)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw ContentError(
-        .usage, "\(path) is not UTF-8", remedy: "Give a text file of rules", subject: path)
+        .usage, "\(path) is not UTF-8", remedy: "Use a text file of rules", subject: path)
     }
     return try FaultScript(text, name: path)
   }
 
-  /// The first rule about connections, which only a server with a certificate can follow.
+  /// The first rule about connections.
+  ///
+  /// Only a server with a certificate can apply it.
   var firstConnectionRule: FaultRule? {
     rules.first { rule in
       if case .connection = rule.fault { return true }
@@ -48,7 +52,7 @@ package struct FaultScript: Sendable, Hashable {
   }
 }
 
-/// What is wrong with a line of a script.
+/// A syntax error in a line of a script.
 struct FaultMistake: Error {
   let message: String
   let remedy: String
@@ -59,15 +63,17 @@ struct FaultMistake: Error {
   }
 }
 
-/// The words of one line, taken from the left.
+/// The words of one line, read from left to right.
 struct FaultWords {
   private var words: ArraySlice<String>
-  /// The words that have been split, for messages and logs.
+  /// The words, for messages and logs.
   let text: String
 
   var isEmpty: Bool { words.isEmpty }
 
-  /// Splits a line at spaces; quotation marks keep words together, `#` before a word ends the line.
+  /// Splits a line at spaces.
+  ///
+  /// Quotation marks keep words together; `#` before a word starts a comment.
   init(_ line: some StringProtocol) throws(FaultMistake) {
     var words: [String] = []
     var rest = Substring(line)
@@ -90,20 +96,24 @@ struct FaultWords {
     text = words.joined(separator: " ")
   }
 
-  /// The next word, which stays.
+  /// The next word.
+  ///
+  /// Does not consume it.
   var next: String? { words.first }
 
   /// Whether the next word is a number that belongs to `N times`.
   var isAtCount: Bool { words.dropFirst().first == "times" }
 
-  /// Takes the next word if it is `word`.
+  /// Consumes the next word if it is `word`.
   mutating func take(_ word: String) -> Bool {
     guard words.first == word else { return false }
     words.removeFirst()
     return true
   }
 
-  /// Takes the next word as `read` reads it; `what` says what it should have been.
+  /// Consumes the next word and converts it with `read`.
+  ///
+  /// `what` describes what is expected.
   mutating func take<Value>(_ what: String, _ read: (String) -> Value?) throws(FaultMistake)
     -> Value
   {
@@ -117,12 +127,12 @@ struct FaultWords {
     return value
   }
 
-  /// Takes the next word if `read` can read it and it does not count times.
+  /// Consumes the next word if `read` accepts it and it does not belong to `N times`.
   mutating func takeOptional<Value>(_ read: (String) -> Value?) -> Value? {
     guard !isAtCount, let value = words.first.flatMap(read) else { return nil }
     words.removeFirst()
     return value
   }
 
-  static let remedy = "Documentation/Server.md has the form of every fault"
+  static let remedy = "Documentation/Server.md describes every fault"
 }

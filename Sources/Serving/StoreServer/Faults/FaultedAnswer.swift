@@ -1,7 +1,7 @@
 import ContentTransfer
 
 extension ResourceFault {
-  /// Changes what is asked and the file, before the answer is made of them.
+  /// Changes the request and the file before the response is created.
   func change(_ request: inout ServerRequest, _ representation: inout Representation, number: Int) {
     switch self {
     case .ignoreRange: request.removeHeader("range")
@@ -19,14 +19,14 @@ extension ResourceFault {
 }
 
 extension AnswerFault {
-  /// Changes the answer to `request`.
+  /// Changes the response to `request`.
   func change(_ answer: inout Answer, to request: ServerRequest) {
     switch self {
     case .partial(let partial): partial.change(&answer)
     case .contentRange(let contentRange): contentRange.change(&answer)
     case .unsatisfiable(let bare):
       let size = answer.wholeSize
-      answer = Answer(416, text: "The file ends before that range.")
+      answer = Answer(416, text: "The range is beyond the end of the file.")
       if !bare { answer.set("Content-Range", "bytes */\(size ?? 0)") }
     case .gzip:
       answer.body.isCompressed = true
@@ -36,14 +36,14 @@ extension AnswerFault {
         "<!DOCTYPE html><title>Sign in</title><form>Name <input> <button>Go</button></form>\n"
       answer = Answer(200, contentType: "text/html; charset=utf-8", Array(page.utf8))
     case .status(let status, let retryAfter):
-      answer = Answer(status, text: "The fault script wants this status: \(status).")
+      answer = Answer(status, text: "Status \(status), set by the fault script.")
       switch retryAfter {
       case nil: break
       case .seconds(let seconds): answer.set("Retry-After", "\(seconds)")
       case .date(let seconds): answer.set("Retry-After", HTTPDate.text(HTTPDate.now + seconds))
       }
     case .redirect(let location, let status):
-      answer = Answer(status, text: "It is elsewhere.")
+      answer = Answer(status, text: "The file has moved.")
       answer.set("Location", Self.filled(location, with: request.target))
     case .flip(let offset): answer.body.damage = .flip(at: offset)
     }
@@ -55,11 +55,13 @@ extension AnswerFault {
 }
 
 extension AnswerFault.Partial {
-  /// Carries another part than was asked for; nothing unless the answer is a 206.
+  /// Sends another part than requested.
+  ///
+  /// Only acts on a 206.
   fileprivate func change(_ answer: inout Answer) {
     guard var part = answer.part else { return }
     let (lower, upper, last) = (part.range.lowerBound, part.range.upperBound, part.total - 1)
-    // At least one byte is left, since a 206 without any cannot be written.
+    // Keep at least one byte: a 206 without bytes is invalid.
     switch self {
     case .short(let count): part.range = lower..<max(lower + 1, upper - min(count, upper))
     case .shifted(let count):
@@ -73,7 +75,9 @@ extension AnswerFault.Partial {
 }
 
 extension AnswerFault.ContentRange {
-  /// Says something else than the truth; nothing unless the answer is a 206.
+  /// Changes Content-Range to a wrong value.
+  ///
+  /// Only acts on a 206.
   fileprivate func change(_ answer: inout Answer) {
     guard var part = answer.part else { return }
     switch self {

@@ -1,39 +1,39 @@
-/// How an answer travels.
+/// How to send a response.
 struct Transmission: Equatable {
-  /// Pause before the answer.
+  /// The pause before the response.
   var latency: Duration = .zero
-  /// Bytes of the body a second.
+  /// The maximum rate of the body, in bytes per second.
   var rate: Int64?
-  /// What needs bytes, pauses or an end that an HTTP library would not produce; nil for none.
+  /// Faults that an HTTP library cannot produce; nil for none.
   var disturbance: Disturbance?
 
-  /// What is wrong with the bytes on the wire.
+  /// Faults of the bytes on the wire.
   struct Disturbance: Equatable {
     var length = LengthPromise.honest
-    /// Bytes behind the body.
+    /// The number of bytes after the body.
     var surplus: Int64 = 0
     var isEndless = false
     var end: End?
     var stall: Stall?
     var drip: Drip?
     var headDrip: Drip?
-    /// Bytes of filling in the head.
+    /// The number of additional bytes in the head.
     var filling: Int64 = 0
   }
 
-  /// An end before the body's own.
+  /// An early end of the body.
   enum End: Hashable {
-    /// Closed before any byte.
+    /// Closes the connection before any byte.
     case closed
-    /// Closed after so many bytes of the body.
+    /// Closes the connection after this many bytes of the body.
     case cut(Int64)
-    /// Reset after so many bytes of the body; nil for before the head.
+    /// Resets the connection after this many bytes of the body; nil resets before the head.
     case reset(Int64?)
   }
 
   struct Stall: Hashable {
     let offset: Int64
-    /// Nil for until the client leaves.
+    /// Nil waits until the client leaves.
     let time: Duration?
   }
 
@@ -44,7 +44,9 @@ struct Transmission: Equatable {
 }
 
 extension TransmissionFault {
-  /// Changes how the answer travels; of two faults of one kind the later wins.
+  /// Changes how the response is sent.
+  ///
+  /// The later of two faults of one kind wins.
   func change(_ transmission: inout Transmission) {
     var disturbance = transmission.disturbance ?? Transmission.Disturbance()
     switch self {

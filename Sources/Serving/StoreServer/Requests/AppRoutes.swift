@@ -3,13 +3,13 @@ package import ContentModel
 package import FileIO
 
 extension StoreServer.Configuration {
-  /// Answers `/lookup`, `/search` and `/app-version` out of `apps.json` in the folder at `path`.
+  /// Serves `/lookup`, `/search` and `/app-version` from `apps.json` in the folder at `path`.
   ///
-  /// The file is read now, and again when it was changed; while there is none the paths are not
-  /// found. It is not offered itself, since it may name accounts. Throws `storeDamaged` for a file
-  /// that is invalid now; when it becomes invalid later, `report` is called once for each change
-  /// and the last valid one is served. A change is noticed by a request, or by a call of the
-  /// function that is returned.
+  /// Reads the file now, and again after it has changed. Without the file, the paths return 404.
+  /// The file itself is not served, because it may name accounts. Throws `storeDamaged` if the file
+  /// is invalid now. If it becomes invalid later, `report` is called once for each change, and the
+  /// last valid file is served. A change is detected by a request, or by a call of the returned
+  /// function.
   @discardableResult
   package mutating func serveApps(
     ofFolder path: String, fileSystem: FileSystem = .real,
@@ -19,7 +19,7 @@ extension StoreServer.Configuration {
     try file.open()
     for path in AppCatalog.paths { routes[path] = { Answer(to: $0, of: file) } }
     routes["/\(AppCatalogFile.name)"] = { _ in .notFound }
-    // What it throws was reported.
+    // The error was already reported.
     return { _ = try? file.catalog() }
   }
 }
@@ -35,8 +35,8 @@ extension Answer {
       }
       self.init(answer.status, contentType: "application/json", answer.body)
     } catch {
-      // What is wrong in it is its owner's business and not for everybody.
-      self.init(500, text: "The server cannot read what it knows about apps.")
+      // The details are for the owner, not for the public.
+      self.init(500, text: "The server cannot read its app catalog.")
     }
   }
 }

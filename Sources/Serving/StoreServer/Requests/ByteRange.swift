@@ -1,11 +1,11 @@
-/// What a Range header asks for, of a representation whose size is known (RFC 9110, 14.1 and 14.2).
+/// The range of a request for a representation of known size (RFC 9110, 14.1 and 14.2).
 package enum ByteRange: Equatable {
-  /// No range, several of them, another unit, or a malformed header, which must be ignored.
+  /// No range, several ranges, another unit, or a malformed header, which must be ignored.
   case whole
   case part(Range<Int64>)
   case unsatisfiable
 
-  /// Reads the value of a Range header.
+  /// Parses the value of a Range header.
   package init(_ header: String?, size: Int64) {
     guard let bounds = header.flatMap(Self.bounds) else {
       self = .whole
@@ -13,7 +13,7 @@ package enum ByteRange: Equatable {
     }
     switch bounds {
     case (nil, let suffix?):
-      // Nothing of an empty file can be named as a range, but all of it can be sent.
+      // A range cannot describe an empty file, but the whole file can be sent.
       self = size == 0 ? .whole : suffix == 0 ? .unsatisfiable : .part(max(0, size - suffix)..<size)
     case (let first?, let last):
       if let last, last < first {
@@ -27,7 +27,7 @@ package enum ByteRange: Equatable {
     }
   }
 
-  /// The two numbers of `bytes=a-b`; nil when the header is of no such form.
+  /// The two numbers of `bytes=a-b`; nil for any other header.
   private static func bounds(_ header: String) -> (Int64?, Int64?)? {
     let sides = header.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard sides.count == 2, sides[0].lowercased() == "bytes" else { return nil }
@@ -49,7 +49,9 @@ package enum ByteRange: Equatable {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 
-  /// The number of digits only; one beyond 63 bits is as good as the largest.
+  /// The value of digits.
+  ///
+  /// Numbers beyond 63 bits become the maximum.
   private static func number(_ digits: Substring) -> Int64? {
     digits.isEmpty ? nil : Int64(digits) ?? .max
   }

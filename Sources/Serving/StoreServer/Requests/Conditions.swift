@@ -1,17 +1,17 @@
 import ContentTransfer
 
-/// What the conditional headers of a request say about a representation (RFC 9110, 13).
+/// Evaluates the conditional headers of a request for a representation (RFC 9110, 13).
 ///
-/// A condition with a date of an obsolete form is ignored, so that the answer is a whole one.
+/// A condition with an obsolete date format is ignored, so that the response is complete.
 enum Conditions {
-  /// What becomes of a request for a representation.
+  /// The result for a request.
   enum Verdict: Equatable {
     case proceed
     case notModified
     case failed
   }
 
-  /// Judges in the order that RFC 9110, 13.2.2 gives.
+  /// Evaluates the conditions in the order of RFC 9110, 13.2.2.
   static func judge(_ request: ServerRequest, _ representation: Representation) -> Verdict {
     if let tags = request.header("if-match") {
       guard matches(tags, representation.entityTag, weakly: false) else { return .failed }
@@ -31,9 +31,9 @@ enum Conditions {
     return .proceed
   }
 
-  /// Whether the range may be sent: without If-Range, or when its validator still holds.
+  /// Whether a range may be sent: without If-Range, or if its validator matches.
   ///
-  /// A date is a strong validator only when the file cannot have changed again within its second.
+  /// A date is a strong validator only if the file cannot have changed again in the same second.
   static func rangeHolds(
     _ request: ServerRequest, _ representation: Representation, now: Int64 = HTTPDate.now
   ) -> Bool {
@@ -46,7 +46,7 @@ enum Conditions {
   }
 
   private static func matches(_ header: String, _ tag: String?, weakly: Bool) -> Bool {
-    // None of this server's tags has a comma in it.
+    // Tags of this server have no commas.
     header.split(separator: ",").contains { candidate in
       let candidate = candidate.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
       if candidate == "*" { return true }

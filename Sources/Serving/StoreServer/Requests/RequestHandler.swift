@@ -1,12 +1,14 @@
 import ContentModel
 import FileIO
 
-/// Decides what a request gets, and sets it on its way; used by all connections' threads at once.
+/// Decides how to respond to a request and starts the response.
+///
+/// Thread-safe.
 final class RequestHandler: Sendable {
   private let files: StaticFiles
   private let routes: [String: StoreServer.Route]
   private let book: FaultBook
-  /// Nil when nobody wants to know.
+  /// Nil if requests are not recorded.
   private let log: RequestLog?
   private let latency: Duration
   private let idleSeconds: Int
@@ -31,7 +33,9 @@ final class RequestHandler: Sendable {
     self.stop = stop
   }
 
-  /// Goes on with an state whose head or body has come; false to close the connection.
+  /// Continues after the head or a part of the body arrived.
+  ///
+  /// Returns false to close the connection.
   func proceed(
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection,
     _ uploaded: inout Int
@@ -51,7 +55,9 @@ final class RequestHandler: Sendable {
     if let entry = state.entry { log?.finish(entry) }
   }
 
-  /// Takes the head of a request; a bad one is answered at once, since its end is not known.
+  /// Processes the head of a request.
+  ///
+  /// A bad one is answered at once, because its end is unknown.
   private func begin(
     _ state: RequestState, _ method: String, _ version: String, _ connection: HTTPConnection
   ) -> Bool {
@@ -96,7 +102,7 @@ final class RequestHandler: Sendable {
       ).write()
       return false
     }
-    // A proxy may see another end of a body than this server does.
+    // A proxy may interpret the end of a body in another way than this server.
     if state.isLast { answer.set("Connection", "close") }
     let needsPump =
       state.entry != nil || !pace.limiters.isEmpty || answer.body.plainFile == nil
@@ -104,7 +110,7 @@ final class RequestHandler: Sendable {
       answer, pump: needsPump ? BodyPump(answer.body, pace, wire, state.entry) : nil)
   }
 
-  /// The answer to `request` and how it travels, after all faults that act on it.
+  /// Returns the response to `request` and its transmission, after all active faults.
   private func decide(_ request: ServerRequest, _ occurrences: [FaultBook.Occurrence]) -> (
     Answer, Transmission
   ) {
@@ -121,7 +127,9 @@ final class RequestHandler: Sendable {
     return (answer, transmission)
   }
 
-  /// What a server of these files answers, which faults may have made other files of.
+  /// Returns the response of a correct server.
+  ///
+  /// Faults may have changed the file.
   private func honestAnswer(
     to request: inout ServerRequest, _ occurrences: [FaultBook.Occurrence]
   ) -> Answer {

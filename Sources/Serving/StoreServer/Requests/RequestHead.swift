@@ -1,16 +1,16 @@
-/// The start of a request as it came: refused when two programs could read it in two ways.
+/// The head of a request.
 ///
-/// If a proxy before this server and the server itself do not agree where a request ends, a client
-/// can hide a second one in it. libmicrohttpd takes the first of two fields and any field name.
+/// Ambiguous requests are refused. If a proxy in front of this server and the server disagree where
+/// a request ends, a client can hide a second request in the first (request smuggling).
+/// libmicrohttpd uses the first of two equal fields and accepts any field name.
 struct RequestHead {
   let method: String
   let target: String
-  /// Such as `HTTP/1.1`.
+  /// For example `HTTP/1.1`.
   let version: String
   let fields: [(name: String, value: String)]
 
-  /// The answer to a request that is ambiguous or malformed (RFC 9112, 3.2, 5 and 6.3); nil for
-  /// others.
+  /// The response to an ambiguous or malformed request (RFC 9112, 3.2, 5 and 6.3); nil otherwise.
   var refusal: Answer? {
     guard method.utf8.allSatisfy(Self.isTokenByte) else {
       return .badRequest("The method is malformed.")
@@ -31,10 +31,10 @@ struct RequestHead {
   private var hostRefusal: Answer? {
     let hosts = values(of: "host")
     guard hosts.count == 1 || hosts.isEmpty && isOld else {
-      return .badRequest("A request has one Host field.")
+      return .badRequest("A request must have one Host field.")
     }
     let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-    // libmicrohttpd leaves the blanks at a value's end.
+    // libmicrohttpd does not trim trailing blanks.
     guard hosts.allSatisfy({ $0.utf8.reversed().drop(while: isBlank).allSatisfy(Self.isHostByte) })
     else {
       return .badRequest("The Host field is malformed.")
@@ -42,20 +42,20 @@ struct RequestHead {
     return nil
   }
 
-  /// Whether the end of the body is unclear.
+  /// An error response if the length of the body is ambiguous.
   private var lengthRefusal: Answer? {
     let lengths = values(of: "content-length")
     let codings = values(of: "transfer-encoding")
     guard lengths.count + codings.count <= 1 else {
-      return .badRequest("The length of the body is given more than once.")
+      return .badRequest("The request has more than one body length.")
     }
     guard let coding = codings.first?.lowercased(), coding != "chunked" else {
       return codings.isEmpty || !isOld
         ? nil : .badRequest("HTTP/1.0 has no Transfer-Encoding.")
     }
     let last = coding.split(separator: ",").last?.drop { $0 == " " || $0 == "\t" }
-    guard last == "chunked" else { return .badRequest("The end of the body is not known.") }
-    return Answer(501, text: "Only the transfer coding “chunked” is known.")
+    guard last == "chunked" else { return .badRequest("The end of the body is unknown.") }
+    return Answer(501, text: "Only the transfer coding “chunked” is supported.")
   }
 
   /// Whether a body follows.
@@ -64,7 +64,7 @@ struct RequestHead {
       || values(of: "content-length").contains { $0.utf8.contains { $0 != UInt8(ascii: "0") } }
   }
 
-  /// Whether it is of HTTP/1.0.
+  /// Whether it is an HTTP/1.0 request.
   private var isOld: Bool { version == "HTTP/1.0" }
 
   private func values(of name: String) -> [String] {

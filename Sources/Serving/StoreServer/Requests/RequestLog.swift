@@ -1,23 +1,23 @@
 import ContentModel
 import Concurrency
 
-/// A request as it was answered.
+/// A request and its response.
 package struct ServedRequest: Sendable {
   package let request: ServerRequest
-  /// The status that was sent; nil when the connection was closed before.
+  /// The status that was sent; nil if the connection was closed before.
   package let status: Int?
-  /// Bytes of the body that were handed to the connection.
+  /// The number of body bytes that were passed to the connection.
   package let bytesSent: Int64
   /// The lines of the fault script that acted.
   package let faults: [String]
-  /// Whether the answer has come to its end, whichever that was.
+  /// Whether the response has ended, completely or not.
   package let isFinished: Bool
 
   package var method: String { request.method }
   package var path: String { request.path }
   package var range: String? { request.header("range") }
 
-  /// One line for an access log: five fields with a space between each two, and what acted.
+  /// A line for an access log: five fields separated by spaces, and the faults.
   package var line: String {
     let fields = [
       Self.field(method), Self.field(request.target), Self.field(range ?? "-"),
@@ -27,20 +27,22 @@ package struct ServedRequest: Sendable {
     return fields.joined(separator: " ") + acted
   }
 
-  /// What a client sent, so that it is neither another field nor another line.
+  /// Escapes text from a client, so that it cannot create another field or line.
   private static func field(_ text: String) -> String {
     text.printable(limit: 1_000).split(separator: " ", omittingEmptySubsequences: false)
       .joined(separator: "\u{fffd}")
   }
 }
 
-/// The requests that were answered, in the order in which their answers began.
+/// The answered requests, in the order in which their responses began.
 final class RequestLog: Sendable {
   private let entries = Mutex<[Entry]>([])
   private let keeps: Bool
   private let observer: (@Sendable (ServedRequest) -> Void)?
 
-  /// The oldest are forgotten beyond about that many.
+  /// The approximate maximum number of entries.
+  ///
+  /// Older ones are dropped.
   private static let most = 100_000
 
   init(keeps: Bool, observer: (@Sendable (ServedRequest) -> Void)?) {
@@ -48,7 +50,7 @@ final class RequestLog: Sendable {
     self.observer = observer
   }
 
-  /// A request whose answer is under way.
+  /// A request with a response in progress.
   final class Entry: Sendable {
     private let request: ServerRequest
     private let status: Int?
@@ -62,8 +64,8 @@ final class RequestLog: Sendable {
       self.faults = faults
     }
 
-    /// Notes that `count` bytes of the body are being sent; before they are, so that a client that
-    /// has them finds them counted.
+    /// Counts `count` bytes of the body before they are sent, so that a client that has them finds
+    /// them counted.
     func count(_ count: Int) { bytes.add(Int64(count), ordering: .relaxed) }
 
     fileprivate func finish() { isFinished.store(true, ordering: .releasing) }
@@ -76,7 +78,7 @@ final class RequestLog: Sendable {
     }
   }
 
-  /// Takes up a request, before the first byte of its answer is sent.
+  /// Adds a request, before the first byte of its response is sent.
   func begin(_ request: ServerRequest, status: Int?, faults: [String]) -> Entry {
     let entry = Entry(request, status: status, faults: faults)
     guard keeps else { return entry }
@@ -92,7 +94,7 @@ final class RequestLog: Sendable {
     observer?(entry.served)
   }
 
-  /// All of them as they are now.
+  /// All requests in their current state.
   var requests: [ServedRequest] { entries.withLock { $0 }.map(\.served) }
 
   func clear() { entries.withLock { $0 = [] } }

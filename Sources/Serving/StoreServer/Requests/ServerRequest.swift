@@ -1,15 +1,19 @@
-/// A request as its answer needs it: what is asked for, and under which conditions.
+/// A request: its target and its conditions.
 package struct ServerRequest: Sendable {
   /// The method as it was sent, such as `GET`.
   package let method: String
   /// The request target as it was sent, for logs.
   package let target: String
-  /// The target, taken apart; nil when it is malformed.
+  /// The parsed target; nil if it is malformed.
   package let location: RequestLocation?
-  /// Header fields by their names in lower case; repeated ones are joined with a comma.
+  /// Header fields by lower-case name.
+  ///
+  /// Repeated fields are joined with a comma.
   package private(set) var headers: [String: String]
 
-  /// Takes a request apart; names of headers are compared without regard to case.
+  /// Parses a request.
+  ///
+  /// Header names are case-insensitive.
   package init(_ method: String, _ target: String, headers: [(name: String, value: String)] = []) {
     self.method = method
     self.target = target
@@ -17,21 +21,27 @@ package struct ServerRequest: Sendable {
     self.headers = Dictionary(headers.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
   }
 
-  /// The decoded path, such as `/metadata/timestamp.json`; the target when it is malformed.
+  /// The decoded path, such as `/metadata/timestamp.json`.
+  ///
+  /// The raw target if it is malformed.
   package var path: String { location?.path ?? target }
 
-  /// The value of a header, whose name is given in lower case.
+  /// The value of a header.
+  ///
+  /// `name` must be in lower case.
   package func header(_ name: String) -> String? { headers[name] }
 
-  /// The same request as if `name` had not been sent.
+  /// Removes a header.
   mutating func removeHeader(_ name: String) { headers[name] = nil }
 }
 
-/// The path and query of a request target, decoded once and for good.
+/// The decoded path and query of a request target.
 package struct RequestLocation: Sendable, Hashable {
-  /// What lies between the slashes; no component contains a slash or a NUL.
+  /// The components of the path.
+  ///
+  /// No component contains a slash or a NUL.
   package let components: [String]
-  /// The query's parameters in the order in which they were sent.
+  /// The parameters of the query, in the order in which they were sent.
   package let query: [Parameter]
 
   /// A parameter of a query.
@@ -40,16 +50,16 @@ package struct RequestLocation: Sendable, Hashable {
     package let value: String
   }
 
-  /// The path from the root, decoded.
+  /// The decoded path from the root.
   package var path: String { "/" + components.joined(separator: "/") }
 
-  /// The first parameter called `name`.
+  /// The first parameter with this name.
   package func parameter(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
-  /// Takes apart origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.
+  /// Parses origin-form and absolute-form targets (RFC 9112, 3.2); nil for anything else.
   ///
-  /// Decoding comes after the split at slashes, so that an escaped slash cannot make a new
-  /// component; one is refused, like an escaped NUL, a half escape, and what is not UTF-8.
+  /// Components are decoded after the split at slashes, so that an escaped slash cannot create a
+  /// new component. An escaped slash or NUL, an incomplete escape, and invalid UTF-8 are refused.
   init?(_ target: String) {
     guard let origin = Self.originForm(target), !origin.utf8.contains(UInt8(ascii: "#")) else {
       return nil

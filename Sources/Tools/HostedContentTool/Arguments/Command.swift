@@ -1,26 +1,28 @@
 import ContentModel
 
-/// One command of the tool: its words, its options, and what it does.
+/// A command of the tool: its name, its options, and its implementation.
 struct Command: Sendable {
-  /// The words that call it, such as `store publish`.
+  /// The name of the command, such as `store publish`.
   let name: String
-  /// What it does, in one line.
+  /// A summary in one line.
   let summary: String
-  /// What it takes besides options, as help shows it.
+  /// The operands, as shown in the help.
   let operands: String
-  /// How many operands it takes.
+  /// The permitted number of operands.
   let operandCount: ClosedRange<Int>
   let options: [Option]
-  /// One or more lines that can be typed.
+  /// One or more complete command lines.
   let example: String
   let run: @Sendable (Arguments, Console) async throws -> ExitStatus
 
-  /// A long option; one without a value is a flag.
+  /// A long option.
+  ///
+  /// An option without a value is a flag.
   struct Option: Sendable {
     let name: String
     let value: String?
     let help: String
-    /// Whether the command cannot do without it.
+    /// Whether the command requires it.
     let isRequired: Bool
 
     init(
@@ -32,14 +34,14 @@ struct Command: Sendable {
       self.isRequired = isRequired
     }
 
-    /// The help, which marks a required option.
+    /// The help text, with a mark for a required option.
     var markedHelp: String { isRequired ? "\(help) (required)" : help }
 
-    /// The name with its value, as help shows it.
+    /// The name with its value, as shown in the help.
     var heading: String { value.map { "\(name) \($0)" } ?? name }
 
     static let json = Option("--json", "print one JSON document")
-    static let quiet = Option("--quiet", "no progress and no messages but errors")
+    static let quiet = Option("--quiet", "print only results and errors, no progress or messages")
     static let help = Option("--help", "show this help; -h is the same")
     static let version = Option("--version", "show the version of hostedcontent")
     static let store = Option(
@@ -55,7 +57,7 @@ struct Command: Sendable {
     private init(_ name: String, _ help: String) { self.init(name, nil, help) }
   }
 
-  /// Every option that it takes; quiet, help and version belong to all.
+  /// All options, including those of every command: quiet, help and version.
   var allOptions: [Option] { options + [.quiet, .help, .version] }
 
   /// The text of `--help`.
@@ -78,20 +80,22 @@ struct Command: Sendable {
       """
   }
 
-  /// Its words with operands and required options.
+  /// The name with operands and required options.
   var usage: String {
     ([name, operands] + options.filter(\.isRequired).map(\.heading) + ["[options]"])
       .filter { !$0.isEmpty }.joined(separator: " ")
   }
 }
 
-/// The words behind a command, sorted into options and operands.
+/// The words after a command, sorted into options and operands.
 struct Arguments: Sendable {
   let operands: [String]
   private let values: [String: [String]]
   private let command: String
 
-  /// Sorts `words`; throws `usage` for an unknown option, a missing value, or a wrong count.
+  /// Parses `words`.
+  ///
+  /// Throws `usage` for an unknown option, a missing value, or a wrong count.
   init(_ words: [String], for command: Command) throws {
     var operands: [String] = []
     var values: [String: [String]] = [:]
@@ -115,7 +119,7 @@ struct Arguments: Sendable {
       }
       if option.value == nil {
         guard parts.count == 1 else {
-          throw Self.wrong("\(option.name) takes no value", command.name)
+          throw Self.wrong("\(option.name) does not take a value", command.name)
         }
         values[option.name, default: []].append("")
       } else if parts.count == 2 {
@@ -123,7 +127,7 @@ struct Arguments: Sendable {
       } else if let value = rest.first, !Self.looksLikeOption(value) {
         values[option.name, default: []].append(rest.removeFirst())
       } else {
-        let next = rest.first.map { ", but \($0) follows" } ?? ""
+        let next = rest.first.map { ", found \($0)" } ?? ""
         throw Self.wrong("\(option.name) needs a value\(next)", command.name)
       }
     }
@@ -142,26 +146,32 @@ struct Arguments: Sendable {
     }
   }
 
-  /// Whether `word` is not taken as the value of the option before it; `--option=word` is.
+  /// Whether `word` cannot be the value of the previous option.
+  ///
+  /// `--option=word` can.
   private static func looksLikeOption(_ word: String) -> Bool {
     word.hasPrefix("--") && word != "--"
   }
 
   func has(_ option: String) -> Bool { values[option] != nil }
 
-  /// The value of `option`; the last one wins.
+  /// The value of `option`.
+  ///
+  /// The last one wins.
   func value(_ option: String) -> String? { values[option]?.last }
 
-  /// All values of `option`, in their order.
+  /// All values of `option`, in order.
   func values(_ option: String) -> [String] { values[option] ?? [] }
 
-  /// The value of `option`, which must be given and not be empty.
+  /// The value of `option`, which is required and must not be empty.
   func required(_ option: String) throws -> String {
     guard let value = try text(option) else { throw Self.wrong("\(option) is missing", command) }
     return value
   }
 
-  /// The value of `option`, which must not be empty: an empty one is mostly an unset variable.
+  /// The value of `option`.
+  ///
+  /// Throws if it is empty, which is usually an unset variable.
   func text(_ option: String) throws -> String? {
     guard let value = value(option) else { return nil }
     guard !value.isEmpty else { throw Self.wrong("\(option) is empty", command) }
@@ -177,17 +187,23 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// The error for a value that `option` does not take; `why` goes on after its name.
+  /// The error for an invalid value of `option`.
+  ///
+  /// `why` continues the sentence after the name.
   func wrongValue(_ option: String, _ why: String) -> ContentError {
     Self.wrong("\(option) \(why)", command)
   }
 
-  /// `text` as a product or content identifier; throws `usage` for others.
+  /// `text` as a product or content identifier.
+  ///
+  /// Throws `usage` if it is invalid.
   func identifier(_ text: String) throws -> ProductIdentifier {
     try Self.asUsage { try ProductIdentifier(validating: text) }
   }
 
-  /// `text` as a version; throws `usage` for others.
+  /// `text` as a version.
+  ///
+  /// Throws `usage` if it is invalid.
   func version(_ text: String) throws -> ContentVersion {
     try Self.asUsage { try ContentVersion(validating: text) }
   }
@@ -210,7 +226,7 @@ struct Arguments: Sendable {
 }
 
 extension String {
-  /// One space where an empty command name leaves two.
+  /// Removes the double space that an empty command name leaves.
   fileprivate func replacingSpaces() -> String {
     split(separator: " ").joined(separator: " ")
   }

@@ -1,6 +1,6 @@
 import ContentModel
 
-/// All commands, and how words become one.
+/// All commands, and the search for a command.
 enum CommandTable {
   static let version = "0.1.0"
   static let versionLine = "hostedcontent \(version)"
@@ -17,13 +17,13 @@ enum CommandTable {
     CompletionCommand.command,
   ]
 
-  /// Commands for scripts, which help does not list.
+  /// Commands for scripts, which the help does not list.
   private static let unlisted = [ManualCommand.command]
 
-  /// The command that `words` begin with and what follows it; nil when help was all they asked.
+  /// Returns the command and the remaining words; nil if help was requested.
   static func find(_ words: [String], _ console: Console) throws -> (Command, [String])? {
     switch words.first {
-    case nil: throw Arguments.wrong("No command was given", "")
+    case nil: throw Arguments.wrong("Missing command", "")
     case "--help", "-h":
       console.print(document: help)
       return nil
@@ -33,7 +33,7 @@ enum CommandTable {
       return nil
     default: break
     }
-    // Two words before one, so that `store init` is not an unknown command `store`.
+    // Try two words first, because `store init` is one command.
     for count in [2, 1] {
       let name = words.prefix(count).joined(separator: " ")
       if let command = (commands + unlisted).first(where: { $0.name == name }) {
@@ -69,7 +69,7 @@ enum CommandTable {
     let firstWords = commands.map { $0.words[0] }
     var nearest = Suggestion.nearest(to: word, among: firstWords)
     if nearest == nil {
-      // `publish` for `store publish`.
+      // Find `store publish` for `publish`.
       let nested = commands.filter { $0.words.count > 1 }
       let second =
         nested.first { $0.words[1] == word }?.words[1]

@@ -1,7 +1,9 @@
 import ContentModel
 
 extension ContentError {
-  /// The options and commands that help against errors; a library does not know of them.
+  /// Options and commands that help to solve an error.
+  ///
+  /// The library does not know them.
   private static let hints: [Code: @Sendable (ContentError) -> String?] = [
     .insecureConnectionRefused: { $0.subject.map { "--allow-plain-http \($0)" } },
     .keyUnusable: { _ in "--keys FOLDER, or --root-keys FOLDER for root keys" },
@@ -10,12 +12,12 @@ extension ContentError {
     .rootInvalid: { _ in "--root FILE" },
     .rootMissing: { _ in "--root FILE" },
     .storeRolledBack: {
-      // A root is not signed again: clients need each one as it was.
+      // A root is not signed again: clients need every root unchanged.
       $0.subject?.hasSuffix(".root.json") == true ? nil : "store refresh STORE --restored"
     },
   ]
 
-  /// The same error, with the option of `command` or the command that helps, if there is one.
+  /// Returns the error with a hint, if there is one for this command.
   func withHint(for command: Command) -> ContentError {
     guard let hint = Self.hints[code]?(self),
       !hint.hasPrefix("--")

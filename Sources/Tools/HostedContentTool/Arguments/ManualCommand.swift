@@ -1,4 +1,6 @@
-/// `manual`: the man page, for `Scripts/install`; not listed, since people read it with `man`.
+/// `manual`: prints the man page for `Scripts/install`.
+///
+/// Not listed, because users read it with `man`.
 enum ManualCommand {
   static let command = Command(
     name: "manual", summary: "Prints the man page in the form of man(7).", operands: "",
@@ -9,7 +11,7 @@ enum ManualCommand {
   }
 }
 
-/// The man page, out of the same table as the help.
+/// The man page, generated from the same table as the help.
 struct ManualPage {
   let commands: [Command]
 
@@ -28,8 +30,7 @@ struct ManualPage {
     .SH DESCRIPTION
     A store is a folder of signed files that any web server can serve; a library is a folder into which
     content packages are installed, version beside version. Results go to standard output, messages
-    and progress to standard error. An interrupted command goes on where it stopped when it is given
-    again.
+    and progress to standard error. Run an interrupted command again to continue where it stopped.
     .SH COMMANDS
     \(commands.map(section).joined(separator: "\n"))
     .SH "EXIT STATUS"
@@ -69,7 +70,7 @@ struct ManualPage {
       .joined(separator: "\n")
   }
 
-  /// `text` so that troff prints it as it is.
+  /// Escapes `text` for troff.
   private func escaped(_ text: String) -> String {
     let plain = text.map { $0 == "\\" ? "\\e" : $0 == "-" ? "\\-" : String($0) }.joined()
     return plain.hasPrefix(".") || plain.hasPrefix("'") ? "\\&\(plain)" : plain

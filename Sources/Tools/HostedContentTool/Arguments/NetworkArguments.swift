@@ -3,43 +3,45 @@ import FileIO
 import FoundationEssentials
 import HostedContent
 
-/// How a store on the web is reached, as options say it.
+/// The options for access to a store on the web.
 enum NetworkArguments {
-  /// What every command takes that reads a store.
+  /// The options of every command that reads a store.
   static let options: [Command.Option] = [
     .root,
     .init("--mirror", "URL", "another web server with the same files; may be repeated"),
-    .init("--trust-on-first-use", nil, "let a store on the web vouch for itself the first time"),
+    .init("--trust-on-first-use", nil, "trust the root of a store on the web the first time"),
     .init("--token-file", "FILE", "a bearer token for the store and its mirrors"),
     .init("--header", "NAME:VALUE", "a header for the store and its mirrors; may be repeated"),
     .init(
       "--allow-plain-http", "URL",
-      "a server that the token, headers and proxy password may go to unencrypted; may be repeated"),
-    .init("--ca", "FILE", "certificate authorities in PEM instead of the system's"),
-    .init("--proxy", "URL", "a proxy, or none; default: what the environment says"),
-    .init("--connect-timeout", "SECONDS", "for a connection; default 15"),
-    .init("--stall-timeout", "SECONDS", "without progress, then it is tried anew; default 15"),
-    .init("--attempts", "N", "how often a piece is asked for in all; default 5"),
-    .init("--busy-timeout", "SECONDS", "for a server that answers 429 or 503; default 90"),
+      "a server that may receive token, headers and proxy password unencrypted; may be repeated"),
+    .init("--ca", "FILE", "certificate authorities (PEM) instead of the system's"),
+    .init("--proxy", "URL", "a proxy, or none; default: from the environment"),
+    .init("--connect-timeout", "SECONDS", "the timeout for a connection; default 15"),
+    .init("--stall-timeout", "SECONDS", "the time without progress before a retry; default 15"),
+    .init("--attempts", "N", "the maximum number of requests for a piece; default 5"),
+    .init(
+      "--busy-timeout", "SECONDS",
+      "the maximum wait for a server that answers 429 or 503; default 90"),
   ]
 
-  /// What commands take beside that which download.
+  /// Additional options of commands that download.
   static let transferOptions: [Command.Option] = [
     .limitRate,
     .init(
       "--connections", "N",
-      "requests at once to one host, four times as many over HTTP/2; default 8"),
+      "concurrent requests to one host, four times as many with HTTP/2; default 8"),
   ]
 }
 
 extension Arguments {
-  /// The store that `--store` names.
+  /// The store of `--store`.
   func storeLocation() throws -> StoreLocation { try StoreLocation(required("--store")) }
 
-  /// The other servers of the store that `--mirror` names.
+  /// The other servers of the store, from `--mirror`.
   func mirrors() throws -> [StoreLocation] { try values("--mirror").map { try StoreLocation($0) } }
 
-  /// The bytes of the file that `--root` names; nil without the option.
+  /// The bytes of the file of `--root`; nil without the option.
   func trustedRoot() throws -> [UInt8]? {
     try text("--root").map { path in
       let place = FilePlace(path)
@@ -47,14 +49,16 @@ extension Arguments {
     }
   }
 
-  /// Whether a store on the web may vouch for itself; said aloud, since then nobody else does.
+  /// Whether to trust the root of a store on the web.
+  ///
+  /// Prints a note, because nothing else confirms it.
   func trustsOnFirstUse(_ console: Console) -> Bool {
     guard has("--trust-on-first-use") else { return false }
-    console.note("The store's own word is taken for its root: nobody else vouches for it.")
+    console.note("Trusting the store's root on first use: nothing else confirms it.")
     return true
   }
 
-  /// What the options of `NetworkArguments` say.
+  /// The settings of the options of `NetworkArguments`.
   func network() throws -> NetworkSettings {
     var network = NetworkSettings()
     network.bearerToken = try token()
@@ -92,7 +96,7 @@ extension Arguments {
     return network
   }
 
-  /// A secret in an argument would be seen by everybody who lists processes, so it is in a file.
+  /// The token is in a file, because all users can see the arguments of processes.
   private func token() throws -> String? {
     try text("--token-file").map { path in
       let place = FilePlace(path)

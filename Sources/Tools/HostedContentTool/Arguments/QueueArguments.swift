@@ -2,7 +2,7 @@ import FoundationEssentials
 import HostedContent
 
 extension Arguments {
-  /// The queue that `--library`, `--store`, `--grants` and the network's options describe.
+  /// The queue for `--library`, `--store`, `--grants` and the network options.
   func queueConfiguration(_ console: Console) throws -> PaymentQueue.Configuration {
     var configuration = PaymentQueue.Configuration(
       library: try library(), store: try storeLocation())

@@ -1,9 +1,11 @@
 import ContentModel
 
-/// The word that somebody probably meant who misspelled it.
+/// Finds the intended word for a misspelled one.
 enum Suggestion {
-  /// The most similar of `candidates`: the only one that `word` begins, or the one with the fewest
-  /// differences, if these are few for its length; nil if there is none.
+  /// Returns the most similar candidate; nil if none is similar enough.
+  ///
+  /// This is the only candidate with the prefix `word`, or the one with the fewest differences. The
+  /// number of differences is limited by the length of `word`.
   static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
     let letters = Array(word.lowercased().unicodeScalars.prefix(maximumLength + 1))
     guard letters.count <= maximumLength else { return nil }
@@ -15,22 +17,23 @@ enum Suggestion {
       let other = Array(candidate.lowercased().unicodeScalars)
       guard abs(other.count - letters.count) <= limit else { continue }
       let distance = distance(letters, other)
-      // Of equally similar ones the first; a more similar one replaces it.
+      // The first of equally similar candidates wins.
       guard nearest == nil ? distance <= limit : distance < limit else { continue }
       (nearest, limit) = (candidate, distance)
     }
     return nearest
   }
 
-  /// What a remedy begins with: the nearest candidate as a question, or nothing.
+  /// The start of a remedy: the nearest candidate as a question, or an empty string.
   static func question(_ word: String, among candidates: some Sequence<String>) -> String {
     nearest(to: word, among: candidates).map { "Did you mean “\($0)”? " } ?? ""
   }
 
-  /// Longer words are not compared, since the time grows with the square.
+  /// Longer words are not compared, because the time is quadratic.
   private static let maximumLength = 200
 
-  /// Letters to insert, delete, replace or exchange with their neighbor (optimal string alignment).
+  /// The number of insertions, deletions, replacements and swaps (optimal string alignment
+  /// distance).
   private static func distance(_ first: [Unicode.Scalar], _ second: [Unicode.Scalar]) -> Int {
     var beforeLast: [Int] = []
     var last = Array(0...second.count)

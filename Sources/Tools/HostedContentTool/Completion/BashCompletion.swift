@@ -1,4 +1,6 @@
-/// The completion of bash 4 and newer, without the package bash-completion.
+/// The completion for bash 4 and newer.
+///
+/// It does not need the package bash-completion.
 struct BashCompletion {
   let words: CompletionWords
 
@@ -35,8 +37,9 @@ struct BashCompletion {
     """
   }
 
-  /// Finds the option whose value is under the cursor (`ahead`) or the number of the operand, and
-  /// the library, which may follow.
+  /// Finds the option whose value is under the cursor (`ahead`) or the operand's number.
+  ///
+  /// Also finds the library, which may follow.
   private static let position = """
       local ahead='' index=0 before='' library='' current i
       for ((i = start; i < ${#COMP_WORDS[@]}; i++)); do
@@ -74,7 +77,7 @@ struct BashCompletion {
       elif ((repeats)); then
         kind=${operands[${#operands[@]} - 1]}
       fi
-      # Names of files are left to readline.
+      # readline completes file names.
       [[ $kind == file ]] && return
       compopt +o default
       case $kind in

@@ -1,10 +1,10 @@
 import ContentStore
 
-/// `completion`: what a shell needs to complete words of this tool.
+/// `completion`: prints the completion script of a shell.
 enum CompletionCommand {
   static let command = Command(
     name: "completion",
-    summary: "Prints a script that lets bash or zsh complete this tool's words.",
+    summary: "Prints a completion script for bash or zsh.",
     operands: "bash|zsh", operandCount: 1...1, options: [],
     example:
       "hostedcontent completion bash > ~/.local/share/bash-completion/completions/hostedcontent",
@@ -17,16 +17,16 @@ enum CompletionCommand {
     case "zsh": console.print(document: ZshCompletion(words).script)
     case let shell:
       throw Arguments.wrong(
-        "There is no completion for “\(shell)”, only bash and zsh", "completion")
+        "Unsupported shell “\(shell)”, expected bash or zsh", "completion")
     }
     return .done
   }
 }
 
-/// The commands as a shell meets them: a first word, and a second one where there is a group.
+/// The commands for a shell: grouped by first word, with a second word in some groups.
 struct CompletionWords {
   let commands: [Command]
-  /// First words in their order, with the commands that begin with them.
+  /// The first words in order, with their commands.
   let groups: [(word: String, commands: [Command])]
 
   init(_ commands: [Command]) {
@@ -43,21 +43,23 @@ struct CompletionWords {
     self.groups = groups
   }
 
-  /// Groups of commands with a second word.
+  /// The groups with a second word.
   var nested: [(word: String, commands: [Command])] {
     groups.filter { $0.commands[0].words.count > 1 }
   }
 }
 
 extension Command {
-  /// The words that call it.
+  /// The words of the name.
   var words: [String] { name.split(separator: " ").map(String.init) }
 
-  /// What shells offer for its operands, in their order; the last one may be repeated.
+  /// The completions of the operands, in order.
+  ///
+  /// The last one may be repeated.
   var completions: [Completion] {
     operands.split(separator: " ").map { word in
       let name = word.filter { !"[]…".contains($0) }
-      // What is installed is known; what a store offers may be far away.
+      // Complete installed products only: a store may be far away.
       let isInstalled = options.contains { $0.name == "--library" && $0.isRequired }
       return switch name {
       case "FILE.pkg": .package
@@ -75,7 +77,7 @@ extension Command {
   var repeatsOperand: Bool { operands.contains("…") }
 }
 
-/// What a shell offers in the place of an operand, or of an option's value.
+/// The completion of an operand or of an option's value.
 enum Completion {
   case file
   case folder
@@ -85,7 +87,7 @@ enum Completion {
   case words([String])
   case nothing
 
-  /// What is offered for a value called `value` in help.
+  /// The completion of a value with this name in the help.
   init(value: String) {
     self =
       value.contains("FOLDER") || value == "STORE"

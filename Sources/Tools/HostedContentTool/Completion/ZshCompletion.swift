@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The completion of zsh, as a function file called `_hostedcontent` on its `fpath`.
+/// The completion for zsh, as a function file named `_hostedcontent` in `fpath`.
 struct ZshCompletion {
   let words: CompletionWords
 
@@ -106,12 +106,12 @@ struct ZshCompletion {
     }
   }
 
-  /// `text` with a backslash before each of `marks` and before backslashes.
+  /// Escapes backslashes and `marks` with a backslash.
   private func escaped(_ text: String, _ marks: String) -> String {
     text.map { $0 == "\\" || marks.contains($0) ? "\\\($0)" : String($0) }.joined()
   }
 
-  /// `text` as one word of the shell.
+  /// Quotes `text` as one word of the shell.
   private func quoted(_ text: String) -> String {
     "'" + text.map { $0 == "'" ? "'\\''" : String($0) }.joined() + "'"
   }

@@ -4,34 +4,37 @@ import FileIO
 import Glibc
 import Concurrency
 
-/// Results go to standard output, messages and progress to standard error.
+/// Prints results to standard output, and messages and progress to standard error.
 struct Console: Sendable {
   var isQuiet = false
-  /// The command that runs, whose options errors may name.
+  /// The current command.
+  ///
+  /// Errors may name its options.
   var command: Command?
-  /// Interrupts of the person who runs the command; nil in tests.
+  /// Handles interrupts by the user; nil in tests.
   var signals: StopSignals?
 
-  /// Files for what removes its unfinished results after a signal; see `StopSignals`.
+  /// A file system for commands that remove unfinished results after a signal; see `StopSignals`.
   var stoppableFileSystem: FileSystem { signals?.stoppableFileSystem() ?? .real }
 
-  /// Whether standard error is a terminal that a progress bar may draw on.
+  /// Whether standard error is a terminal that can show progress bars.
   let showsBars = isatty(STDERR_FILENO) == 1 && Self.environment("TERM") != "dumb"
 
-  /// The number of the error that kept a result from being printed.
+  /// The errno of a failed write to standard output.
   private let outputError = OutputError()
 
   private final class OutputError: Sendable {
     let number = Mutex<Int32?>(nil)
   }
 
-  /// `status`, unless a result could not be printed: then that is thrown.
+  /// Returns `status`, or throws the error of a failed write to standard output.
   ///
-  /// A reader that has gone away (`| head`) has seen what it wanted, which is no error.
+  /// A closed pipe is not an error: the reader (`| head`) has finished.
   func checked(_ status: ExitStatus) throws -> ExitStatus {
     guard let number = outputError.number.withLock({ $0 }), number != EPIPE else { return status }
     throw ContentError(
-      .fileFailed, "Cannot write to standard output", remedy: "Check where it is sent to",
+      .fileFailed, "Cannot write to standard output",
+      remedy: "Check the file or program that receives the output",
       cause: String(cString: strerror(number)))
   }
 
@@ -39,18 +42,21 @@ struct Console: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// Prints a result, one line in which titles, names and messages from elsewhere may be.
+  /// Prints one line of a result.
+  ///
+  /// It may contain untrusted titles, names and messages.
   func print(_ line: String) { print(document: line.printable()) }
 
-  /// Prints text of our own as it is, such as help.
+  /// Prints our own text unchanged, such as help.
   func print(document text: String) {
     if let number = Self.write(text + "\n", to: STDOUT_FILENO) {
       outputError.number.withLock { $0 = $0 ?? number }
     }
   }
 
-  /// Prints `value` as JSON with sorted keys; what cannot be seen is escaped, so that nothing is
-  /// lost.
+  /// Prints `value` as JSON with sorted keys.
+  ///
+  /// Invisible characters are escaped.
   func print(json value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
@@ -76,7 +82,7 @@ struct Console: Sendable {
 
   private static let longestCell = 1_000
 
-  /// Prints rows in columns under `heading`.
+  /// Prints a table with `heading`.
   func print(table rows: [[String]], heading: [String]) {
     let rows = rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
     let widths = heading.indices.map { column in
@@ -91,23 +97,25 @@ struct Console: Sendable {
     }
   }
 
-  /// Prints a message for the person who runs the command, in one line.
+  /// Prints a message to the user, in one line.
   func note(_ text: String) {
     if !isQuiet { _ = Self.write(text.printable() + "\n", to: STDERR_FILENO) }
   }
 
-  /// Prints an error and what to do about it, also when quiet.
+  /// Prints an error and its remedy, even with `--quiet`.
   func report(_ error: ContentError) {
     let error = command.map(error.withHint) ?? error
     _ = Self.write("hostedcontent: \(error)".printable() + "\n", to: STDERR_FILENO)
   }
 
-  /// Draws on the terminal; the text is written as it is.
+  /// Writes text to the terminal unchanged.
   func draw(_ text: String) {
     if !isQuiet { _ = Self.write(text, to: STDERR_FILENO) }
   }
 
-  /// Writes all of `text`; returns the number of the error that kept it from that.
+  /// Writes all of `text`.
+  ///
+  /// Returns the errno if that fails.
   private static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
@@ -118,11 +126,11 @@ struct Console: Sendable {
     return nil
   }
 
-  /// Bytes as a person reads them: 1.2 MB.
+  /// Formats a number of bytes for people: 1.2 MB.
   static func bytes(_ count: Int64) -> String {
     var value = Double(count)
     for unit in ["bytes", "kB", "MB"] {
-      // What would be rounded to 1000.0 belongs to the next unit.
+      // A value that would be rounded to 1000.0 belongs to the next unit.
       if value < 999.95 { return unit == "bytes" ? "\(count) bytes" : "\(rounded(value)) \(unit)" }
       value /= 1000
     }

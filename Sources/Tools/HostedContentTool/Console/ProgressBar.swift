@@ -1,19 +1,23 @@
 import ContentModel
 import Glibc
 
-/// One line that shows how far something is, made for a terminal's width.
+/// A progress bar in one line, for a terminal's width.
 struct ProgressBar: Hashable {
-  /// What is under way; its end is kept when there is no room, since names differ there.
+  /// The name of the operation.
+  ///
+  /// If it is too long, its end is shown, where names differ.
   let name: String
-  /// 0 to 1.
+  /// From 0 to 1.
   let progress: Double
-  /// What is said behind the percentage where there is room.
+  /// The text after the percentage, if there is room.
   let details: String
 
   private static let shortest = 8
   private static let longest = 60
 
-  /// The line, at most `columns` characters; below 24 columns it is as for 24.
+  /// The line, with at most `columns` characters.
+  ///
+  /// The minimum is 24.
   func line(columns: Int) -> String {
     let name = name.printable()
     let details = details.printable()
@@ -34,7 +38,7 @@ struct ProgressBar: Hashable {
   }
 }
 
-/// The columns of the terminal at `descriptor`; 80 where it does not say.
+/// The width of the terminal at `descriptor`; 80 if it is unknown.
 func terminalColumns(_ descriptor: Int32) -> Int {
   var size = winsize()
   guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

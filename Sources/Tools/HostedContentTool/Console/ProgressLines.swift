@@ -3,25 +3,29 @@ import Glibc
 import HostedContent
 import Concurrency
 
-/// Progress on standard error: bars on a terminal; elsewhere a line for each change of state and
-/// each tenth of the way.
+/// Progress on standard error.
+///
+/// On a terminal, it shows bars. Otherwise, it prints a line for each change of state and each 10
+/// %.
 final class ProgressLines: Sendable {
   private let console: Console
   private let state = Mutex(State())
 
   private struct State {
-    /// Downloads that are drawn as bars, in the order they became active.
+    /// The downloads with bars, in the order in which they became active.
     var bars: [(id: DownloadID, bar: ProgressBar)] = []
     var drawnLines = 0
-    /// Set when the command ends: what is reported while it closes is not drawn any more.
+    /// Set when the command ends.
+    ///
+    /// Later reports are not shown.
     var isEnded = false
-    /// What was printed last of each download.
+    /// The last printed state of each download.
     var lastLines: [DownloadID: (state: DownloadState, tenths: Int)] = [:]
   }
 
   init(_ console: Console) { self.console = console }
 
-  /// Shows how downloads stand now.
+  /// Shows the current state of downloads.
   func show(_ downloads: [Download]) {
     state.withLock { state in
       guard !state.isEnded else { return }
@@ -42,7 +46,7 @@ final class ProgressLines: Sendable {
   /// Prints an error above the bars.
   func report(_ error: ContentError) { above { console.report(error) } }
 
-  /// Takes the bars away for good.
+  /// Removes the bars and stops.
   func end() {
     state.withLock { state in
       erase(&state)
@@ -77,8 +81,8 @@ final class ProgressLines: Sendable {
   private func redraw(_ state: inout State) {
     guard console.showsBars else { return }
     erase(&state)
-    // The terminal may be made wider or narrower at any time, so it is asked each time. Without
-    // wrapping a bar is one line even where that was too late, and can be erased as one.
+    // Asked each time, because the terminal may be resized. Without wrapping, a bar stays one line
+    // even if it is too long, and can be erased.
     let columns = terminalColumns(STDERR_FILENO)
     console.draw(
       state.bars.map { "\u{1b}[2K\u{1b}[?7l\($0.bar.line(columns: columns))\u{1b}[?7h\n" }.joined())
@@ -105,7 +109,7 @@ final class ProgressLines: Sendable {
 
   // MARK: Lines
 
-  /// A line about `download` if it changed state or came a tenth further; nil otherwise.
+  /// A line about `download` if its state changed or it advanced by 10 %; nil otherwise.
   private static func line(_ download: Download, _ state: inout State) -> String? {
     let tenths = Int((download.progress * 10).rounded(.down))
     let last = state.lastLines.updateValue((download.state, tenths), forKey: download.id)
@@ -117,7 +121,7 @@ final class ProgressLines: Sendable {
     return "\(name): \(amount(download))"
   }
 
-  /// How much of the package was fetched, once it is installed, and why if that is all of it.
+  /// The fetched part of an installed package, and the reason if it is the whole package.
   private static func fetched(_ download: Download) -> String {
     guard download.state == .finished else { return "" }
     let amount = Console.bytes(download.statistics.bytesFetched)
@@ -126,7 +130,7 @@ final class ProgressLines: Sendable {
       + (reason.map { " (the whole package: \($0))" } ?? "")
   }
 
-  /// How far a download is, in words.
+  /// The progress of a download as text.
   private static func amount(_ download: Download) -> String {
     "\(Int((download.progress * 100).rounded(.down))) % \(details(download))"
   }

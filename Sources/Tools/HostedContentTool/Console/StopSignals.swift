@@ -4,16 +4,16 @@ import FileIO
 import Glibc
 import Concurrency
 
-/// SIGINT and SIGTERM as a request to stop cleanly.
+/// Turns SIGINT and SIGTERM into a clean stop.
 ///
-/// Without a handler, `fallback` is called. A second signal changes nothing, since `timeout` and
-/// some shells send each signal twice.
-// Sendable because the sources are set once, in the initializer.
+/// Without a handler, `fallback` is called. Further signals are ignored, because `timeout` and some
+/// shells send each signal twice.
+// Sendable, because the sources are only set in the initializer.
 final class StopSignals: @unchecked Sendable {
   private let state = Mutex(State())
   private let fallback: @Sendable (ContentError) -> Void
   private var sources: [any DispatchSourceSignal] = []
-  // Of its own, since the threads of the global queues may all be busy with downloads.
+  // Its own queue, because all threads of the global queues may be busy with downloads.
   private let queue = DispatchQueue(label: "hostedcontent.signals")
 
   private struct State {
@@ -24,7 +24,7 @@ final class StopSignals: @unchecked Sendable {
   init(fallback: @escaping @Sendable (ContentError) -> Void) {
     self.fallback = fallback
     for number in [SIGINT, SIGTERM] {
-      // The default action would end the process before the source is asked.
+      // The default action would end the process before the source is called.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler { [weak self] in self?.stop() }
@@ -35,10 +35,12 @@ final class StopSignals: @unchecked Sendable {
 
   deinit { sources.forEach { $0.cancel() } }
 
-  /// Whether a signal has come.
+  /// Whether a signal was received.
   var hasCome: Bool { state.withLock { $0.hasCome } }
 
-  /// Who is told; also of a signal that came before it was set.
+  /// The handler for signals.
+  ///
+  /// It is also called for a signal that came before it was set.
   var onSignal: (@Sendable (ContentError) -> Void)? {
     get { state.withLock { $0.handler } }
     set {
@@ -56,17 +58,20 @@ final class StopSignals: @unchecked Sendable {
     onSignal = { _ in if !hasCalled.exchange(true, ordering: .relaxed) { body() } }
   }
 
-  /// From now on, a signal does not end the process: the function that is returned throws.
+  /// Prevents signals from ending the process.
+  ///
+  /// The returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
     onSignal = { _ in }
     return { [self] in if hasCome { throw Self.interrupted } }
   }
 
   static let interrupted = ContentError(
-    .stopped, "The command was interrupted", remedy: "Run it again; what was done is kept")
+    .stopped, "The command was interrupted", remedy: "Run it again to continue")
 
-  /// From now on, a signal does not end the process: then this file system reads and writes nothing
-  /// more, and only removes.
+  /// Prevents signals from ending the process.
+  ///
+  /// After a signal, the returned file system fails all operations except removals.
   func stoppableFileSystem() -> FileSystem {
     let check = checkpoint()
     return FileSystem { operation, _ in

@@ -2,8 +2,8 @@ import ContentModel
 import Dispatch
 import Concurrency
 
-/// Calls when nothing happened for a while, so that no command waits for ever.
-// Sendable because a dispatch source may be scheduled and cancelled from any thread.
+/// Calls a handler after a time without progress, so that no command waits forever.
+// Sendable, because a dispatch source can be scheduled and canceled on any thread.
 final class Watchdog: @unchecked Sendable {
   private let timer: any DispatchSourceTimer
   private let seconds: Int
@@ -11,7 +11,7 @@ final class Watchdog: @unchecked Sendable {
 
   init(seconds: Int) {
     self.seconds = seconds
-    // A queue of its own, since the threads of the global ones may all be busy with downloads.
+    // Its own queue, because all threads of the global queues may be busy with downloads.
     timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "hostedcontent.watchdog"))
     timer.setEventHandler { [weak self] in self?.expire() }
     feed()
@@ -25,13 +25,13 @@ final class Watchdog: @unchecked Sendable {
     set { expiry.withLock { $0 = newValue } }
   }
 
-  /// Something happened: the time begins anew.
+  /// Restarts the timeout.
   func feed() { timer.schedule(deadline: .now() + .seconds(seconds)) }
 
   private func expire() {
     onExpiry?(
       ContentError(
-        .timedOut, "Nothing succeeded for \(seconds) \(seconds == 1 ? "second" : "seconds")",
-        remedy: "Look at hostedcontent queue for what waits, and run the command again"))
+        .timedOut, "No progress for \(seconds) \(seconds == 1 ? "second" : "seconds")",
+        remedy: "Run hostedcontent queue to see what waits, then run the command again"))
   }
 }

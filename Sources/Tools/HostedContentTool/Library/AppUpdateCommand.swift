@@ -2,26 +2,26 @@ import AppUpdate
 import ContentModel
 import FoundationEssentials
 
-/// `app-update`: whether a newer version of an app is offered.
+/// `app-update`: checks for a newer version of an app.
 enum AppUpdateCommand {
   static let command = Command(
-    name: "app-update", summary: "Says whether a newer version of an app is offered.",
+    name: "app-update", summary: "Checks for a newer version of an app.",
     operands: "", operandCount: 0...0,
     options: [
-      .init("--id", "ID", "the app's Apple ID, or a store link that holds it"),
+      .init("--id", "ID", "the app's Apple ID, or a store link that contains it"),
       .init("--bundle-id", "ID", "the app's bundle identifier, instead of --id"),
-      .init("--installed", "VERSION", "the version that is installed", isRequired: true),
-      .init("--country", "CC", "the storefront's two letters; default us, with --account any"),
+      .init("--installed", "VERSION", "the installed version", isRequired: true),
+      .init("--country", "CC", "the storefront (two letters); default us, or any with --account"),
       .init("--entity", "KIND", "the kind of app, such as macSoftware for a Mac app"),
-      .init("--also", "CC,CC", "storefronts to try when that one does not offer it"),
+      .init("--also", "CC,CC", "storefronts to try if that one does not offer it"),
       .init(
-        "--server", "URL", "ask this server instead of Apple's; https, unless it is this machine"),
-      .init("--account", "NAME", "ask the server's /app-version, for this account"),
-      .init("--feed", "FILE", "read a file of the Enterprise Partner Feed instead; needs --id"),
+        "--server", "URL", "query this server instead of Apple's; https, except on this machine"),
+      .init("--account", "NAME", "query the server's /app-version for this account"),
+      .init("--feed", "FILE", "read an Enterprise Partner Feed file instead; needs --id"),
       .init(
         "--system", "VERSION", "the operating system's version, for apps that need a newer one"),
       .init("--minimum", "VERSION", "older versions must be updated"),
-      .init("--require-update", nil, "exit with 3 when there is nothing newer"),
+      .init("--require-update", nil, "exit with 3 if there is no newer version"),
       .json,
     ],
     example: "hostedcontent app-update --id 364709193 --installed 1.0 --country de", run: run)
@@ -46,7 +46,7 @@ enum AppUpdateCommand {
     return decision.action == .none && arguments.has("--require-update") ? .nothingToDo : .done
   }
 
-  /// Where the answer came from.
+  /// The source of the answer.
   enum Place {
     case storefront(CountryCode, found: String)
     case server
@@ -116,7 +116,7 @@ enum AppUpdateCommand {
     case (.none, .versionUnreadable): return "\(name) is offered without a readable version."
     case (.none, .offerIsOlder):
       return
-        "\(version) is offered\(country), older than what is installed (\(decision.installed))."
+        "\(version) is offered\(country), older than the installed \(decision.installed)."
     case (.none, _): return "\(name) \(decision.installed) is up to date."
     }
   }

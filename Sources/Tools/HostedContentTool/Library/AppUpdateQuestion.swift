@@ -2,7 +2,7 @@ import AppUpdate
 import ContentModel
 import FoundationEssentials
 
-/// What `app-update` was asked, checked before anything is sent.
+/// The query of `app-update`, validated before anything is sent.
 struct AppUpdateQuestion: Sendable {
   let app: InstalledApp
   let minimum: AppVersion?
@@ -15,7 +15,9 @@ struct AppUpdateQuestion: Sendable {
   private let account: String?
   private let feed: String?
 
-  /// Reads the options; throws `usage` for wrong ones.
+  /// Reads the options.
+  ///
+  /// Throws `usage` if they are invalid.
   init(_ arguments: Arguments) throws {
     do {
       let identifier = try arguments.text("--id").map { try AppleID($0) }
@@ -43,11 +45,11 @@ struct AppUpdateQuestion: Sendable {
       throw Self.wrong("--account needs --server and --bundle-id")
     }
     if account != nil, !candidates.isEmpty {
-      throw Self.wrong("--also and --account exclude each other")
+      throw Self.wrong("--also and --account cannot be combined")
     }
     if feed != nil, bundleID != nil || server != nil || country != nil || !candidates.isEmpty {
       throw Self.wrong(
-        "--feed needs --id, and neither --bundle-id nor --server, --country or --also")
+        "--feed needs --id, and excludes --bundle-id, --server, --country and --also")
     }
   }
 
@@ -56,7 +58,7 @@ struct AppUpdateQuestion: Sendable {
     case (let identifier?, nil): return .ids([identifier])
     case (nil, let bundleID?): return .bundleIDs([bundleID])
     case (nil, nil): throw wrong("--id or --bundle-id is missing")
-    case (_?, _?): throw wrong("--id and --bundle-id exclude each other")
+    case (_?, _?): throw wrong("--id and --bundle-id cannot be combined")
     }
   }
 
@@ -65,7 +67,7 @@ struct AppUpdateQuestion: Sendable {
     return ContentError(.usage, message, remedy: remedy.map { "\($0). \(help)" } ?? help)
   }
 
-  /// The identifier, for sentences.
+  /// The identifier, for messages.
   var shown: String {
     switch key {
     case .ids(let identifiers): "app \(identifiers.map(\.description).joined(separator: ", "))"
@@ -73,9 +75,9 @@ struct AppUpdateQuestion: Sendable {
     }
   }
 
-  /// What is offered, with the listing where one was found, and where that was.
+  /// Returns the offer, the listing if one was found, and the source.
   ///
-  /// Throws `appNotOffered` when nobody who was asked offers the app.
+  /// Throws `appNotOffered` if no source offers the app.
   func answer() async throws -> (UpdateOffer, AppListing?, AppUpdateCommand.Place) {
     if let feed { return try answer(fromFeed: feed) }
     let transport = try HTTPLookupTransport()
@@ -98,8 +100,8 @@ struct AppUpdateQuestion: Sendable {
     case .unknown(let tried):
       throw ContentError(
         .appNotOffered,
-        "No storefront that was asked (\(tried.map(\.rawValue).joined(separator: ", "))) offers \(shown)",
-        remedy: "Check the identifier, or name the countries where it is sold with --also",
+        "App not found in \(tried.map(\.rawValue).joined(separator: ", ")): \(shown)",
+        remedy: "Check the identifier, or add the countries where it is sold with --also",
         subject: shown)
     }
   }
@@ -113,7 +115,8 @@ struct AppUpdateQuestion: Sendable {
       ).first
     else {
       throw ContentError(
-        .appNotOffered, "The feed \(path) has no \(shown)", remedy: "Check the identifier",
+        .appNotOffered, "The feed \(path) does not contain \(shown)",
+        remedy: "Check the identifier",
         subject: shown)
     }
     let columns = [

@@ -1,15 +1,17 @@
 import ContentModel
 import HostedContent
 
-/// `collect`: room, from versions that nobody needs.
+/// `collect`: removes old versions to free space.
 enum CollectCommand {
   static let command = Command(
-    name: "collect", summary: "Removes old versions; never what is pinned or in use.",
+    name: "collect", summary: "Removes old versions, except pinned ones and those in use.",
     operands: "", operandCount: 0...0,
     options: [
       .library, .json,
-      .init("--keep", "N", "versions of a content that stay, the current one included; default 1"),
-      .init("--quota", "BYTES", "bytes that may stay; beyond it the least recently used go, too"),
+      .init("--keep", "N", "versions of a content to keep, including the current one; default 1"),
+      .init(
+        "--quota", "BYTES",
+        "the maximum size of all versions; removes the least recently used first"),
     ],
     example: "hostedcontent collect --library lib --keep 2 --quota 1000000000", run: run)
 
@@ -27,7 +29,7 @@ enum CollectCommand {
         console.print("\(content.contentIdentifier) \(content.version): removed")
       }
       for content in report.leased {
-        console.print("\(content.contentIdentifier) \(content.version): in use, stays")
+        console.print("\(content.contentIdentifier) \(content.version): in use, not removed")
       }
       console.print(
         "\(Console.bytes(report.bytesFreed)) freed, \(Console.bytes(report.bytesLeft)) left")

@@ -1,7 +1,7 @@
 import ContentModel
 import HostedContent
 
-/// A product that `get` has bought, and what of it is installed.
+/// A product that `get` has bought, and its installed contents.
 struct DeliveredProduct: Encodable {
   let productIdentifier: ProductIdentifier
   /// Whether the store offers content for it.
@@ -13,7 +13,7 @@ struct DeliveredProduct: Encodable {
     let version: String
   }
 
-  /// What `get --json` prints.
+  /// The output of `get --json`.
   struct Report: Encodable {
     let products: [DeliveredProduct]
 

@@ -1,10 +1,10 @@
 import ContentModel
 import HostedContent
 
-/// `get`: buy, download, install, finish.
+/// `get`: buys, downloads, installs and finishes.
 enum GetCommand {
   static let command = Command(
-    name: "get", summary: "Buys, downloads and installs products; what is there is success.",
+    name: "get", summary: "Buys, downloads and installs products. Safe to repeat.",
     operands: "ID…", operandCount: 1...Int.max,
     options: InstallSession.options + [.json],
     example: "hostedcontent get com.example.book.chapter1 --store store --library lib", run: run)
@@ -17,19 +17,19 @@ enum GetCommand {
   }
 }
 
-/// `update`: what `updates` shows, downloaded and installed.
+/// `update`: downloads and installs what `updates` lists.
 enum UpdateCommand {
   static let command = Command(
-    name: "update", summary: "Installs newer versions of what is installed.", operands: "[ID…]",
+    name: "update", summary: "Installs newer versions of installed content.", operands: "[ID…]",
     operandCount: 0...Int.max,
     options: InstallSession.options + [
-      .init("--require-update", nil, "exit with 3 when there is nothing to update")
+      .init("--require-update", nil, "exit with 3 if there is nothing to update")
     ],
     example: "hostedcontent update --store store --library lib", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) async throws -> ExitStatus {
     let given = try arguments.operands.map { try arguments.identifier($0) }
-    // A library that is not there is a mistake here, and must not be made.
+    // A missing library is an error here, and must not be created.
     let reader = try arguments.libraryReader()
     let session = try InstallSession(arguments, console)
     defer { session.close() }
@@ -40,7 +40,7 @@ enum UpdateCommand {
     let wanted = given.isEmpty ? outdated : given.filter { !missing.contains($0) }
     let isNothingToDo = !outdated.contains(where: wanted.contains)
     if isNothingToDo, missing.isEmpty {
-      console.print("Everything that is installed is up to date.")
+      console.print("Everything is up to date.")
       if arguments.has("--require-update") { return .nothingToDo }
     }
     guard !isNothingToDo else { return missing.isEmpty ? .done : .failed }
@@ -49,7 +49,7 @@ enum UpdateCommand {
 }
 
 extension ContentError {
-  /// The error for a name that is not one of those that are installed.
+  /// The error for an identifier that is not installed.
   static func notInstalled(_ text: String, among installed: some Collection<ProductIdentifier>)
     -> ContentError
   {

@@ -4,7 +4,7 @@ extension ContentError {
   static func deferred(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .notEntitled, "The purchase of \(product) waits for a decision",
-      remedy: "Run the command again once it was decided", subject: product.rawValue)
+      remedy: "Run the command again after the decision", subject: product.rawValue)
   }
 
   static func downloadsStopped(_ product: ProductIdentifier) -> ContentError {
@@ -16,7 +16,7 @@ extension ContentError {
   static func notDelivered(_ product: ProductIdentifier) -> ContentError {
     ContentError(
       .inconsistent, "\(product) was sold, but its offered version is still not installed",
-      remedy: "Look at hostedcontent list and queue, and report what they say",
+      remedy: "Report a bug with the output of hostedcontent list and hostedcontent queue",
       subject: product.rawValue)
   }
 
@@ -33,19 +33,20 @@ extension ContentError {
   func askingForAccount() -> ContentError {
     ContentError(
       code, message,
-      remedy: "Name the account that bought it with --account, or use hostedcontent get",
+      remedy: "Specify the account that bought it with --account, or use hostedcontent get",
       subject: subject, cause: cause)
   }
 
-  /// The same error with the product's name in it: a message about a file alone would not say which
-  /// of several products is not installed.
+  /// Returns the error with the product's name.
+  ///
+  /// A message about a file would not identify the product.
   func naming(_ product: ProductIdentifier) -> ContentError {
     guard !description.contains(product.rawValue) else { return about(product.rawValue) }
     return ContentError(
       code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
   }
 
-  /// The same error, with what it kept from being installed.
+  /// Returns the error with the products that it prevented from being installed.
   func before(_ products: [ProductIdentifier]) -> ContentError {
     let names = products.map(\.rawValue).sorted().joined(separator: ", ")
     return ContentError(

@@ -4,10 +4,9 @@ import FoundationEssentials
 import Glibc
 import HostedContent
 
-/// One run of `get` or `update`: brings products to the offered version and finishes what it
-/// started.
+/// One run of `get` or `update`: installs the offered versions of products.
 ///
-/// It decides what a product needs next; `TransactionDriver` sees each transaction to its end.
+/// It decides the next step for a product. `TransactionDriver` completes each transaction.
 final class InstallSession: Sendable {
   static let options: [Command.Option] =
     [
@@ -21,14 +20,14 @@ final class InstallSession: Sendable {
   private let queue: PaymentQueue
   private let console: Console
   private let account: String?
-  /// Whether what is installed is printed as one JSON document at the end.
+  /// Whether to print the installed products as one JSON document at the end.
   private let printsJSON: Bool
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let driver: TransactionDriver
   private let closer: QueueCloser
 
-  /// How often a product is tried: what failed once for a passing reason is healed.
+  /// The number of attempts for each product, so that temporary failures are retried.
   private static let tries = 2
   convenience init(_ arguments: Arguments, _ console: Console) throws {
     let seconds = try arguments.number("--timeout", least: 1) ?? 90
@@ -55,14 +54,15 @@ final class InstallSession: Sendable {
     watchdog.onExpiry = { [weak self] in self?.abort(with: $0) }
   }
 
-  /// Stops what runs; what was fetched is kept.
+  /// Stops the running work.
+  ///
+  /// Fetched data is kept.
   func close() {
     progress.end()
     closer.close()
   }
 
-  /// Products with installed content of which the store has a newer version, and those whose
-  /// update was begun and not finished.
+  /// The products with a newer version in the store, and those with an unfinished update.
   func outdated() async throws -> [ProductIdentifier] {
     let begun = queue.transactions.filter { $0.transactionState == .restored }
       .map(\.payment.productIdentifier)
@@ -70,9 +70,10 @@ final class InstallSession: Sendable {
     return Set(begun + outdated).sorted()
   }
 
-  /// Brings each product to the offered version; true when all are.
+  /// Installs the offered version of each product.
   ///
-  /// Unless `mayBuy`, what the account was never granted is an error.
+  /// Returns true if all succeed. If `mayBuy` is false, a product that was never granted to the
+  /// account is an error.
   func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
     let texts = identifiers.map(\.rawValue)
     let response: ContentsResponse
@@ -86,11 +87,11 @@ final class InstallSession: Sendable {
     for text in Set(texts).sorted() where response.invalidProductIdentifiers.contains(text) {
       console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
     }
-    // Before this, a signal may end the process: nothing is under way.
+    // Until here, a signal may end the process, because nothing is in progress.
     console.signals?.onSignal = { [weak self] in self?.abort(with: $0) }
     let unfinished = queue.transactions
     queue.add(driver)
-    // A seller may list a product twice; it is still one product.
+    // A seller may list a product twice.
     var seen: Set<ProductIdentifier> = []
     let products = response.products.filter { seen.insert($0.productIdentifier).inserted }
     queue.setMaximumActiveDownloads(Self.activeDownloads(for: products))
@@ -110,10 +111,10 @@ final class InstallSession: Sendable {
     return left.isEmpty && response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty
   }
 
-  /// How many downloads suit `products`: as many as are 16 MB together, 3 to 32.
+  /// The number of parallel downloads: as many as have 16 MB together, from 3 to 32.
   ///
-  /// Small ones wait for answers and for the disk's syncs rather than for bytes, and the more wait
-  /// at the same time, the more share both.
+  /// Small downloads wait for responses and syncs rather than for bytes. The more of them wait at
+  /// the same time, the more share both.
   static func activeDownloads(for products: [ProductContents]) -> Int {
     let lengths = products.flatMap(\.contents).map(\.package.length)
     guard !lengths.isEmpty else { return 3 }
@@ -121,8 +122,9 @@ final class InstallSession: Sendable {
     return Int(min(32, max(3, (16 << 20) / max(1, average))))
   }
 
-  /// Takes the steps that one product needs, until the offered version is installed; nil after a
-  /// failure.
+  /// Runs the steps for one product until the offered version is installed.
+  ///
+  /// Returns nil after a failure.
   private func install(
     _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {
@@ -136,7 +138,7 @@ final class InstallSession: Sendable {
       if !printsJSON { progress.print(delivered.summary) }
       return delivered
     } catch {
-      // What stops the whole command is said once, at its end.
+      // The error that stops the whole command is reported once, at its end.
       if driver.abortion == nil {
         let error = ContentError(error, while: "installing \(identifier)")
         progress.report(error.naming(identifier))
@@ -145,9 +147,9 @@ final class InstallSession: Sendable {
     }
   }
 
-  /// The product's contents that are installed, with their versions.
+  /// The installed contents of a product, with their versions.
   ///
-  /// An update leaves alone what was never installed, so that they need not be all.
+  /// An update skips contents that were never installed, so some may be missing.
   private func installedVersions(of product: ProductContents) throws -> [DeliveredProduct.Content] {
     try product.contents.compactMap { offer in
       try queue.installedVersion(of: offer.contentIdentifier).map {
@@ -171,9 +173,9 @@ final class InstallSession: Sendable {
     let identifier = product.productIdentifier
     var open = unfinished
     var triesLeft = Self.tries
-    // Each open transaction, then a purchase or an update for each content; more leads nowhere.
+    // At most one step for each open transaction, and one purchase or update for each content.
     var stepsLeft = open.count + max(1, product.contents.count)
-    // A transaction that was open may be about an older version, hence the second look.
+    // Check again, because an open transaction may be for an older version.
     while let step = try await nextStep(for: product, &open, mayBuy) {
       guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
       guard let error = try await carryOut(step, identifier, mayBuy) else {
@@ -203,19 +205,19 @@ final class InstallSession: Sendable {
       queue.finishTransaction(transaction)
     }
     if product.contents.isEmpty {
-      // What cannot be used up is had once it was granted; nothing is bought twice.
+      // A non-consumable product is not bought twice.
       let isOwned = try await queue.isGranted(product.productIdentifier, account: account)
       return isOwned && product.type == .nonConsumable ? nil : .buy
     }
     for offer in product.contents {
       guard let installed = try queue.installedVersion(of: offer.contentIdentifier) else {
-        // A content that came to the product later is for get to fetch, not for an update.
+        // A content that was added to the product later is installed by get, not by update.
         if mayBuy { return .buy }
         continue
       }
       if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
       guard try !queue.isComplete(offer.contentIdentifier, installed) else { continue }
-      // A download of the same version fetches the missing files, and nothing is bought.
+      // A download of the same version fetches the missing files, without a purchase.
       guard installed.rawValue == offer.version.rawValue else {
         throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
       }
@@ -224,7 +226,9 @@ final class InstallSession: Sendable {
     return nil
   }
 
-  /// Begins a step and waits for its end; nil when it succeeded.
+  /// Runs a step and waits for its end.
+  ///
+  /// Returns nil if it succeeds.
   private func carryOut(
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
@@ -236,7 +240,7 @@ final class InstallSession: Sendable {
       do {
         transaction = try await queue.add(update, applicationUsername: account)
       } catch let error as ContentError where error.code == .notEntitled {
-        // Installed for another account: this one buys it, if that was asked for.
+        // Installed for another account. This account buys it, if permitted.
         guard mayBuy else { throw error.askingForAccount() }
         return await driver.end(of: buy(product))
       }

@@ -2,7 +2,7 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// `list`: what is installed.
+/// `list`: lists installed versions.
 enum ListCommand {
   static let command = Command(
     name: "list", summary: "Lists installed versions.", operands: "", operandCount: 0...0,
@@ -17,8 +17,7 @@ enum ListCommand {
       let current: Bool
       let path: String
       let bytes: Int64
-      /// Whether recorded files are missing, or have another kind or size; nil if that is not
-      /// known.
+      /// Whether recorded files are missing, or have another kind or size; nil if unknown.
       let filesMissing: Bool?
 
       var remarks: String {
@@ -35,7 +34,7 @@ enum ListCommand {
         contentIdentifier: entry.content.contentIdentifier.rawValue,
         version: entry.content.version.rawValue, current: entry.isCurrent, path: entry.path,
         bytes: entry.content.size,
-        // Another user cannot read what was recorded.
+        // Other users cannot read the records.
         filesMissing: (try? library.missingFiles(of: entry.content)).map { !$0.isEmpty })
     }
     if arguments.has("--json") {
@@ -58,7 +57,7 @@ extension Arguments {
     URL(filePath: try required("--library"), directoryHint: .isDirectory)
   }
 
-  /// The library, to be read without a lock.
+  /// A reader for the library, without a lock.
   func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
 }
 

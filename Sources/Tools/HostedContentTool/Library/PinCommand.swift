@@ -1,12 +1,13 @@
 import ContentModel
 import HostedContent
 
-/// `pin`: a version that is never collected.
+/// `pin`: protects a version from `collect`.
 enum PinCommand {
   static let command = Command(
-    name: "pin", summary: "Pins a version, so that collect never removes it; alone it lists pins.",
+    name: "pin",
+    summary: "Pins a version, so that collect never removes it. Without operands, lists pins.",
     operands: "[ID VERSION]", operandCount: 0...2,
-    options: [.library, .json, .init("--remove", nil, "take the pin away")],
+    options: [.library, .json, .init("--remove", nil, "remove the pin")],
     example: "hostedcontent pin com.example.book.chapter1 1.0 --library lib", run: run)
 
   private struct Report: Encodable {

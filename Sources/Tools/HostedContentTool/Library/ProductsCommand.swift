@@ -2,14 +2,14 @@ import ContentModel
 import FileIO
 import HostedContent
 
-/// `products`: what a store offers.
+/// `products`: lists the products of a store.
 enum ProductsCommand {
   static let command = Command(
-    name: "products", summary: "Shows what a store offers.", operands: "[ID…]",
+    name: "products", summary: "Lists the products of a store.", operands: "[ID…]",
     operandCount: 0...Int.max,
     options: [
       .store, .json,
-      .init("--library", "FOLDER", "a library whose trusted root and recorded versions count"),
+      .init("--library", "FOLDER", "a library whose trusted root and recorded versions are used"),
     ] + NetworkArguments.options,
     example: "hostedcontent products --store store", run: run)
 
@@ -32,7 +32,7 @@ enum ProductsCommand {
           products: response.products,
           invalidProductIdentifiers: response.invalidProductIdentifiers))
     } else if response.products.isEmpty {
-      if arguments.operands.isEmpty { console.print("The store offers nothing.") }
+      if arguments.operands.isEmpty { console.print("The store has no products.") }
     } else {
       console.print(
         table: response.products.map { product in
@@ -54,11 +54,11 @@ enum ProductsCommand {
 }
 
 extension ContentError {
-  /// The error for an identifier that is not among those that the store offers.
+  /// The error for an identifier that the store does not offer.
   static func unknownProduct(_ text: String, offered: [ProductIdentifier]) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(text)",
       remedy: Suggestion.question(text, among: offered.map(\.rawValue))
-        + "Check the identifier; hostedcontent products lists what there is", subject: text)
+        + "Check the identifier, or run hostedcontent products to list all", subject: text)
   }
 }

@@ -2,7 +2,9 @@ import Dispatch
 import HostedContent
 import Concurrency
 
-/// Closes a queue, after an interrupt for a bounded time only.
+/// Closes a queue.
+///
+/// After an interrupt, the wait is limited.
 final class QueueCloser: Sendable {
   private let queue: PaymentQueue
   private let seconds: Int
@@ -14,17 +16,17 @@ final class QueueCloser: Sendable {
     self.seconds = seconds
   }
 
-  /// Begins to close the queue at once and does not wait.
+  /// Starts to close the queue without waiting.
   func begin() {
     guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
-    // Not in a task: these share their threads with the downloads and may not get one soon.
+    // Not in a task, because the downloads may occupy all threads of the task pool.
     work.async { [queue] in queue.close() }
   }
 
-  /// Closes the queue and waits; a few seconds at most if that was begun by an interrupt.
+  /// Closes the queue and waits.
   ///
-  /// Work that hangs in a system call, as on a network disk, is then ended with the process. It
-  /// survives that as it survives a crash.
+  /// If an interrupt has started it, waits for a few seconds at most. Work that hangs in a system
+  /// call, for example on a network disk, ends with the process. That is as safe as a crash.
   func close() {
     guard hasBegun.load(ordering: .relaxed) else { return queue.close() }
     let closed = DispatchSemaphore(value: 0)

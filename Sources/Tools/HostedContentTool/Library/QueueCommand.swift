@@ -1,13 +1,13 @@
 import ContentModel
 import HostedContent
 
-/// `queue`: unfinished transactions, and why they wait.
+/// `queue`: lists unfinished transactions, and why they wait.
 enum QueueCommand {
   static let command = Command(
-    name: "queue", summary: "Shows unfinished transactions, their downloads, and why they wait.",
+    name: "queue", summary: "Lists unfinished transactions, their downloads, and why they wait.",
     operands: "", operandCount: 0...0,
     options: [
-      .library, .json, .init("--finished", nil, "show transactions that were finished instead"),
+      .library, .json, .init("--finished", nil, "list finished transactions instead"),
     ],
     example: "hostedcontent queue --library lib --json", run: run)
 
@@ -44,7 +44,7 @@ enum QueueCommand {
       try console.print(json: Report(transactions: transactions))
     } else if transactions.isEmpty {
       let isFinished = arguments.has("--finished")
-      console.print(isFinished ? "Nothing was finished yet." : "Nothing is unfinished.")
+      console.print(isFinished ? "No finished transactions." : "No unfinished transactions.")
     } else {
       console.print(table: transactions.flatMap(rows), heading: ["product", "state", "why"])
     }
@@ -71,12 +71,12 @@ enum QueueCommand {
 
   private static func reason(_ download: DownloadRecord) -> String {
     switch download.state {
-    case .waiting: download.isRequested ? "waits for its turn" : "was not started"
-    case .active: "is worked on, or goes on at the next start"
-    case .paused: "was paused"
-    case .finished: "is installed; its transaction waits to be finished"
+    case .waiting: download.isRequested ? "waiting for its turn" : "not started"
+    case .active: "in progress, or continues at the next start"
+    case .paused: "paused"
+    case .finished: "installed; the transaction is not finished"
     case .failed: download.error?.description ?? "failed"
-    case .cancelled: "was cancelled"
+    case .cancelled: "canceled"
     }
   }
 }

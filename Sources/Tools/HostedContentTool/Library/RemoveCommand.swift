@@ -1,7 +1,7 @@
 import ContentModel
 import HostedContent
 
-/// `remove`: a version, or all versions of a content.
+/// `remove`: removes a version, or all versions of a content.
 enum RemoveCommand {
   static let command = Command(
     name: "remove", summary: "Removes an installed version, or all versions of a content.",
@@ -30,10 +30,12 @@ enum RemoveCommand {
 }
 
 extension Arguments {
-  /// The library's queue for work that asks no store; throws `fileMissing` when there is none.
+  /// A queue for work without a store.
+  ///
+  /// Throws `fileMissing` if the library does not exist.
   func offlineQueue() throws -> PaymentQueue {
     _ = try libraryReader()
-    // A library that nobody asks anything of needs no store; this one is never opened.
+    // A placeholder: this work never opens the store.
     return try PaymentQueue(
       PaymentQueue.Configuration(library: library(), store: StoreLocation("/nonexistent")))
   }

@@ -1,17 +1,17 @@
 import ContentModel
 import HostedContent
 
-/// `repair`: damaged files are made again from the members that hold them.
+/// `repair`: restores damaged files from the members that contain them.
 enum RepairCommand {
   static let command = Command(
-    name: "repair", summary: "Mends what is damaged, fetching only what it needs.",
+    name: "repair", summary: "Repairs damaged files, and fetches only what it needs.",
     operands: "[ID…]", operandCount: 0...Int.max,
     options: [.store, .library, .json] + NetworkArguments.options,
     example: "hostedcontent repair --store store --library lib", run: run)
 
   private struct Report: Encodable {
     let repairs: [RepairReport]
-    /// What was removed from the journal because it could not be read.
+    /// The unreadable records that were removed from the journal.
     let removedRecords: [ContentError]
   }
 
@@ -34,15 +34,15 @@ enum RepairCommand {
         reports.append(report)
         if !arguments.has("--json"), !report.damagedPaths.isEmpty {
           console.print(
-            "\(name) \(content.version): \(report.damagedPaths.count) mended, "
+            "\(name) \(content.version): \(report.damagedPaths.count) repaired, "
               + "\(Console.bytes(report.bytesFetched)) fetched")
         }
       } catch let error as ContentError
         where error.code == .notInstalled && arguments.operands.isEmpty
       {
-        // Removed since it was listed.
+        // It was removed after it was listed.
       } catch {
-        // What cannot be mended is named; the others are mended all the same.
+        // Report what cannot be repaired, and repair the others.
         errors.append(ContentError(error, while: "repairing \(name)").about(name))
       }
     }

@@ -2,16 +2,16 @@ import ContentModel
 import FoundationEssentials
 import HostedContent
 
-/// `restore`: what the account bought before, on this library.
+/// `restore`: restores the account's purchases in this library.
 enum RestoreCommand {
   static let command = Command(
-    name: "restore", summary: "Restores the account's purchases; --download installs them.",
+    name: "restore", summary: "Restores the account's purchases. With --download, installs them.",
     operands: "", operandCount: 0...0,
     options: [
       .store, .library,
       .init("--account", "NAME", "the buyer's account; default: the library's own"),
       .init("--grants", "FILE", "the database of grants; default: grants.sqlite in the library"),
-      .init("--download", nil, "download and install what is restored"), .json,
+      .init("--download", nil, "download and install the restored products"), .json,
     ] + NetworkArguments.options + NetworkArguments.transferOptions,
     example: "hostedcontent restore --store store --library lib2 --grants grants.sqlite --download",
     run: run)
@@ -33,7 +33,7 @@ enum RestoreCommand {
     defer { closer.close() }
     let transactions = try await queue.restore(withApplicationUsername: account)
     console.signals?.onSignal = { _ in closer.begin() }
-    // All at once; each is then waited for.
+    // Start all at once, then wait for each.
     if arguments.has("--download") { queue.start(transactions.flatMap(\.downloads)) }
     var failures: [ContentError] = []
     var done: [PaymentTransaction] = []
@@ -43,7 +43,7 @@ enum RestoreCommand {
         try await queue.finish(transaction)
         done.append(transaction)
       } catch {
-        // What an interrupt stops is said once, at the end.
+        // An interrupt is reported once, at the end.
         if console.signals?.hasCome == true { break }
         let product = transaction.payment.productIdentifier
         failures.append(ContentError(error, while: "restoring \(product)").about(product.rawValue))
@@ -70,7 +70,7 @@ enum RestoreCommand {
     if arguments.has("--json") {
       try console.print(json: Report(restored: purchases))
     } else if purchases.isEmpty, isAll {
-      console.print("There is nothing to restore.")
+      console.print("Nothing to restore.")
     } else {
       for purchase in purchases {
         let isInstalled = arguments.has("--download") && !purchase.contents.isEmpty

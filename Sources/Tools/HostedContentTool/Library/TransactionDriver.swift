@@ -3,24 +3,26 @@ import Dispatch
 import HostedContent
 import Concurrency
 
-/// Brings transactions to their end: starts what was purchased, finishes what is installed.
+/// Completes transactions: starts their downloads and finishes them after the installation.
 ///
-/// An observer like any service's. A failed download's transaction stays open, so that the next run
-/// goes on with it.
+/// It is an ordinary observer. The transaction of a failed download stays open, so that the next
+/// run continues it.
 final class TransactionDriver: PaymentTransactionObserver {
   private let queue: PaymentQueue
-  /// Where callbacks come; decisions about a transaction are made here only, one after the other.
+  /// The queue of the callbacks.
+  ///
+  /// Decisions about transactions are only made here, one at a time.
   private let callbacks: DispatchQueue
   private let progress: ProgressLines
   private let watchdog: Watchdog
   private let state = Mutex(State())
 
   private struct State {
-    /// What is waited for, by transaction.
+    /// The transactions to wait for.
     var works: [TransactionID: Work] = [:]
-    /// Failures that name something that nobody waited for when they came.
+    /// Failures of transactions that nothing waited for when they came.
     var refusals: [TransactionID: ContentError] = [:]
-    /// Set once nothing may go on: interrupted, or out of time.
+    /// Set once the command must stop: after an interrupt or a timeout.
     var abort: ContentError?
   }
 
@@ -29,7 +31,9 @@ final class TransactionDriver: PaymentTransactionObserver {
     /// Nil until a new transaction was reported.
     var transaction: PaymentTransaction?
     var isStarted = false
-    /// Whether a download was seen on its way since; what was reported before is of an earlier run.
+    /// Whether the download was seen in progress.
+    ///
+    /// Earlier reports are from an earlier run.
     var hasMoved = false
   }
 
@@ -42,10 +46,12 @@ final class TransactionDriver: PaymentTransactionObserver {
     self.watchdog = watchdog
   }
 
-  /// Why nothing may go on, once that is so.
+  /// The reason why the command must stop; nil if it can continue.
   var abortion: ContentError? { state.withLock { $0.abort } }
 
-  /// Waits until `transaction` is finished; the error that ended it otherwise.
+  /// Waits until `transaction` is finished.
+  ///
+  /// Returns the error if it fails.
   func end(of transaction: TransactionID, known: PaymentTransaction? = nil) async -> ContentError? {
     await withCheckedContinuation { continuation in
       let abort = state.withLock { state in
@@ -55,7 +61,7 @@ final class TransactionDriver: PaymentTransactionObserver {
         return state.abort
       }
       if let abort { return continuation.resume(returning: abort) }
-      // What was reported before it was known to be ours is looked at again, between callbacks.
+      // Check again what was reported before the transaction was registered, between callbacks.
       callbacks.async { self.lookAgain(at: transaction) }
     }
   }
@@ -64,7 +70,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
     let (isGone, failure) = state.withLock { state in
       let isKnown = state.works[transaction]?.transaction != nil
-      // One that was known and is not there has ended; what was refused of it before is past.
+      // A known transaction that is missing has ended. Earlier failures of it do not matter.
       return (isKnown, isKnown ? nil : state.refusals[transaction])
     }
     if isGone || failure != nil { end(transaction, failure) }
@@ -75,7 +81,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     work?.waiter.resume(returning: error)
   }
 
-  /// Ends everything that is waited for, now and later.
+  /// Ends all current and later waits with `error`.
   func abort(with error: ContentError) {
     let works = state.withLock { state in
       state.abort = state.abort ?? error
@@ -85,7 +91,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     works.forEach { $0.waiter.resume(returning: error) }
   }
 
-  /// Whether `download` is one of ours and what it says is of this run, not of an earlier one.
+  /// Whether `download` is ours and its state is from this run, not from an earlier one.
   private func hasBegun(_ download: Download) -> Bool {
     guard let work = state.withLock({ $0.works[download.transaction.id] }) else { return false }
     return switch download.state {
@@ -94,7 +100,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     }
   }
 
-  // MARK: Observing
+  // MARK: PaymentTransactionObserver
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
@@ -116,8 +122,9 @@ final class TransactionDriver: PaymentTransactionObserver {
     for transaction in transactions { end(transaction.id, nil) }
   }
 
-  /// A failure that is all that is told of a transaction has it as its subject; an update that
-  /// could not be written down may fail before it is waited for.
+  /// Handles a failure whose subject is a transaction.
+  ///
+  /// An update that could not be recorded may fail before something waits for it.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError) {
     let ours = state.withLock { state -> TransactionID? in
       guard let subject = error.subject.map(TransactionID.init(rawValue:)) else { return nil }
@@ -128,7 +135,7 @@ final class TransactionDriver: PaymentTransactionObserver {
     if let ours { end(ours, error) } else { progress.report(error) }
   }
 
-  /// Does what a transaction's state asks for, if it is one of ours.
+  /// Handles the state of a transaction, if it is ours.
   private func goOn(_ transaction: PaymentTransaction) {
     let isOurs = state.withLock { state in
       state.works[transaction.id]?.transaction = transaction
@@ -158,7 +165,7 @@ final class TransactionDriver: PaymentTransactionObserver {
       if work.isStarted, isMoving { state.works[transaction.id]?.hasMoved = true }
       return (!work.isStarted, work.hasMoved && !isMoving)
     }
-    // Those that an earlier run left paused or failed are tried again, too.
+    // Also retries downloads that an earlier run left paused or failed.
     if mustStart { queue.start(downloads) }
     if hasStopped {
       let error = downloads.lazy.compactMap(\.error).first

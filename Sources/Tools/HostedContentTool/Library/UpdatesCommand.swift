@@ -1,14 +1,14 @@
 import ContentModel
 import HostedContent
 
-/// `updates`: installed against offered.
+/// `updates`: compares installed and offered versions.
 enum UpdatesCommand {
   static let command = Command(
-    name: "updates", summary: "Shows installed content of which the store has a newer version.",
+    name: "updates", summary: "Lists installed content with a newer version in the store.",
     operands: "", operandCount: 0...0,
     options: [
       .store, .library, .json,
-      .init("--require-update", nil, "exit with 3 when there is nothing to update"),
+      .init("--require-update", nil, "exit with 3 if there is nothing to update"),
     ] + NetworkArguments.options,
     example: "hostedcontent updates --store store --library lib", run: run)
 
@@ -49,7 +49,7 @@ enum UpdatesCommand {
               wholePackageReason: $0.wholePackageReason)
           }))
     } else if updates.isEmpty {
-      console.print("Everything that is installed is up to date.")
+      console.print("Everything is up to date.")
     } else {
       console.print(
         table: updates.map {
@@ -60,7 +60,7 @@ enum UpdatesCommand {
         }, heading: ["product", "content", "installed", "offered", "to move"])
       for update in updates {
         guard let reason = update.wholePackageReason else { continue }
-        console.note("\(update.contentIdentifier): all of the package is fetched: \(reason)")
+        console.note("\(update.contentIdentifier): the whole package is fetched: \(reason)")
       }
     }
     let unmeasured = updates.compactMap(\.measuringError)

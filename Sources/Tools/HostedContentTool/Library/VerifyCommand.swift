@@ -2,10 +2,10 @@ import ContentLibrary
 import ContentModel
 import HostedContent
 
-/// `verify`: every installed byte against what was installed.
+/// `verify`: compares installed files with their records.
 enum VerifyCommand {
   static let command = Command(
-    name: "verify", summary: "Compares every installed byte with what was installed.",
+    name: "verify", summary: "Compares every byte of installed files with their recorded digests.",
     operands: "[ID…]", operandCount: 0...Int.max,
     options: [.library, .json, .limitRate],
     example: "hostedcontent verify --library lib", run: run)
@@ -37,9 +37,9 @@ enum VerifyCommand {
       } catch let error as ContentError
         where error.code == .notInstalled && wanted.isEmpty
       {
-        // A queue has removed it since it was listed.
+        // A queue has removed it after it was listed.
       } catch {
-        // What cannot be read is named; the others are verified all the same.
+        // Report what cannot be read, and verify the others.
         let name = entry.content.contentIdentifier
         errors.append(ContentError(error, while: "verifying \(name)").about(name.rawValue))
       }

@@ -1,10 +1,10 @@
 import ContentModel
 import ContentPackage
 
-/// `inspect`: what is in a package.
+/// `inspect`: shows the contents of a package.
 enum InspectCommand {
   static let command = Command(
-    name: "inspect", summary: "Shows a package's form, product, content, version and files.",
+    name: "inspect", summary: "Shows a package's format, product, content, version and files.",
     operands: "FILE.pkg", operandCount: 1...1, options: [.json],
     example: "hostedcontent inspect chapter1.pkg --json", run: run)
 

@@ -2,7 +2,7 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `package`: a folder, or an archive built elsewhere, becomes a content package.
+/// `package`: builds a content package from a folder, or from an archive built elsewhere.
 enum PackageCommand {
   static let command = Command(
     name: "package", summary: "Builds a content package from a folder with Contents.",
@@ -11,10 +11,10 @@ enum PackageCommand {
       .init(
         "--from", "ARCHIVE", "convert a package, xar, zip or tar built elsewhere, not a folder"),
       .init("--output", "FILE.pkg", "the package to write", isRequired: true),
-      .init("--product", "ID", "the product; default: what ContentInfo.plist says"),
+      .init("--product", "ID", "the product; default: from ContentInfo.plist"),
       .init(
-        "--content", "ID", "the content, of a product that has several; default: the product's"),
-      .init("--content-version", "V", "the version; default: what ContentInfo.plist says"),
+        "--content", "ID", "the content, if the product has several; default: the product's"),
+      .init("--content-version", "V", "the version; default: from ContentInfo.plist"),
     ],
     example: "hostedcontent package chapter1 --output chapter1.pkg --product com.example.chapter1 "
       + "--content-version 1.0\nhostedcontent package --from chapter1.zip --output chapter1.pkg",
@@ -24,7 +24,8 @@ enum PackageCommand {
     let text = try arguments.required("--output")
     let output = try FilePlace(new: text)
     guard !text.hasSuffix("/") else {
-      throw Arguments.wrong("--output \(text) is a folder; it must name the package", "package")
+      throw Arguments.wrong(
+        "--output \(text) is a folder, expected the path of the package", "package")
     }
     let examination = try build(arguments, console, to: output)
     let files = examination.entries.filter { $0.kind == .file }
@@ -36,7 +37,7 @@ enum PackageCommand {
         + "\(examination.info?.version.rawValue ?? "?"), \(files.count) files, "
         + "\(Console.bytes(examination.packedLength))")
     if !output.name.hasSuffix(".pkg") {
-      console.note("A store takes only packages whose names end in .pkg")
+      console.note("A store only accepts packages whose names end in .pkg")
     }
     return .done
   }
@@ -51,7 +52,7 @@ enum PackageCommand {
     guard arguments.operands.count + (archive == nil ? 0 : 1) == 1 else {
       throw Arguments.wrong("package takes either FOLDER or --from ARCHIVE", "package")
     }
-    // Once a signal has come, it ends with an error and removes what it has written.
+    // After a signal, the command fails and removes what it has written.
     let fileSystem = console.stoppableFileSystem
     let folder = try output.folder(fileSystem)
     guard let archive else {
@@ -67,29 +68,29 @@ enum PackageCommand {
   }
 }
 
-/// A file's folder and name.
+/// The folder and the name of a file.
 struct FilePlace {
   let path: String
 
   init(_ path: String) { self.path = path }
 
-  /// The place of something that is to be made; a slash at the end is left out.
+  /// Creates the place of a new file or folder.
   ///
-  /// Throws `usage` for a path that ends in no name, such as `..`.
+  /// A trailing slash is removed. Throws `usage` for a path without a last name, such as `..`.
   init(new path: String) throws {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.last == "/" { trimmed.removeLast() }
     self.path = String(trimmed)
     guard !["", "/", ".", ".."].contains(name) else {
       throw ContentError(
-        .usage, "“\(path)” ends in no name that could be made",
-        remedy: "Give a path that ends in a new name", subject: path)
+        .usage, "“\(path)” does not end with a name",
+        remedy: "Use a path that ends with a new name", subject: path)
     }
   }
 
   var name: String { path.pathComponents().last ?? path }
 
-  /// Opens the folder that holds it.
+  /// Opens the folder that contains it.
   func folder(_ fileSystem: FileSystem = .real) throws -> Directory {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
       return try fileSystem.directory(at: ".")
@@ -98,7 +99,7 @@ struct FilePlace {
     return try fileSystem.directory(at: parent)
   }
 
-  /// Opens it as the bytes of an archive.
+  /// Opens the file as the bytes of an archive.
   func byteSource() throws -> FileByteSource {
     try FileByteSource(FileSystem.real.file(at: path))
   }

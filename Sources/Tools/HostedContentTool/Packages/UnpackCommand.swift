@@ -2,14 +2,14 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// `unpack`: the safe unpacker on a local file.
+/// `unpack`: unpacks a local file safely.
 enum UnpackCommand {
   static let command = Command(
     name: "unpack", summary: "Unpacks a package safely into a new folder.",
     operands: "FILE.pkg", operandCount: 1...1,
     options: [
-      .init("--into", "FOLDER", "the folder to make; it must not exist", isRequired: true),
-      .init("--any-archive", nil, "any archive of a readable form: safety rules, no content rules"),
+      .init("--into", "FOLDER", "the folder to create; it must not exist", isRequired: true),
+      .init("--any-archive", nil, "accept any readable archive: safety rules, no content rules"),
     ],
     example: "hostedcontent unpack chapter1.pkg --into chapter1", run: run)
 
@@ -19,7 +19,7 @@ enum UnpackCommand {
     let parent = try target.folder()
     guard try parent.status(of: target.name) == nil else {
       throw ContentError(
-        .fileExists, "\(target.path) exists already", remedy: "Name a folder that does not exist",
+        .fileExists, "\(target.path) already exists", remedy: "Use a folder that does not exist",
         subject: target.path)
     }
     let source = try FilePlace(path).byteSource()

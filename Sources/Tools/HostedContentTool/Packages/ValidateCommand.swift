@@ -1,10 +1,10 @@
 import ContentModel
 import ContentPackage
 
-/// `validate`: every rule, all findings at once.
+/// `validate`: checks every rule and reports all findings at once.
 enum ValidateCommand {
   static let command = Command(
-    name: "validate", summary: "Checks a package against every rule and names all findings.",
+    name: "validate", summary: "Checks a package against every rule and reports all findings.",
     operands: "FILE.pkg", operandCount: 1...1, options: [.json],
     example: "hostedcontent validate chapter1.pkg", run: run)
 
@@ -22,7 +22,7 @@ enum ValidateCommand {
       console.print("\(path): valid")
     } else {
       for finding in findings {
-        // Most messages name the entry themselves.
+        // Most messages already name the entry.
         let place = finding.path.flatMap { finding.message.contains($0) ? nil : "\($0): " } ?? ""
         console.print("\(path): \(place)\(finding.message). \(finding.remedy). [\(finding.rule)]")
       }
@@ -30,7 +30,9 @@ enum ValidateCommand {
     return findings.isEmpty ? .done : .failed
   }
 
-  /// Every finding; bytes that are no package at all are one, too.
+  /// All findings.
+  ///
+  /// A file that is not a package is a finding too.
   private static func findings(in path: String) throws -> [Finding] {
     let source = try FilePlace(path).byteSource()
     do {

@@ -4,22 +4,24 @@ import Dispatch
 import Concurrency
 import StoreServer
 
-/// `serve`: a store over HTTP, for trying it out and for tests.
+/// `serve`: serves a store over HTTP, for trials and tests.
 enum ServeCommand {
   static let command = Command(
-    name: "serve", summary: "Serves a store over HTTP, and makes things go wrong by script.",
+    name: "serve", summary: "Serves a store over HTTP, optionally with scripted faults.",
     operands: "STORE", operandCount: 1...1,
     options: [
-      .init("--listen", "ADDRESS", "address and port; default 127.0.0.1:8080, port 0 for any free"),
+      .init(
+        "--listen", "ADDRESS",
+        "address and port; default 127.0.0.1:8080; port 0 selects a free port"),
       .init("--certificate", "FILE", "serve HTTPS with this certificate chain (PEM)"),
       .init("--key", "FILE", "the certificate's key (PEM)"),
-      .init("--fault", "FILE", "a script of what goes wrong (Documentation/Server.md)"),
-      .init("--latency", "TIME", "wait before each answer, such as 20ms"),
-      .init("--rate", "RATE", "bytes a second for all answers together, such as 50MB/s"),
+      .init("--fault", "FILE", "a script of faults (Documentation/Server.md)"),
+      .init("--latency", "TIME", "the delay before each response, such as 20ms"),
+      .init("--rate", "RATE", "bytes per second for all responses together, such as 50MB/s"),
       .init(
         "--connections-per-address", "N",
-        "connections at once from one address; default 128, 0 for no limit, as behind a proxy"),
-      .init("--verbose", nil, "one line for each request, on standard error"),
+        "connections from one address; default 128; 0 is unlimited, for use behind a proxy"),
+      .init("--verbose", nil, "print a line for each request on standard error"),
     ],
     example: "hostedcontent serve store --listen 127.0.0.1:8080", run: run)
 
@@ -30,7 +32,7 @@ enum ServeCommand {
     let path = arguments.operands[0]
     var configuration = try configuration(arguments, console)
     let script = try arguments.text("--fault").map { try FaultScript.read($0) } ?? .none
-    // Only a store is served, so that a slip of the path publishes nothing else.
+    // Only serve a store, so that a wrong path does not publish other files.
     _ = try StoreFolder.open(at: path)
     let checkApps = try configuration.serveApps(ofFolder: path) { console.report($0) }
     let server = try StoreServer(folder: path, faults: script, configuration: configuration)
@@ -72,7 +74,7 @@ enum ServeCommand {
     return configuration
   }
 
-  /// Address and port of `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`.
+  /// The address and port of `127.0.0.1:8080`, `localhost:0` or `[::1]:8080`.
   static func place(_ text: String) -> (String, UInt16)? {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }

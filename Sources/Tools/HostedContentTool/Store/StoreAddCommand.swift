@@ -1,7 +1,7 @@
 import ContentModel
 import ContentStore
 
-/// `store add`: a product without content.
+/// `store add`: adds a product without content.
 enum StoreAddCommand {
   static let command = Command(
     name: "store add", summary: "Adds or changes a product without content.",

@@ -1,9 +1,9 @@
 import ContentStore
 
-/// `store init`: keys and first metadata.
+/// `store init`: creates keys and the first metadata.
 enum StoreInitCommand {
   static let command = Command(
-    name: "store init", summary: "Makes a store: its keys and an empty signed catalog.",
+    name: "store init", summary: "Creates a store: its keys and an empty signed catalog.",
     operands: "STORE", operandCount: 1...1,
     options: StoreKeyArguments.keys + StoreKeyArguments.plan,
     example: "hostedcontent store init store --root-keys /media/safe/root-keys", run: run)
@@ -14,10 +14,10 @@ enum StoreInitCommand {
     let plan = try arguments.keyPlan(for: command.name)
     let folder = try StoreFolder.create(at: path, keys: keys, plan: plan).keysPath
     let root = keys.rootFolder ?? "\(folder)/root"
-    console.print("\(path): an empty store; its keys are in \(folder), keep them to yourself")
+    console.print("\(path): empty store created; its keys are in \(folder), keep them secret")
     for line in [
-      "The root key is in \(root). Make a copy, and carry both away from this machine: publishing",
-      "needs it never, only store rotate does, and store refresh in nine years (--root-keys FOLDER).",
+      "The root key is in \(root). Make a copy, and store both offline: publishing",
+      "does not need it; store rotate and, in nine years, store refresh do (--root-keys FOLDER).",
     ] { console.print(line) }
     return .done
   }

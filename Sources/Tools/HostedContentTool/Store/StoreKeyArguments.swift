@@ -2,8 +2,7 @@ import ContentModel
 import ContentStore
 import FileIO
 
-/// The options that say where a store's keys and its publication record are, and what opens the
-/// keys.
+/// The options for the locations and passphrases of a store's keys and publication record.
 enum StoreKeyArguments {
   /// The options of a command that reads the publication record.
   static let record: [Command.Option] = [
@@ -14,11 +13,12 @@ enum StoreKeyArguments {
   /// The options of a command that signs.
   static let keys: [Command.Option] =
     record + [
-      .init("--root-keys", "FOLDER", "the folder of the root keys; default: root in the other one"),
-      .init("--passphrase-file", "FILE", "its first line opens, or encrypts, the keys"),
+      .init(
+        "--root-keys", "FOLDER", "the folder of the root keys; default: root in the keys' folder"),
+      .init("--passphrase-file", "FILE", "a file whose first line is the passphrase of the keys"),
       .init(
         "--root-passphrase-file", "FILE",
-        "the same for the root keys, once or once for each key; default: the same file"),
+        "the same for the root keys, once for all or once for each; default: the same file"),
     ]
 
   /// The option that accepts files from a backup.
@@ -28,16 +28,17 @@ enum StoreKeyArguments {
   /// The options of a command that changes a store.
   static let options = keys + [restored]
 
-  /// The options that say what keys are made.
+  /// The options for new keys.
   static let plan: [Command.Option] = [
     .init("--key-type", "TYPE", "ed25519 (default), ecdsa or rsa"),
-    .init("--key-counts", "LIST", "how many keys, such as root=3,targets=2; default 1 each"),
-    .init("--thresholds", "LIST", "how many of them must sign, such as root=2; default 1 each"),
+    .init("--key-counts", "LIST", "the number of keys, such as root=3,targets=2; default 1 each"),
+    .init(
+      "--thresholds", "LIST", "the number of keys that must sign, such as root=2; default 1 each"),
   ]
 }
 
 extension Arguments {
-  /// Where the store's keys are.
+  /// The locations and passphrases of the store's keys.
   func storeKeys() throws -> StoreKeyOptions {
     StoreKeyOptions(
       folder: try text("--keys"), rootFolder: try text("--root-keys"),
@@ -49,19 +50,19 @@ extension Arguments {
       })
   }
 
-  /// Opens the store that the first operand names.
+  /// Opens the store of the first operand.
   func openedStore(_ fileSystem: FileSystem = .real) throws -> StoreFolder {
     try StoreFolder.open(
       at: operands[0], keys: storeKeys(), restored: has("--restored"), fileSystem: fileSystem)
   }
 
-  /// What keys are made.
+  /// The plan for new keys.
   func keyPlan(for command: String) throws -> StoreKeyPlan {
     var plan = StoreKeyPlan()
     if let text = try text("--key-type") {
       guard let type = StoreKeyType(rawValue: text) else {
         throw Self.wrong(
-          "--key-type is one of \(StoreKeyType.allCases.map(\.rawValue).joined(separator: ", "))",
+          "--key-type takes \(StoreKeyType.allCases.map(\.rawValue).joined(separator: ", "))",
           command)
       }
       plan.type = type
@@ -71,7 +72,7 @@ extension Arguments {
     return plan
   }
 
-  /// Reads `role=number,role=number`.
+  /// Parses `role=number,role=number`.
   private func numbers(_ option: String, for command: String) throws -> [StoreRole: Int] {
     guard let text = try text(option) else { return [:] }
     return try text.split(separator: ",", omittingEmptySubsequences: false).reduce(into: [:]) {
@@ -79,7 +80,7 @@ extension Arguments {
       guard parts.count == 2, let role = StoreRole(rawValue: String(parts[0])),
         let number = Int(parts[1]), number > 0
       else {
-        throw Self.wrong("\(option) is a list such as root=3,targets=2, not “\(text)”", command)
+        throw Self.wrong("\(option) takes a list such as root=3,targets=2, not “\(text)”", command)
       }
       $0[role] = number
     }

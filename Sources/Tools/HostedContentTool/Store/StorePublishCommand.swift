@@ -2,7 +2,7 @@ import ContentModel
 import ContentStore
 import FileIO
 
-/// `store publish`: packages become part of the signed catalog, all in one step.
+/// `store publish`: adds packages to the signed catalog in one step.
 enum StorePublishCommand {
   static let command = Command(
     name: "store publish", summary: "Validates, adds and signs content packages, all in one step.",
@@ -15,10 +15,10 @@ enum StorePublishCommand {
 
   /// The options that describe a product.
   static let details: [Command.Option] = [
-    .init("--title", "T", "a short name; default: what was said before, or the identifier"),
+    .init("--title", "T", "a short name; default: the current title, or the identifier"),
     .init("--description", "TEXT", "one or more sentences"),
     .init("--release-notes", "TEXT", "what is new in this version"),
-    .init("--language", "CODE", "the language of these words (BCP 47); default en"),
+    .init("--language", "CODE", "the language of these texts (BCP 47); default en"),
     .init("--price", "P", "the price, such as 0.99; 0 is free"),
     .init("--currency", "CODE", "ISO 4217; default USD"),
     .init("--type", "TYPE", "non-consumable, consumable, auto-renewable or non-renewing"),
@@ -26,8 +26,7 @@ enum StorePublishCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let repackaging = arguments.has("--repackage")
-    // Once a signal has come, a conversion removes what it has written; a publication is one step
-    // anyway.
+    // After a signal, a conversion removes what it has written. A publication is atomic anyway.
     let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
     let publication = try store.publish(
       Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name),
@@ -37,7 +36,7 @@ enum StorePublishCommand {
         "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
       )
     }
-    if publication.versions.isEmpty { console.print("The store has these packages already.") }
+    if publication.versions.isEmpty { console.print("The store already has these packages.") }
     for change in publication.changes where !change.isNew {
       console.print("\(change.productIdentifier): \(change.sentence)")
     }
@@ -46,7 +45,7 @@ enum StorePublishCommand {
 }
 
 extension ProductChange {
-  /// What changed, such as `changed the title (fi) and the price`.
+  /// The changes, such as `changed the title (fi) and the price`.
   var sentence: String {
     let names = fields.map { field in
       switch field {
@@ -62,7 +61,7 @@ extension ProductChange {
 }
 
 extension Arguments {
-  /// What the options say of a product.
+  /// The product details from the options.
   func productDetails(for name: String) throws -> ProductDetails {
     var details = ProductDetails()
     details.title = try text("--title")
@@ -77,7 +76,7 @@ extension Arguments {
     details.type = try value("--type").map { text in
       guard let type = ProductType(rawValue: text) else {
         throw Arguments.wrong(
-          "--type is one of \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
+          "--type takes \(ProductType.allCases.map(\.rawValue).joined(separator: ", "))",
           name)
       }
       return type

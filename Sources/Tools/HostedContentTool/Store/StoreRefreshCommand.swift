@@ -2,12 +2,12 @@ import ContentModel
 import ContentStore
 import FoundationEssentials
 
-/// `store refresh`: signatures that are valid for longer.
+/// `store refresh`: renews signatures.
 enum StoreRefreshCommand {
   static let command = Command(
-    name: "store refresh", summary: "Renews metadata that expires soon; for a daily job.",
+    name: "store refresh", summary: "Renews metadata that expires soon. Run it daily.",
     operands: "STORE", operandCount: 1...1,
-    options: [.init("--everything", nil, "renew also what does not expire soon")]
+    options: [.init("--everything", nil, "also renew metadata that does not expire soon")]
       + StoreKeyArguments.options,
     example: "hostedcontent store refresh store", run: run)
 
@@ -20,9 +20,9 @@ enum StoreRefreshCommand {
     if let expires = renewal.rootExpires {
       let error = ContentError(
         .keyUnusable,
-        "\(path): the root expires on \(expires.formatted(.iso8601)), and its keys are not here",
+        "\(path): the root expires on \(expires.formatted(.iso8601)), and its keys are missing",
         remedy: "Before that, run store refresh once with --root-keys FOLDER", subject: path)
-      // A job that fails is seen; long before the end, a line among its messages is enough.
+      // A failed job gets attention. Until shortly before the expiry, a message is enough.
       guard expires > Date().addingTimeInterval(60 * 86_400) else { throw error }
       console.note("\(error.message). \(error.remedy).")
     }

@@ -1,11 +1,11 @@
 import ContentModel
 import ContentStore
 
-/// `store repair`: metadata whose files contradict each other.
+/// `store repair`: repairs inconsistent metadata files.
 enum StoreRepairCommand {
   static let command = Command(
     name: "store repair",
-    summary: "Repairs lost or contradicting metadata from the newest that is consistent.",
+    summary: "Repairs lost or inconsistent metadata from the newest consistent version.",
     operands: "STORE", operandCount: 1...1, options: StoreKeyArguments.keys,
     example: "hostedcontent store repair store", run: run)
 
@@ -17,7 +17,7 @@ enum StoreRepairCommand {
     }
     console.print("\(path): repaired from version \(version) of the targets metadata")
     console.note(
-      "Run hostedcontent store list, publish again what is missing, and retire what came back.")
+      "Run hostedcontent store list, publish missing versions, and retire those that came back.")
     return .done
   }
 }

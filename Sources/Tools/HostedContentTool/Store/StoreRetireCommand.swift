@@ -1,10 +1,10 @@
 import ContentModel
 import ContentStore
 
-/// `store retire`: a version that is offered no more.
+/// `store retire`: removes a version from the catalog.
 enum StoreRetireCommand {
   static let command = Command(
-    name: "store retire", summary: "Takes a version out of the catalog.",
+    name: "store retire", summary: "Removes a version from the catalog.",
     operands: "STORE ID VERSION", operandCount: 3...3,
     options: [
       .init("--content", "ID", "the content's identifier; default: the product's own content")
@@ -16,7 +16,7 @@ enum StoreRetireCommand {
     let version = try arguments.version(arguments.operands[2])
     let content = try arguments.text("--content").map { try arguments.identifier($0) }
     try arguments.openedStore().retire(product, version, content: content)
-    console.print("\(content ?? product) \(version): retired; its files stay where they are")
+    console.print("\(content ?? product) \(version): retired; its files are kept")
     return .done
   }
 }

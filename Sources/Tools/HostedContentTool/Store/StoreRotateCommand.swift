@@ -1,10 +1,10 @@
 import ContentModel
 import ContentStore
 
-/// `store rotate`: new keys for a role.
+/// `store rotate`: replaces the keys of roles.
 enum StoreRotateCommand {
   static let command = Command(
-    name: "store rotate", summary: "Gives roles new keys, and signs everything with them.",
+    name: "store rotate", summary: "Creates new keys for roles, and signs everything with them.",
     operands: "STORE ROLE…", operandCount: 2...5,
     options: StoreKeyArguments.options + StoreKeyArguments.plan,
     example:
@@ -15,7 +15,7 @@ enum StoreRotateCommand {
     let roles = try arguments.operands.dropFirst().map { text in
       guard let role = StoreRole(rawValue: text) else {
         throw Arguments.wrong(
-          "A role is one of \(StoreRole.allCases.map(\.rawValue).joined(separator: ", ")), "
+          "A role must be one of \(StoreRole.allCases.map(\.rawValue).joined(separator: ", ")), "
             + "not “\(text)”", command.name)
       }
       return role
