@@ -166,7 +166,7 @@ import Testing
     let root = try store.initialRoot()
     try fixture.copy("store.keys", to: "thief.keys")
     let genuine = try fixture.files()
-    let thief = StoreKeyOptions(folder: fixture.folder.path("thief.keys"))
+    let thief = StoreKeyOptions(folder: URL(filePath: fixture.folder.path("thief.keys")))
     try fixture.add("evil", to: fixture.open(thief))
     let evil = try fixture.files()
     try fixture.putBack(genuine)
@@ -231,7 +231,7 @@ import Testing
   @Test func `without a record, another store's keys pin nothing`() throws {
     let store = try fixture.create()
     _ = try StoreFolder.create(at: fixture.folder.path("other"), now: fixture.now)
-    let keys = StoreKeyOptions(folder: fixture.folder.path("keys"))
+    let keys = StoreKeyOptions(folder: URL(filePath: fixture.folder.path("keys")))
     try fixture.copy("other.keys", to: "keys")
     try FileSystem.real.directory(at: fixture.folder.path("keys")).removeFile("published.json")
     #expect(code { try fixture.add("a", to: fixture.open(keys)) } == .keyUnusable)

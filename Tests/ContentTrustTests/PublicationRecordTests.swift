@@ -136,7 +136,8 @@ import Testing
 
   private func keys(_ name: String, state: String? = nil) -> StoreKeyOptions {
     StoreKeyOptions(
-      folder: fixture.folder.path(name), stateFolder: state.map(fixture.folder.path))
+      folder: URL(filePath: fixture.folder.path(name)),
+      stateFolder: state.map { URL(filePath: fixture.folder.path($0)) })
   }
 
   @Test func `two machines with copies of the keys publish in turn, and each notices a rollback`()
@@ -178,7 +179,7 @@ import Testing
     #expect(error?.code == .notPermitted)
     #expect(error?.remedy.contains("state folder") == true)
 
-    let options = StoreKeyOptions(stateFolder: fixture.folder.path("deep/state"))
+    let options = StoreKeyOptions(stateFolder: URL(filePath: fixture.folder.path("deep/state")))
     let store = try fixture.open(options, fileSystem: readOnlyKeys)
     let old = try fixture.bytes("timestamp.json")
     try fixture.add("a", to: store)
@@ -198,13 +199,13 @@ import Testing
     let old = try fixture.bytes("timestamp.json")
     try fixture.add("a", to: store)
     try fixture.put(["timestamp.json": old])
-    let options = StoreKeyOptions(stateFolder: fixture.folder.path("state"))
+    let options = StoreKeyOptions(stateFolder: URL(filePath: fixture.folder.path("state")))
     #expect(code { try fixture.add("b", to: fixture.open(options)) } == .storeRolledBack)
   }
 
   @Test(arguments: ["store", "store/state", "store/metadata/../targets/x"])
   func `the record is never put inside of what is served`(_ path: String) throws {
-    let options = StoreKeyOptions(stateFolder: fixture.folder.path(path))
+    let options = StoreKeyOptions(stateFolder: URL(filePath: fixture.folder.path(path)))
     #expect(code { _ = try fixture.create(options) } == .usage)
     _ = try fixture.create()
     #expect(code { try fixture.add("a", to: fixture.open(options)) } == .usage)

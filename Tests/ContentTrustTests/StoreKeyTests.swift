@@ -41,7 +41,7 @@ import Testing
   // MARK: Where keys are
 
   @Test func `root keys that were carried away are needed for nothing but the root`() throws {
-    let keys = StoreKeyOptions(rootFolder: folder.path("safe"))
+    let keys = StoreKeyOptions(rootFolder: URL(filePath: folder.path("safe")))
     let store = try StoreFolder.create(at: storePath, keys: keys, now: now)
     #expect(try names("safe") == ["root.pem"])
     try folder.opened().rename("safe", to: folder.opened(), "elsewhere")
@@ -54,13 +54,14 @@ import Testing
     #expect(error?.code == .keyUnusable)
     #expect(error?.remedy.contains("root keys") == true)
 
-    try open(StoreKeyOptions(rootFolder: folder.path("elsewhere"))).rotate([.timestamp], now: now)
+    try open(StoreKeyOptions(rootFolder: URL(filePath: folder.path("elsewhere")))).rotate(
+      [.timestamp], now: now)
     let trust = try TemporaryFolder()
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).targets.count == 1)
   }
 
   @Test func `without the root's keys a refresh says until when, and renews the rest`() throws {
-    let keys = StoreKeyOptions(rootFolder: folder.path("safe"))
+    let keys = StoreKeyOptions(rootFolder: URL(filePath: folder.path("safe")))
     let store = try StoreFolder.create(at: storePath, keys: keys, now: now)
     try folder.opened().removeTree("safe")
     let later = now.addingTimeInterval(3300 * Self.day)
@@ -72,7 +73,8 @@ import Testing
   @Test(arguments: ["store/keys", "store/metadata/../targets/k", "store"])
   func `keys are not put inside of what is served`(_ path: String) throws {
     for keys in [
-      StoreKeyOptions(folder: folder.path(path)), StoreKeyOptions(rootFolder: folder.path(path)),
+      StoreKeyOptions(folder: URL(filePath: folder.path(path))),
+      StoreKeyOptions(rootFolder: URL(filePath: folder.path(path))),
     ] {
       #expect(code { _ = try StoreFolder.create(at: storePath, keys: keys, now: now) } == .usage)
     }
@@ -80,7 +82,8 @@ import Testing
 
   @Test func `a folder of keys is 0700, wherever it is`() throws {
     let keys = StoreKeyOptions(
-      folder: folder.path("deep/keys"), rootFolder: folder.path("deep/root-keys"))
+      folder: URL(filePath: folder.path("deep/keys")),
+      rootFolder: URL(filePath: folder.path("deep/root-keys")))
     _ = try StoreFolder.create(at: storePath, keys: keys, now: now)
     let deep = try FileSystem.real.directory(at: folder.path("deep"))
     #expect(try deep.status(of: "keys")?.permissions == 0o700)

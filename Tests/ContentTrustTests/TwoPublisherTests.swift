@@ -15,7 +15,7 @@ import Testing
   init() throws { fixture = try PublisherFixture() }
 
   private func keys(_ name: String) -> StoreKeyOptions {
-    StoreKeyOptions(folder: fixture.folder.path(name))
+    StoreKeyOptions(folder: URL(filePath: fixture.folder.path(name)))
   }
 
   @Test func `a publisher with a copy of the keys is refused while another one publishes`() throws {

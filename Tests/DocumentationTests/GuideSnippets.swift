@@ -135,15 +135,15 @@ let page = lease.url.appending(path: "Contents/index.html")
 // MARK: Publishing
 
 private func publishing() throws {
-let store = try StoreFolder.create(at: "store")
+let store = try StoreFolder.create(at: URL(filePath: "store"))
 try store.publish(
-  ["chapter1.pkg"], details: ProductDetails(title: "Chapter 1", price: 2.99, currency: "EUR"))
-try store.add(
-  ProductIdentifier("com.example.tip"), details: ProductDetails(type: .consumable))
+  [URL(filePath: "chapter1.pkg")],
+  details: ProductDetails(title: "Chapter 1", price: 2.99, currency: "EUR"))
+try store.add("com.example.tip", details: ProductDetails(type: .consumable))
 }
 
 private func refreshing() throws {
-let store = try StoreFolder.open(at: "store")
+let store = try StoreFolder.open(at: URL(filePath: "store"))
 try store.refresh()
 }
 

@@ -19,7 +19,7 @@ public struct LibraryReader: Sendable {
 
   /// As above; `fileSystem` lets a test act between two steps.
   package init(_ location: URL, fileSystem: FileSystem) throws {
-    let path = try location.libraryPath()
+    let path = try location.filePath(of: "library")
     do {
       let folder = try LibraryFolder(reading: path, fileSystem: fileSystem)
       do {
@@ -114,18 +114,5 @@ extension ContentError {
       .fileMissing, "There is no library at \(path)",
       remedy: "Check the path; hostedcontent get makes a library", subject: path,
       cause: error.cause)
-  }
-}
-
-extension URL {
-  /// The path of a library at this address; throws `usage` when it is no file's.
-  func libraryPath() throws -> String {
-    guard isFileURL else {
-      throw ContentError(
-        .usage, "“\(absoluteString)” is no folder on this machine",
-        remedy: "Name the library by a file URL, as URL(filePath:) makes it",
-        subject: absoluteString)
-    }
-    return path(percentEncoded: false)
   }
 }

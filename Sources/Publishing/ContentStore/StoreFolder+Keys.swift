@@ -55,7 +55,7 @@ extension StoreFolder {
   /// The publication record; nil if it does not exist or this process cannot read it.
   func knownRecord() throws -> PublicationRecord? {
     do {
-      let state = try options.stateFolder.flatMap {
+      let state = try options.stateFolderPath.flatMap {
         try StoreKeys.opened($0, creating: false, folder.fileSystem)
       }
       if let record = try state.flatMap(StoreState.record) { return record }
@@ -68,7 +68,7 @@ extension StoreFolder {
   /// The actual or expected path of the keys.
   package var keysPath: String {
     get throws {
-      try options.folder ?? folder.fileSystem.directory(at: place.parent).path(of: keysName)
+      try options.folderPath ?? folder.fileSystem.directory(at: place.parent).path(of: keysName)
     }
   }
 
@@ -87,7 +87,7 @@ extension StoreFolder {
   ///
   /// Creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
-    guard let path = options.stateFolder else {
+    guard let path = options.stateFolderPath else {
       return StoreState(folder: keys.folder, keysFolder: keys.folder)
     }
     let fileSystem = folder.fileSystem
@@ -101,7 +101,7 @@ extension StoreFolder {
   private var keysName: String { "\(place.name).keys" }
 
   private func keysFolder(creating: Bool = false) throws -> Directory? {
-    if let path = options.folder {
+    if let path = options.folderPath {
       return try StoreKeys.opened(path, creating: creating, folder.fileSystem)
     }
     let parent = try folder.fileSystem.directory(at: place.parent)
@@ -111,7 +111,9 @@ extension StoreFolder {
 
   /// Throws `usage` if the folder of the keys or of the publication record is in the served folder.
   func checkKeysAreOutside() throws {
-    let paths = [options.folder, options.rootFolder, options.stateFolder].compactMap { $0 }
+    let paths = [options.folderPath, options.rootFolderPath, options.stateFolderPath].compactMap {
+      $0
+    }
     for path in paths where RealPath.of(path).isInside(RealPath.of(folder.path)) {
       throw ContentError(
         .usage, "The keys or state folder \(path) is inside the store, which is public",

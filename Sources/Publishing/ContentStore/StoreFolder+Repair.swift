@@ -1,22 +1,11 @@
 import ContentModel
 import ContentTrust
 import FileIO
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// Repairs inconsistent metadata, so that a publisher can continue.
 extension StoreFolder {
-  /// Repairs a store with inconsistent, lost or damaged metadata files.
-  ///
-  /// Continues from the newest snapshot and targets that belong together and are signed by the keys
-  /// of the store's newest root, and signs them again with higher version numbers. The catalog
-  /// loses what was published later: publish it again. What was retired later is offered again.
-  /// Returns the version of these targets. Returns nil, without changes, if the metadata is
-  /// consistent.
-  ///
-  /// Roots are not repaired, because clients need every root unchanged. Throws `storeRolledBack` if
-  /// the metadata is consistent but older than the last signed metadata, and `storeDamaged` if no
-  /// targets are left.
-  public static func repair(
+  package static func repair(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(), now: Date = Date()
   ) throws -> Int64? {
     let store = try StoreFolder(at: path, keys, creating: false, .real)

@@ -39,20 +39,9 @@ public final class StoreFolder: Sendable {
 
   // MARK: Creating and opening
 
-  /// Creates a store with new keys and an empty catalog.
-  ///
-  /// Creates the parents of `path` too, and completes a store that a crash left incomplete. Throws
-  /// `fileExists` if the folder is a store or has other files, and `usage` if it has the keys.
-  public static func create(
-    at path: String, keys: StoreKeyOptions = StoreKeyOptions(),
-    plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date()
-  ) throws -> StoreFolder {
-    try create(at: path, keys: keys, plan: plan, now: now, fileSystem: .real)
-  }
-
   package static func create(
     at path: String, keys options: StoreKeyOptions = StoreKeyOptions(),
-    plan: StoreKeyPlan = StoreKeyPlan(), now: Date, fileSystem: FileSystem
+    plan: StoreKeyPlan = StoreKeyPlan(), now: Date = Date(), fileSystem: FileSystem = .real
   ) throws -> StoreFolder {
     for role in StoreRole.allCases {
       let count = try plan.numbers(of: role).count
@@ -100,22 +89,9 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  /// Opens the store at `path`.
-  ///
-  /// Throws `storeMissing` if it does not exist. Use `restored` after you restored the files from a
-  /// backup. Metadata that is older than the last signed metadata is then not an error
-  /// (`storeRolledBack`), and the next change signs it again with higher version numbers. What was
-  /// published after the backup is lost, and what was retired after it is offered again. Use it for
-  /// one change, not for every change.
-  public static func open(
-    at path: String, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false
-  ) throws -> StoreFolder {
-    try open(at: path, keys: keys, restored: restored, fileSystem: .real)
-  }
-
   package static func open(
     at path: String, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false,
-    fileSystem: FileSystem
+    fileSystem: FileSystem = .real
   ) throws -> StoreFolder {
     do {
       let store = try StoreFolder(
@@ -171,18 +147,8 @@ public final class StoreFolder: Sendable {
 
   // MARK: Publishing
 
-  /// Publishes content packages in one step, with the same details for each product.
-  ///
-  /// Each package's ContentInfo.plist determines product, content and version. Errors are thrown
-  /// before anything is written: for invalid packages, each with all its findings; `versionExists`
-  /// for a published version with other bytes; `contentClaimed` if another product has the content;
-  /// `diskFull` if the packages do not fit.
-  ///
-  /// With `repackaging`, archives of other formats or names are converted first, in a private
-  /// folder of the store, so that updates and repairs transfer only what changed. The converted
-  /// bytes count as the package. If a product's record was lost, it gets a new record.
   @discardableResult
-  public func publish(
+  package func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
     now: Date = Date()
   ) throws -> Publication {

@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTrust
+public import FoundationEssentials
 
 /// The four roles that sign a store's metadata.
 public enum StoreRole: String, CaseIterable, Hashable, Sendable {
@@ -44,14 +45,23 @@ public enum StoreKeyType: String, CaseIterable, Sendable {
 /// The locations and passphrases of a store's keys and the location of its publication record.
 public struct StoreKeyOptions: Hashable, Sendable {
   /// The folder of the keys for publishing; nil for `<store>.keys` beside the store.
-  public var folder: String?
+  public var folder: URL? {
+    get { folderPath.map { URL(filePath: $0) } }
+    set { folderPath = newValue?.path(percentEncoded: false) }
+  }
   /// The folder of the root keys, which can be kept offline; nil for `root` in `folder`.
-  public var rootFolder: String?
+  public var rootFolder: URL? {
+    get { rootFolderPath.map { URL(filePath: $0) } }
+    set { rootFolderPath = newValue?.path(percentEncoded: false) }
+  }
   /// The folder of the publication record and the publishers' lock; nil for the keys' folder.
   ///
   /// Needed if the keys' folder is read-only. It is created if it does not exist, and must not be
   /// in the store.
-  public var stateFolder: String?
+  public var stateFolder: URL? {
+    get { stateFolderPath.map { URL(filePath: $0) } }
+    set { stateFolderPath = newValue?.path(percentEncoded: false) }
+  }
   /// The passphrase of the keys, at most 1023 bytes without zeros; nil for unencrypted keys.
   public var passphrase: [UInt8]?
   /// The passphrases of the root keys: one for all, or one for each; if empty, `passphrase` is
@@ -61,16 +71,31 @@ public struct StoreKeyOptions: Hashable, Sendable {
   /// custodians who are present are enough, in any order.
   public var rootPassphrases: [[UInt8]]
 
+  var folderPath: String?
+  package private(set) var rootFolderPath: String?
+  var stateFolderPath: String?
+
   /// Creates options.
   ///
   /// By default, the folders are beside the store, and the keys are not encrypted.
   public init(
-    folder: String? = nil, rootFolder: String? = nil, stateFolder: String? = nil,
+    folder: URL? = nil, rootFolder: URL? = nil, stateFolder: URL? = nil,
     passphrase: [UInt8]? = nil, rootPassphrases: [[UInt8]] = []
   ) {
+    self.init(passphrase: passphrase, rootPassphrases: rootPassphrases, folderPath: nil)
     self.folder = folder
     self.rootFolder = rootFolder
     self.stateFolder = stateFolder
+  }
+
+  /// Creates options with paths as they were given, which messages repeat.
+  package init(
+    passphrase: [UInt8]? = nil, rootPassphrases: [[UInt8]] = [], folderPath: String?,
+    rootFolderPath: String? = nil, stateFolderPath: String? = nil
+  ) {
+    self.folderPath = folderPath
+    self.rootFolderPath = rootFolderPath
+    self.stateFolderPath = stateFolderPath
     self.passphrase = passphrase
     self.rootPassphrases = rootPassphrases
   }

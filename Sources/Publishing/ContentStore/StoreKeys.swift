@@ -30,8 +30,8 @@ struct StoreKeys {
     passphrase = options.passphrase
     rootPassphrases =
       options.rootPassphrases.isEmpty ? [options.passphrase] : options.rootPassphrases
-    rootPath = options.rootFolder ?? folder.path(of: Self.rootName)
-    if let path = options.rootFolder {
+    rootPath = options.rootFolderPath ?? folder.path(of: Self.rootName)
+    if let path = options.rootFolderPath {
       rootFolder = try Self.opened(path, creating: creating, folder.fileSystem)
     } else if creating {
       rootFolder = try folder.createDirectory(Self.rootName, mode: 0o700)

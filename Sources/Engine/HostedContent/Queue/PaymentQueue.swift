@@ -41,7 +41,7 @@ public final class PaymentQueue: Sendable {
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
     self.configuration = configuration
     let folder = try LibraryFolder(
-      creating: configuration.library.libraryPath(), fileSystem: configuration.fileSystem)
+      creating: configuration.library.filePath(of: "library"), fileSystem: configuration.fileSystem)
     lock = try LibraryLock(folder.root)
     let execution = configuration.environment.execution
     let journal = try configuration.environment.openJournal(of: folder)

@@ -39,7 +39,7 @@ extension StoreLocation {
   ///
   /// Throws `fileMissing` if the library does not exist.
   private static func trustFolder(ofLibraryAt location: URL) throws -> Directory? {
-    let path = try location.libraryPath()
+    let path = try location.filePath(of: "library")
     let library: Directory
     do {
       library = try FileSystem.real.directory(at: path)

@@ -13,7 +13,7 @@ enum StoreInitCommand {
     let keys = try arguments.storeKeys()
     let plan = try arguments.keyPlan(for: command.name)
     let folder = try StoreFolder.create(at: path, keys: keys, plan: plan).keysPath
-    let root = keys.rootFolder ?? "\(folder)/root"
+    let root = keys.rootFolderPath ?? "\(folder)/root"
     console.print("\(path): empty store created; its keys are in \(folder), keep them secret")
     for line in [
       "The root key is in \(root). Make a copy, and store both offline: publishing",

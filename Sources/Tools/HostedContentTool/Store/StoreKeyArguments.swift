@@ -41,13 +41,13 @@ extension Arguments {
   /// The locations and passphrases of the store's keys.
   func storeKeys() throws -> StoreKeyOptions {
     StoreKeyOptions(
-      folder: try text("--keys"), rootFolder: try text("--root-keys"),
-      stateFolder: try text("--state"),
       passphrase: try text("--passphrase-file").map(passphrase),
       rootPassphrases: try values("--root-passphrase-file").map { path in
         guard !path.isEmpty else { throw wrongValue("--root-passphrase-file", "is empty") }
         return try passphrase(path)
-      })
+      },
+      folderPath: try text("--keys"), rootFolderPath: try text("--root-keys"),
+      stateFolderPath: try text("--state"))
   }
 
   /// Opens the store of the first operand.
