@@ -3,14 +3,14 @@ import FileIO
 import Foundation
 import TestSupport
 
-/// An entry as a hostile archiver might write it: nothing is checked.
+/// An entry as a hostile archiver could write it, without checks.
 struct RawEntry {
   var path: [UInt8]
   var type: UInt8 = UInt8(ascii: "0")
   var mode = 0o644
   var link: [UInt8] = []
   var data: [UInt8] = []
-  /// The length in the header, where it shall lie.
+  /// The length in the header, if it differs from the length of the data.
   var size: Int?
 
   static func file(_ path: String, _ data: String = "x", mode: Int = 0o644) -> RawEntry {
@@ -35,7 +35,7 @@ struct RawEntry {
     RawEntry(path: Array(path.utf8), type: type.asciiValue ?? 0)
   }
 
-  /// The property list of `product` in `version`.
+  /// Returns the ContentInfo.plist of `product` in `version`.
   static func info(
     _ product: String = "com.example.test", _ version: String = "1.0",
     content: String? = nil, path: String = "ContentInfo.plist"
@@ -57,7 +57,7 @@ func contentInfoText(
     """
 }
 
-/// A ustar archive, with GNU long names where they are needed.
+/// Creates a ustar archive, with GNU long names if necessary.
 func tar(_ entries: [RawEntry], isEnded: Bool = true) -> [UInt8] {
   var bytes: [UInt8] = []
   for entry in entries {
@@ -97,7 +97,9 @@ private func tarBlock(_ entry: RawEntry) -> [UInt8] {
   return header + entry.data + [UInt8](repeating: 0, count: padding)
 }
 
-/// A cpio archive (odc) of the same entries; hard links are not expressed.
+/// Creates a cpio archive (odc) of the same entries.
+///
+/// Hard links are not supported.
 func cpio(_ entries: [RawEntry]) -> [UInt8] {
   func octal(_ number: Int, _ width: Int) -> String {
     let digits = String(number, radix: 8)
@@ -141,7 +143,9 @@ final class MemorySource: ByteSource {
   }
 }
 
-/// Runs a program and returns what it printed; throws when it fails.
+/// Runs a program and returns its output.
+///
+/// Throws if it fails.
 @discardableResult
 func run(_ program: String, _ arguments: [String], in folder: String? = nil) throws -> String {
   let end = try Program.run(
@@ -166,7 +170,7 @@ func bsdtar(_ options: [String], folder: String, _ names: [String] = ["."]) thro
   return Array(try Data(contentsOf: URL(fileURLWithPath: output)))
 }
 
-/// A product archive around any payload, made with bsdtar.
+/// Creates a product archive around any payload with bsdtar.
 func productArchive(payload: [UInt8]) throws -> [UInt8] {
   let folder = try TemporaryFolder()
   try folder.directory.createFile("Distribution").write(Array("<installer-gui-script/>".utf8))
@@ -178,7 +182,7 @@ func productArchive(payload: [UInt8]) throws -> [UInt8] {
     ["Distribution", "chapter.pkg"])
 }
 
-/// A pbzx stream of chunks that are stored.
+/// Creates a pbzx stream of stored chunks.
 func storedPbzx(_ plain: [UInt8], chunk: Int) -> [UInt8] {
   func number(_ value: Int) -> [UInt8] {
     (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }

@@ -5,7 +5,7 @@ import FileIO
 import TestSupport
 import Testing
 
-/// A content that is built, indexed and put together again without a store or a network.
+/// A content that is built, indexed and assembled without a store or a network.
 struct BuiltContent {
   let bytes: [UInt8]
   let index: PackageIndex
@@ -31,7 +31,7 @@ struct BuiltContent {
     try PackageSurvey(of: index, name: "out.pkg", staging: folder, reusing: trees)
   }
 
-  /// Puts the content together in `folder`, fetching only the first `limit` missing members.
+  /// Assembles the content in `folder`, but only fetches the first `limit` missing members.
   @discardableResult
   func assemble(
     in folder: Directory, reusing trees: [ReusableTree] = [], limit: Int = .max,
@@ -43,7 +43,7 @@ struct BuiltContent {
       survey, in: folder, limit: limit, entries: index.files, comparingDigests: comparingDigests)
   }
 
-  /// Makes in `folder` what `survey` has found to be missing, but for members behind `limit`.
+  /// Creates in `folder` what `survey` has found missing, except for members after `limit`.
   @discardableResult
   func finish(
     _ survey: PackageSurvey, in folder: Directory, limit: Int = .max,
@@ -61,7 +61,7 @@ struct BuiltContent {
     return (try assembly.finish(), survey.missingBytes)
   }
 
-  /// The index with its files changed by `change`.
+  /// Returns the index with files that `change` has modified.
   func index(changing change: (inout [IndexedFile]) -> Void) throws -> PackageIndex {
     var files = index.files
     change(&files)
@@ -80,13 +80,15 @@ func writeBytes(_ files: [String: [UInt8]], to directory: Directory) throws {
   }
 }
 
-/// Bytes that do not compress, the same for the same seed.
+/// Returns incompressible bytes, which are the same for the same seed.
 func noise(_ count: Int, seed: UInt64) -> [UInt8] {
   var random = SplitMix(state: seed)
   return random.bytes(count)
 }
 
-/// Two large files, some texts, an empty file; other seeds make other films.
+/// Two large files, some texts and an empty file.
+///
+/// The films depend on the seed.
 func library(_ seed: UInt64 = 1) -> [String: [UInt8]] {
   seed == 1 ? firstLibrary : makeLibrary(seed)
 }

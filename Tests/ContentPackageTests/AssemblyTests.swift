@@ -7,13 +7,13 @@ import Concurrency
 import TestSupport
 import Testing
 
-@Suite("Putting a content together from members")
+@Suite("Assembling a content from members")
 struct AssemblyTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test func `every file is made, sealed, and known by its digest and identity`() throws {
+  @Test func `each file is created, sealed and returned with its digest and identity`() throws {
     let content = try BuiltContent.library
     let (files, fetched) = try content.assemble(in: folder.directory)
     #expect(files.map(\.entry) == content.index.files)
@@ -26,7 +26,7 @@ struct AssemblyTests {
     }
   }
 
-  @Test func `it is what the unpacker makes of the same archive`() throws {
+  @Test func `the result is the same as that of the unpacker`() throws {
     let content = try BuiltContent.library
     let (files, _) = try content.assemble(in: folder.directory)
     let unpacked = try Unpacked(content.bytes, promise: promise(entries: content.index.files))
@@ -34,8 +34,8 @@ struct AssemblyTests {
     #expect(files.map(\.entry) == unpacked.files.map(\.entry))
   }
 
-  /// To Swift such a mark makes one character of itself and the slash before it.
-  @Test func `names may begin with a combining mark`() throws {
+  /// In Swift, such a mark and the slash before it are one character.
+  @Test func `a name may start with a combining mark`() throws {
     let files = [
       "Contents/\u{338}a/\u{301}b.txt": Array("one".utf8), "Contents/a/\u{338}": Array("two".utf8),
     ]
@@ -49,8 +49,7 @@ struct AssemblyTests {
     for (path, bytes) in files { #expect(try read(path) == bytes, "\(path)") }
   }
 
-  @Test func `stored data are written by the thread that brings them, text by others, too`() throws
-  {
+  @Test func `stored data are written by the fetching thread, text also by others`() throws {
     let film = noise(3 << 20, seed: 5)
     let text = Array(String(repeating: "All work and no play. ", count: 400_000).utf8)
     let content = try BuiltContent(["Contents/film.bin": film, "Contents/text.txt": text])
@@ -73,7 +72,7 @@ struct AssemblyTests {
     #expect(try read("Contents/film.bin") == film)
     #expect(try read("Contents/text.txt") == text)
     #expect(writers.withLock { $0["film.bin"]?.contains(UInt(pthread_self())) } == true)
-    // Sealing is a step of this kind, too, and is done by whoever was last.
+    // Sealing is also a step of this kind. The last thread performs it.
     #expect(writers.withLock { $0["film.bin"]?.count } == 1)
     #expect(writers.withLock { $0["text.txt"]?.contains { $0 != UInt(pthread_self()) } } == true)
   }
@@ -93,10 +92,10 @@ struct AssemblyTests {
     #expect(try read("Contents/film.bin") == library()["Contents/film.bin"])
   }
 
-  // MARK: Going on
+  // MARK: Resuming
 
   @Test(arguments: [0, 1, 3, 7, 12])
-  func `what an interrupted attempt has written is not fetched again`(count: Int) throws {
+  func `data of an interrupted attempt are not fetched again`(count: Int) throws {
     let content = try BuiltContent.library
     let all = try content.survey(nil).missing
     try content.assemble(in: folder.directory, limit: count)
@@ -107,7 +106,7 @@ struct AssemblyTests {
     for (path, bytes) in library() { #expect(try read(path) == bytes, "\(path)") }
   }
 
-  @Test func `what a crash has torn is made again, and what does not belong is removed`() throws {
+  @Test func `torn files are created again, and unexpected entries are removed`() throws {
     let content = try BuiltContent.library
     try content.assemble(in: folder.directory)
     let pages = try folder.directory.directory(at: ["Contents", "pages"])
@@ -127,7 +126,7 @@ struct AssemblyTests {
     #expect(try pages.status(of: "stranger") == nil)
   }
 
-  @Test func `a stranger whose name is no text, or equals one in other bytes, is removed`() throws {
+  @Test func `an unexpected entry with an invalid or equivalent name is removed`() throws {
     let content = try BuiltContent(
       ["Contents/\(OddName.composed)": Array("text".utf8)])
     let contents = try folder.directory.createDirectory("Contents")
@@ -137,7 +136,7 @@ struct AssemblyTests {
     #expect(try contents.entries().map(\.bytes) == [Array(OddName.composed.utf8)])
   }
 
-  @Test func `a large file that was whole but not sealed needs no member`() throws {
+  @Test func `a large file that is complete but not sealed needs no member`() throws {
     let content = try BuiltContent.library
     try content.assemble(in: folder.directory)
     let bytes = library()["Contents/film.bin"] ?? []
@@ -149,9 +148,9 @@ struct AssemblyTests {
     #expect(try status("Contents/film.bin")?.permissions == 0o444)
   }
 
-  // MARK: Refusals
+  // MARK: Errors
 
-  @Test func `a member that is not what the index says of it is refused`() throws {
+  @Test func `a member that does not match the index is refused`() throws {
     let content = try BuiltContent.library
     let survey = try content.survey(nil)
     let assembly = try PackageAssembly(
@@ -168,7 +167,7 @@ struct AssemblyTests {
   }
 
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-7.txt", "Contents/empty"])
-  func `a file whose digest the index gets wrong refuses the package`(path: String) throws {
+  func `a file that does not match its digest in the index is refused`(path: String) throws {
     let content = try BuiltContent.library
     let index = try content.index { files in
       for number in files.indices where files[number].path == path {
@@ -199,7 +198,7 @@ struct AssemblyTests {
       .limitExceeded
     ),
   ])
-  func `an index that names what no package may have is refused before anything is written`(
+  func `an index with invalid entries is refused before anything is written`(
     entry: IndexedFile, expected: ContentError.Code
   ) throws {
     let content = try BuiltContent(["Contents/book.txt": [1, 2, 3]])

@@ -7,12 +7,14 @@ import Testing
 
 @Suite("Building packages")
 struct BuildTests {
-  /// Where packages appear unless a test says otherwise; each test has its own.
+  /// The folder of new packages by default.
+  ///
+  /// Each test has its own.
   private let output: TemporaryFolder
 
   init() throws { output = try TemporaryFolder() }
 
-  @Test("What was built unpacks to the same folder, byte for byte")
+  @Test("A built package unpacks to the same folder, byte for byte")
   func roundTrip() throws {
     let folder = try chapterFolder()
     let bytes = try builtChapter()
@@ -23,12 +25,12 @@ struct BuildTests {
     #expect(unpacked.made == (try tree(folder.directory)))
   }
 
-  @Test("The same folder gives the same bytes, wherever it lies and whenever it was written")
+  @Test("The same folder gives the same bytes at any path and time")
   func reproducible() throws {
     #expect(try builtChapter() == builtChapter())
   }
 
-  @Test("The examination that building returns is the package's own")
+  @Test("Building returns the examination of the package")
   func examination() throws {
     let folder = try chapterFolder()
     let built = try build(folder)
@@ -61,7 +63,7 @@ struct BuildTests {
     try run("/bin/sh", ["-c", "gzip -t < \(payload)"])
   }
 
-  @Test("Product and version create ContentInfo.plist where there is none")
+  @Test("A product and a version create a missing ContentInfo.plist")
   func createsInfo() throws {
     let folder = try TemporaryFolder()
     try write(["Contents/a": "a"], to: folder.directory)
@@ -71,7 +73,7 @@ struct BuildTests {
     #expect(built.info?.version.rawValue == "1.10")
   }
 
-  @Test("Product and version override ContentInfo.plist, and its other keys are kept")
+  @Test("A product and a version override ContentInfo.plist, and other keys are kept")
   func overridesInfo() throws {
     let folder = try TemporaryFolder()
     let list = """
@@ -100,7 +102,7 @@ struct BuildTests {
       #expect(text.contains(part), "\(text)")
     }
     #expect(try build(folder, version: "2.0").packedLength == built.packedLength)
-    #expect(try Unpacked(builtBytes()).made == unpacked.made, "the same bytes each time")
+    #expect(try Unpacked(builtBytes()).made == unpacked.made, "same bytes each time")
   }
 
   @Test(
@@ -123,7 +125,7 @@ struct BuildTests {
     #expect(try output.directory.entries().isEmpty)
   }
 
-  @Test("What has a name that is no text is refused, not left out", arguments: [false, true])
+  @Test("An entry with a name that is not UTF-8 is refused, not ignored", arguments: [false, true])
   func nameOfBytes(isFolder: Bool) throws {
     let folder = try TemporaryFolder()
     let contents = try folder.directory.createDirectory("Contents")
@@ -133,7 +135,7 @@ struct BuildTests {
     #expect(thrown == .entryRefused)
   }
 
-  @Test("A link whose target is no text is refused, not mended")
+  @Test("A link whose target is not UTF-8 is refused, not corrected")
   func targetOfBytes() throws {
     let folder = try TemporaryFolder()
     let contents = try folder.directory.createDirectory("Contents")
@@ -143,7 +145,7 @@ struct BuildTests {
     #expect(thrown == .entryRefused)
   }
 
-  @Test("An executable file is refused by its permission alone")
+  @Test("A file with execute permission is refused")
   func executablePermission() throws {
     let folder = try TemporaryFolder()
     try folder.directory.createDirectory("Contents").createFile("a", mode: 0o755).write([1])
@@ -151,7 +153,7 @@ struct BuildTests {
     #expect(thrown == .executableContent)
   }
 
-  @Test("A content of its own is written, kept when only the version changes, and taken back")
+  @Test("A content identifier is written, kept with a new version, and removed again")
   func contentIdentifier() throws {
     let folder = try TemporaryFolder()
     try write(["Contents/a": "a"], to: folder.directory)
@@ -176,7 +178,7 @@ struct BuildTests {
     #expect(try !String(decoding: infoBytes(), as: UTF8.self).contains("HCContentIdentifier"))
   }
 
-  @Test("A content that is the product's own is not written, so that it costs no byte")
+  @Test("The content identifier of the product's own content is not written")
   func ownContent() throws {
     let folder = try TemporaryFolder()
     try write(["Contents/a": "a"], to: folder.directory)
@@ -186,7 +188,7 @@ struct BuildTests {
     #expect(try builtBytes() == plain)
   }
 
-  @Test("A content identifier on disk that breaks the rules is refused, also beside both options")
+  @Test("An invalid content identifier on disk is refused, even with product and version")
   func badContentOnDisk() throws {
     for list in [contentInfoText(content: "../x"), contentInfoText("", content: "../x")] {
       let folder = try TemporaryFolder()
@@ -226,7 +228,7 @@ struct BuildTests {
       version: version.map { try ContentVersion(validating: $0) })
   }
 
-  @Test("A file that appears under the name of the temporary one is refused and stays")
+  @Test("A file that appears with the temporary name causes an error and is kept")
   func fileAppears() throws {
     let source = try chapterFolder()
     let (path, directory) = (output.path, output.directory)

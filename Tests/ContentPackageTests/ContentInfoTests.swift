@@ -19,7 +19,7 @@ struct ContentInfoTests {
     }
   }
 
-  @Test("A content of its own is read; without the key it is the product's")
+  @Test("A content identifier is read, and without the key it is the product's")
   func content() throws {
     let named = try read(contentInfoText("com.example.a", "1.0", content: "com.example.a.audio"))
     #expect(named.contentIdentifier.rawValue == "com.example.a.audio")
@@ -29,7 +29,7 @@ struct ContentInfoTests {
   }
 
   @Test(
-    "A content identifier that breaks the rules is refused, and the message names the key",
+    "An invalid content identifier is refused, and the message names the key",
     arguments: ["<string></string>", "<string>../a</string>", "<string>CACHEDIR.TAG</string>"]
       + ["<string>a b</string>", "<string>.a</string>", "<integer>1</integer>", "<array/>"])
   func badContent(value: String) {
@@ -51,7 +51,7 @@ struct ContentInfoTests {
   }
 
   @Test(
-    "What is no well-formed list of the two keys is refused",
+    "An invalid list or one without both keys is refused",
     arguments: [
       "", " ", "{ ContentVersion = \"1.0\"; IAPProductIdentifier = a; }", "<plist>", "bplist00",
       "<?xml version=\"1.0\"?>", "<plist version=\"1.0\"><array/></plist>",
@@ -67,7 +67,7 @@ struct ContentInfoTests {
     #expect(code { _ = try read(text) } == .contentInfoInvalid)
   }
 
-  @Test("A list nested too deeply is refused before it can exhaust the stack")
+  @Test("A list that is nested too deeply is refused before the stack overflows")
   func deep() {
     let arrays = String(repeating: "<array>", count: 100_000)
     #expect(code { _ = try read("<plist><dict><key>x</key>" + arrays) } == .contentInfoInvalid)
@@ -81,7 +81,7 @@ struct ContentInfoTests {
     #expect(code { _ = try read(text) } == .contentInfoInvalid)
   }
 
-  @Test("A NUL in a path is refused, should a reader ever hand one over")
+  @Test("A NUL in a path is refused")
   func nul() {
     var rules = EntryRules(limits: .standard, isContent: true)
     let entry = ArchiveEntry(

@@ -6,13 +6,13 @@ import Concurrency
 import TestSupport
 import Testing
 
-@Suite("Converting archives that were built elsewhere")
+@Suite("Converting archives of other tools")
 struct ConversionTests {
   private let output: TemporaryFolder
 
   init() throws { output = try TemporaryFolder() }
 
-  /// Each form that is read, as an archive of the chapter.
+  /// The supported forms, as archives of the chapter.
   enum Form: String, CaseIterable, CustomTestStringConvertible {
     case ustar, pax, gnutar, gzip, xz, zstd, bzip2, zip, storedZip, xar
     case gzipProduct, plainProduct, pbzxProduct, ownProduct
@@ -60,7 +60,8 @@ struct ConversionTests {
     get throws { try output.directory.entries().map(\.name).sorted() }
   }
 
-  @Test("Each form becomes the package of its folder, byte for byte", arguments: Form.allCases)
+  @Test(
+    "Each form is converted to the package of its folder, byte for byte", arguments: Form.allCases)
   func forms(_ form: Form) throws {
     let examination = try convert(form.archive(of: chapterFolder()))
     #expect(examination.info?.productIdentifier.rawValue == "com.example.test")
@@ -68,7 +69,9 @@ struct ConversionTests {
     #expect(try names == ["out.pkg"])
   }
 
-  @Test("Each sample keeps its files, and has members afterwards", arguments: SampleTests.good)
+  @Test(
+    "Each sample keeps its files, and has members after the conversion", arguments: SampleTests.good
+  )
   func samples(_ sample: SampleTests.Good) throws {
     let bytes = try FileSystem.real.file(at: "\(SampleTests.folder)/\(sample.path)")
       .contents(limit: 1 << 26)
@@ -81,7 +84,7 @@ struct ConversionTests {
     #expect(index.payload != nil, "\(index.obstacle ?? "")")
   }
 
-  @Test("Second names of a file become files, folders that are only implied are there")
+  @Test("Hard links become files, and implied folders are created")
   func hardLinks() throws {
     let bytes = tar([
       .info(), .file("Contents/a/b", "text"), .hardLink("Contents/c", "Contents/a/b"),
@@ -93,7 +96,7 @@ struct ConversionTests {
     #expect(index.payload != nil)
   }
 
-  @Test("One top folder is left out")
+  @Test("A single top folder is removed")
   func topFolder() throws {
     let outer = try TemporaryFolder()
     try write(chapter, to: outer.directory.createDirectory("chapter-1"))
@@ -101,7 +104,7 @@ struct ConversionTests {
     #expect(try converted() == builtChapter())
   }
 
-  @Test("Product and version replace what ContentInfo.plist says, or a missing one")
+  @Test("A product and a version replace an invalid or missing ContentInfo.plist")
   func contentInfo() throws {
     let bare = tar([.file("Contents/a", "text")])
     let error = #expect(throws: ContentError.self) { try convert(bare) }
@@ -121,9 +124,9 @@ struct ConversionTests {
     #expect(try names == ["out.pkg"])
   }
 
-  // MARK: Refusals
+  // MARK: Errors
 
-  @Test("Every finding is named, and nothing is written")
+  @Test("All findings are reported, and nothing is written")
   func findings() throws {
     try output.directory.createFile("out.pkg").write(Array("old".utf8))
     let bytes = tar([
@@ -169,7 +172,7 @@ struct ConversionTests {
     #expect(try output.directory.link("out.pkg") == "elsewhere")
   }
 
-  @Test("An archive without Contents is refused by its own name")
+  @Test("The error for an archive without Contents names the archive")
   func noContents() throws {
     let error = #expect(throws: ContentError.self) { try convert(tar([.info()])) }
     #expect(error?.message.contains("test.zip") == true, "\(error?.message ?? "")")
@@ -179,7 +182,7 @@ struct ConversionTests {
 
   // MARK: The temporary folder
 
-  @Test("Whichever step fails, nothing is left")
+  @Test("If any step fails, nothing is left")
   func failures() throws {
     let bytes = tar([.info(), .file("Contents/a/b", "text"), .link("Contents/l", "a/b")])
     var number = 1
@@ -198,7 +201,7 @@ struct ConversionTests {
     #expect(try names == ["out.pkg"])
   }
 
-  @Test("Only this user can open what is unpacked meanwhile")
+  @Test("Only this user can open the temporary folder")
   func privateFolder() throws {
     let modes = Mutex<Set<UInt32>>([])
     let output = try output.opened(
@@ -213,7 +216,7 @@ struct ConversionTests {
     #expect(modes.withLock { $0 } == [0o700])
   }
 
-  @Test("A temporary folder is removed with all in it, also after an error, and nothing beside it")
+  @Test("A temporary folder is removed with its content, even after an error")
   func temporaryFolder() throws {
     struct Failure: Error {}
     try output.directory.createFile("kept").write([1])

@@ -7,7 +7,9 @@ import Testing
 
 @Suite("Damaged packages", .long)
 struct DamageTests {
-  /// Small packages of each form, whose every byte is changed.
+  /// Small packages of each form.
+  ///
+  /// Tests change each of their bytes.
   static let packages = Result { try makePackages() }
 
   private static func makePackages() throws -> [(name: String, bytes: [UInt8])] {
@@ -33,7 +35,9 @@ struct DamageTests {
     ]
   }
 
-  /// What unpacking made, or nil when it was refused; any other error fails the test.
+  /// Returns the unpacked files, or nil for a refused package.
+  ///
+  /// Other errors fail the test.
   private func outcome(_ bytes: [UInt8], _ promise: UnpackPromise?, _ box: TemporaryFolderBox)
     throws -> [String: String]?
   {
@@ -45,7 +49,7 @@ struct DamageTests {
     }
   }
 
-  @Test("Cut anywhere, a package is refused and nothing lies outside")
+  @Test("A package that is truncated anywhere is refused")
   func truncated() throws {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
@@ -55,7 +59,7 @@ struct DamageTests {
         let box = TemporaryFolderBox()
         let cut = Array(bytes[..<length])
         let made = try outcome(cut, promise(entries: entries), box)
-        // Only padding behind the end may be missed.
+        // Only padding after the end may be missing.
         #expect(made == nil || made == whole, "\(name) cut at \(length)")
         #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
         let alone = try outcome(cut, nil, TemporaryFolderBox())
@@ -64,7 +68,7 @@ struct DamageTests {
     }
   }
 
-  @Test("With any byte changed, what is unpacked is what was promised or nothing")
+  @Test("If any byte is changed, the result is the promised content or an error")
   func flipped() throws {
     for (name, bytes) in try Self.packages.get() {
       let whole = try Unpacked(bytes).made
@@ -81,7 +85,7 @@ struct DamageTests {
     }
   }
 
-  @Test("A changed byte in the payload of a built package is noticed without any promise")
+  @Test("A changed byte in the payload of a built package is detected without a promise")
   func payloadChecksum() throws {
     let bytes = try builtChapter()
     for position in stride(from: bytes.count - 1, to: bytes.count - 900, by: -37) {
@@ -91,7 +95,7 @@ struct DamageTests {
     }
   }
 
-  @Test("A changed byte in one long gzip member is noticed without any promise")
+  @Test("A changed byte in one long gzip member is detected without a promise")
   func longMember() throws {
     let folder = try TemporaryFolder()
     let bytes = noise(3 << 20, seed: 1)
@@ -106,7 +110,7 @@ struct DamageTests {
     }
   }
 
-  @Test("A wrong checksum in a xar is noticed")
+  @Test("A wrong checksum in a xar is detected")
   func xarChecksum() throws {
     let folder = try TemporaryFolder()
     try write(
@@ -120,14 +124,14 @@ struct DamageTests {
     #expect(code { _ = try Unpacked(bytes) } == .archiveDamaged)
   }
 
-  @Test("A tar without its end mark breaks off, even between two entries")
+  @Test("A tar without its end-of-archive block is refused, even between two entries")
   func tarEnd() throws {
     let entries: [RawEntry] = [.info(), .file("Contents/a")]
     #expect(code { _ = try Unpacked(tar(entries, isEnded: false)) } == .archiveDamaged)
     #expect(code { _ = try Unpacked(tar(entries)) } == nil)
   }
 
-  @Test("What the source of the bytes throws reaches the caller unchanged")
+  @Test("Errors of the byte source reach the caller unchanged")
   func sourceFailure() throws {
     let bytes = try builtChapter()
     let source = FailingSource(bytes, from: Int64(bytes.count / 2))

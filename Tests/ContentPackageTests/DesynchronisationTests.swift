@@ -4,10 +4,12 @@ import FileIO
 import TestSupport
 import Testing
 
-/// Archives that two parsers would read in two ways, and packages inside packages.
-@Suite("Archives with two meanings")
+/// Archives that parsers may read differently, and packages inside packages.
+@Suite("Ambiguous archives")
 struct DesynchronisationTests {
-  /// A record of an extended header, whose length counts itself.
+  /// A record of an extended header.
+  ///
+  /// Its length includes itself.
   private static func record(_ key: String, _ value: String) -> String {
     let rest = " \(key)=\(value)\n"
     let length = rest.utf8.count + 2
@@ -20,7 +22,7 @@ struct DesynchronisationTests {
   }
 
   @Test(
-    "Two names for one entry, the second as hostile as can be, never lead outside",
+    "Two names for one entry, one of them hostile, never lead outside",
     arguments: ["../../evil", "/tmp/hostedcontent-evil", "Contents/../../evil", "elsewhere/evil"])
   func names(evil: String) throws {
     let safe = "Contents/safe"
@@ -31,7 +33,7 @@ struct DesynchronisationTests {
         let bytes = tar([.info()] + headers + [.file("Contents/plain")])
         let box = TemporaryFolderBox()
         let unpacked = try? Unpacked(bytes, into: box)
-        // Either name may be the one that counts, but only a safe one.
+        // Either name may be used, but only a safe one.
         #expect(unpacked == nil || unpacked?.made.keys.contains(safe) == true)
         #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
         #expect((try? examine(bytes))?.isValid ?? false == (unpacked != nil))
@@ -39,7 +41,7 @@ struct DesynchronisationTests {
     }
   }
 
-  @Test("A size that is said twice hides no entries: what is examined is what is unpacked")
+  @Test("Two sizes for an entry hide nothing: examination and unpacking agree")
   func sizes() throws {
     let hidden = tar([.file("Contents/hidden", "smuggled")])
     for size in ["0", "8", "512", "99999999"] {
@@ -53,7 +55,7 @@ struct DesynchronisationTests {
     }
   }
 
-  @Test("A payload that is a package itself is refused, in each form")
+  @Test("A payload that is itself a package is refused, in each form")
   func payloadInPayload() throws {
     let inner = try builtChapter()
     let zip = try bsdtar(["--format", "zip"], folder: chapterFolderPath())
@@ -64,7 +66,7 @@ struct DesynchronisationTests {
     }
   }
 
-  @Test("A file called Payload inside the content is a file like any other")
+  @Test("A file called Payload inside the content is a normal file")
   func fileCalledPayload() throws {
     let folder = try TemporaryFolder()
     try write(
@@ -88,7 +90,7 @@ struct DesynchronisationTests {
     return folder.path
   }
 
-  /// A product archive around any payload.
+  /// Creates a product archive around any payload.
   private func flat(_ payload: [UInt8]) throws -> [UInt8] {
     let folder = try TemporaryFolder()
     try folder.directory.createFile("Distribution").write(Array("<installer-gui-script/>".utf8))

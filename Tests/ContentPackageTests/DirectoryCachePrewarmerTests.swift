@@ -8,16 +8,18 @@ import Testing
 
 @testable import ContentPackage
 
-@Suite("Looking for names before files are made")
+@Suite("Looking up names before files are created")
 struct DirectoryCachePrewarmerTests {
-  /// The paths that were looked for, from the folder's own on.
+  /// The paths that were looked up, relative to the folder.
   private final class Looks: Sendable {
     private let paths = Mutex<[String]>([])
     let last = DispatchSemaphore(value: 0)
 
     var all: [String] { paths.withLock { $0 } }
 
-    /// A folder that notes what is looked for in it; `last` is sent when that ends with `end`.
+    /// Returns a folder that records lookups.
+    ///
+    /// `last` is signaled after a path that ends with `end`.
     func folder(at path: String, end: String = "") throws -> Directory {
       let system = FileSystem(willPerform: { [self] step, looked in
         guard step == .status, looked.hasPrefix(path) else { return }
@@ -52,7 +54,7 @@ struct DirectoryCachePrewarmerTests {
       ])
   }
 
-  @Test("Every file's name is looked for once, in order, and nothing is made")
+  @Test("Each file's name is looked up once, in order, and nothing is created")
   func names() throws {
     let folder = try TemporaryFolder()
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
@@ -63,7 +65,7 @@ struct DirectoryCachePrewarmerTests {
     #expect(try folder.directory.entries().map(\.name) == ["Contents"])
   }
 
-  @Test("A folder that is not there hides the names in it only")
+  @Test("A missing folder only affects the names in it")
   func noFolder() throws {
     let folder = try TemporaryFolder()
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
@@ -73,7 +75,7 @@ struct DirectoryCachePrewarmerTests {
     #expect(looks.all == ["ContentInfo.plist", "Contents/large"])
   }
 
-  @Test("What an interrupted download left is not looked for")
+  @Test("Files of an interrupted download are not looked up")
   func staged() throws {
     let folder = try TemporaryFolder()
     try folder.directory.createDirectory("Contents").createDirectory("a").createFile("1")
@@ -85,7 +87,7 @@ struct DirectoryCachePrewarmerTests {
     #expect(looks.all == ["ContentInfo.plist", "Contents/a/2", "Contents/large"])
   }
 
-  @Test("It ends when nobody wants it any more")
+  @Test("The lookups end when they are not wanted any more")
   func end() throws {
     let folder = try TemporaryFolder()
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
@@ -98,7 +100,7 @@ struct DirectoryCachePrewarmerTests {
     #expect(looks.all == ["ContentInfo.plist"])
   }
 
-  @Test("A large assembly does so while its members arrive", .timeLimit(.minutes(20)))
+  @Test("A large assembly looks up names while its members arrive", .timeLimit(.minutes(20)))
   func assembly() throws {
     let folder = try TemporaryFolder()
     let index = try index(large: 1 + WritebackThread.stretch >> 20)

@@ -5,8 +5,7 @@ import FileIO
 import Foundation
 import TestSupport
 
-/// Path and content of everything in a folder: digests of files, `-> target` of links, `/` of
-/// folders.
+/// Returns the content of a folder by path: digests of files, `-> target` of links, `/` of folders.
 func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: String] {
   var found: [String: String] = [:]
   for entry in try directory.entries() {
@@ -24,7 +23,9 @@ func tree(_ directory: Directory, _ prefix: String = "") throws -> [String: Stri
   return found
 }
 
-/// Writes files below `directory`; a value that begins with `-> ` is a link.
+/// Writes files below `directory`.
+///
+/// A value that starts with `-> ` is a link.
 func write(_ files: [String: String], to directory: Directory) throws {
   for (path, text) in files.sorted(by: { $0.key < $1.key }) {
     var folder = directory
@@ -38,7 +39,7 @@ func write(_ files: [String: String], to directory: Directory) throws {
   }
 }
 
-/// A small chapter with names beyond ASCII, an empty file, a link and a file of several pieces.
+/// A small chapter with non-ASCII names, an empty file, a link and a file of several pieces.
 let chapter: [String: String] = [
   "ContentInfo.plist": contentInfoText(),
   "Contents/page-1.txt": "The lighthouse kept no log of the fog.",
@@ -48,14 +49,14 @@ let chapter: [String: String] = [
   "Contents/deep/er/last": "-> ../../page-1.txt",
 ]
 
-/// A folder that holds the chapter.
+/// Creates a folder that contains the chapter.
 func chapterFolder() throws -> TemporaryFolder {
   let folder = try TemporaryFolder()
   try write(chapter, to: folder.directory)
   return folder
 }
 
-/// The chapter as the builder packs it, made once for all tests.
+/// Returns the package of the chapter, built once for all tests.
 func builtChapter() throws -> [UInt8] { try packedChapter.get() }
 
 private let packedChapter = Result {
@@ -71,7 +72,7 @@ func examine(_ bytes: [UInt8], limits: PackageLimits = .standard) throws -> Pack
   try examinePackage(MemorySource(bytes), name: "test.pkg", limits: limits)
 }
 
-/// Unpacks into a new folder below a fresh one, so that an escape would be seen beside it.
+/// Unpacks into a new subfolder of a new folder, so that an escape is visible.
 struct Unpacked {
   let outside = TemporaryFolderBox()
   let files: [InstalledFile]
@@ -95,7 +96,7 @@ struct Unpacked {
   let made: [String: String]
 }
 
-/// A temporary folder that is made when it is first asked for.
+/// A temporary folder that is created at its first use.
 final class TemporaryFolderBox {
   private var made: TemporaryFolder?
 
@@ -106,7 +107,7 @@ final class TemporaryFolderBox {
   }
 }
 
-/// The code of the error that `body` throws; nil when it throws none of ours.
+/// Returns the code of the `ContentError` that `body` throws, or nil.
 func code(_ body: () throws -> Void) -> ContentError.Code? {
   do {
     try body()

@@ -4,7 +4,7 @@ import FileIO
 import TestSupport
 import Testing
 
-@Suite("Forms of packages")
+@Suite("Package forms")
 struct FormTests {
   static let options: [(options: [String], form: PackageForm)] = [
     (["--format", "xar"], .xar), (["--format", "zip"], .zip), (["--format", "ustar"], .tar),
@@ -12,7 +12,7 @@ struct FormTests {
     (["--zstd"], .tar), (["-j"], .tar),
   ]
 
-  @Test("Each form unpacks to the folder it was made from", arguments: options)
+  @Test("Each form unpacks to its source folder", arguments: options)
   func eachForm(options: [String], form: PackageForm) throws {
     let folder = try chapterFolder()
     let bytes = try bsdtar(options, folder: folder.path)
@@ -25,7 +25,7 @@ struct FormTests {
     #expect(unpacked.files.map(\.entry) == examination.entries)
   }
 
-  @Test("One top folder is stripped", arguments: options)
+  @Test("A single top folder is removed", arguments: options)
   func topFolder(options: [String], form: PackageForm) throws {
     let outer = try TemporaryFolder()
     try write(chapter, to: outer.directory.createDirectory("chapter-1"))
@@ -34,7 +34,7 @@ struct FormTests {
     #expect(unpacked.made == (try tree(outer.directory.directory("chapter-1"))))
   }
 
-  @Test("A product archive with a plain cpio payload is read")
+  @Test("A product archive with an uncompressed cpio payload is read")
   func plainPayload() throws {
     let entries: [RawEntry] = [
       .folder("."), .info(path: "./ContentInfo.plist"), .file("./Contents/a"),
@@ -59,7 +59,7 @@ struct FormTests {
     #expect(examination.entries.last?.size == Int64(text.utf8.count))
   }
 
-  @Test("A pbzx payload is read, from chunks that are packed or stored")
+  @Test("A pbzx payload with compressed or stored chunks is read")
   func pbzx() throws {
     let folder = try chapterFolder()
     for format in ["odc", "newc"] {
@@ -79,7 +79,7 @@ struct FormTests {
     }
   }
 
-  @Test("A pbzx payload that lies or breaks off is refused")
+  @Test("An inconsistent or truncated pbzx payload is refused")
   func damagedPbzx() throws {
     let plain = cpio([.info(), .file("Contents/a")])
     let good = pbzx(1 << 24, [(plain.count, plain)])
@@ -106,7 +106,7 @@ struct FormTests {
   }
 
   @Test(
-    "A xar sealed with SHA-256 or SHA-512 is refused with what to do", arguments: [UInt8(3), 4])
+    "A xar with a SHA-256 or SHA-512 digest is refused with a remedy", arguments: [UInt8(3), 4])
   func tableDigest(number: UInt8) throws {
     var bytes = try builtChapter()
     bytes[27] = number
@@ -117,7 +117,7 @@ struct FormTests {
   }
 
   @Test(
-    "Bytes that are no package are no package, whatever their name",
+    "Bytes that are not a package are refused",
     arguments: [[], Array("just text".utf8), Array("07070701".utf8), Array("Rar!\u{1a}".utf8)])
   func unknown(bytes: [UInt8]) throws {
     #expect(code { _ = try examine(bytes) } == .formUnknown)
@@ -131,7 +131,7 @@ struct FormTests {
     #expect(packageNameFinding(".pkg")?.rule == "package-extension")
   }
 
-  @Test("An index by blocks covers every byte once")
+  @Test("An index by blocks covers each byte once")
   func blocks() throws {
     let bytes = [UInt8](repeating: 7, count: (1 << 20) + 5)
     let index = try PackageIndex(indexing: MemorySource(bytes), entries: [])
@@ -140,7 +140,7 @@ struct FormTests {
     #expect(index.range(ofBlock: 1).count == 5)
   }
 
-  /// A product archive around any payload, made with bsdtar.
+  /// Creates a product archive around any payload with bsdtar.
   private func flatPackage(payload: [UInt8]) throws -> [UInt8] {
     let folder = try TemporaryFolder()
     try folder.directory.createFile("Distribution").write(Array("<installer-gui-script/>".utf8))

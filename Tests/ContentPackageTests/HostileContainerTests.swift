@@ -6,7 +6,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// One attack that only its format can express.
+/// An attack that only one format can express.
 struct ContainerAttack: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let code: ContentError.Code
@@ -22,7 +22,7 @@ struct ContainerAttack: Sendable, CustomTestStringConvertible {
   }
 }
 
-@Suite("Attacks on zip, whose every word is said twice", .long)
+@Suite("Attacks on zip, which stores everything twice", .long)
 struct HostileZipTests {
   private static let entries: [RawEntry] = [
     .info(), .file("Contents/a", "alpha"), .file("Contents/b", "beta"),
@@ -44,11 +44,11 @@ struct HostileZipTests {
     attack("the directory's name leads outside") {
       $0.entries[1].central.name = Array("../evil_".utf8)
     },
-    attack("the local name is another one") { $0.entries[1].local.name = Array("Contents/c".utf8) },
-    attack("the local length is another one") { $0.entries[1].local.plain = 4 },
-    attack("the local packed length is another one") { $0.entries[1].local.packed = 4 },
-    attack("the directory's length is another one") { $0.entries[1].central.packed = 4 },
-    attack("the directory's length goes into the next entry") {
+    attack("the local name differs") { $0.entries[1].local.name = Array("Contents/c".utf8) },
+    attack("the local length differs") { $0.entries[1].local.plain = 4 },
+    attack("the local compressed length differs") { $0.entries[1].local.packed = 4 },
+    attack("the directory's length differs") { $0.entries[1].central.packed = 4 },
+    attack("the directory's length overlaps the next entry") {
       $0.entries[1].central.packed = 40
       $0.entries[1].local.packed = 40
       $0.entries[1].central.plain = 40
@@ -60,18 +60,18 @@ struct HostileZipTests {
       $0.entries[1].local.checksum ^= 1
     },
     attack("the methods differ") { $0.entries[1].central.method = 8 },
-    attack("a method that nobody knows", .formUnknown) {
+    attack("an unknown method", .formUnknown) {
       $0.entries[1].central.method = 99
       $0.entries[1].local.method = 99
     },
-    attack("only one of the headers says that it is encrypted") { $0.entries[1].local.flags |= 1 },
-    attack("it is encrypted", .formUnknown) {
+    attack("only one of the headers has the encryption flag") { $0.entries[1].local.flags |= 1 },
+    attack("the entry is encrypted", .formUnknown) {
       $0.entries[1].local.flags |= 1
       $0.entries[1].central.flags |= 1
     },
     attack("the names are encoded differently") { $0.entries[1].local.flags = 0 },
     attack("two entries share their data") { $0.entries[2].offset = 0 },
-    attack("an entry is quoted by another one's data") {
+    attack("an entry inside the data of another one") {
       let inner = ZipWriter([.file("Contents/b", "beta")]).bytes.prefix(44)
       $0.entries[1].data = Array(inner)
       for header in [\ZipWriter.Entry.local, \.central] {
@@ -86,26 +86,26 @@ struct HostileZipTests {
     },
     attack("an entry beyond the archive") { $0.entries[2].offset = 1 << 30 },
     attack("an entry in the directory itself") { $0.entries[2].offset = $0.bytes.count - 100 },
-    attack("fewer entries than the end says") { $0.end.count = 4 },
-    attack("more entries than the end says") { $0.end.count = 2 },
-    attack("no entries, as the end says") { $0.end.count = 0 },
-    attack("a directory longer than it is") { $0.end.length = 500 },
-    attack("a directory of the greatest length") { $0.end.length = 0xffff_fffe },
-    attack("a directory elsewhere") { $0.end.offset = 3 },
-    attack("a second end in the comment") {
+    attack("fewer entries than in the end record") { $0.end.count = 4 },
+    attack("more entries than in the end record") { $0.end.count = 2 },
+    attack("no entries in the end record") { $0.end.count = 0 },
+    attack("a directory with a wrong length") { $0.end.length = 500 },
+    attack("a directory with the maximum length") { $0.end.length = 0xffff_fffe },
+    attack("a directory with a wrong offset") { $0.end.offset = 3 },
+    attack("a second end record in the comment") {
       $0.end.comment = Array(ZipWriter([.file("../evil")]).bytes.suffix(22))
     },
     attack("a whole second archive in the comment") {
       $0.end.comment = ZipWriter([.file("../evil")]).bytes
     },
-    attack("bytes between the directory and its end") { $0.end.before = [1, 2, 3] },
-    attack("a directory of 64 bits that is not there") { $0.end.offset = 0xffff_ffff },
-    attack("a locator that leads nowhere") {
+    attack("bytes between the directory and the end record") { $0.end.before = [1, 2, 3] },
+    attack("a missing zip64 directory") { $0.end.offset = 0xffff_ffff },
+    attack("a zip64 locator with an invalid offset") {
       $0.end.before =
         [0x50, 0x4b, 6, 7] + ZipWriter.number(0, 4) + ZipWriter.number(.max, 8)
         + ZipWriter.number(1, 4)
     },
-    attack("an end of 64 bits that says something else") {
+    attack("a zip64 end record that differs") {
       let plain = $0.bytes.count - 22
       let record =
         [0x50, 0x4b, 6, 6] + ZipWriter.number(44, 8) + ZipWriter.number(45, 4)
@@ -115,13 +115,13 @@ struct HostileZipTests {
         record + [0x50, 0x4b, 6, 7] + ZipWriter.number(0, 4) + ZipWriter.number(plain, 8)
         + ZipWriter.number(1, 4)
     },
-    attack("a length of 64 bits that is missing") { $0.entries[1].central.plain = 0xffff_ffff },
-    attack("a length of 64 bits that is the greatest") {
+    attack("a missing 64-bit length") { $0.entries[1].central.plain = 0xffff_ffff },
+    attack("the maximum 64-bit length") {
       $0.entries[1].central.plain = 0xffff_ffff
       $0.entries[1].central.packed = 0xffff_ffff
       $0.entries[1].central.extra = ZipWriter.large(.max, .max)
     },
-    attack("lengths of 64 bits, twice") {
+    attack("64-bit lengths, twice") {
       $0.entries[1].central.plain = 0xffff_ffff
       $0.entries[1].central.extra = ZipWriter.large(5) + ZipWriter.large(6)
     },
@@ -130,13 +130,13 @@ struct HostileZipTests {
       $0.entries[1].central.extra =
         ZipWriter.number(0x7075, 2) + ZipWriter.number(5 + name.count, 2) + [1, 0, 0, 0, 0] + name
     },
-    attack("a descriptor of no length that there is") {
+    attack("a descriptor with an invalid length") {
       $0.entries[1].local.flags |= 8
       $0.entries[1].central.flags |= 8
       $0.gaps[2] = [1, 2, 3, 4, 5]
     },
-    ContainerAttack("only an end") { Array(ZipWriter([]).bytes) },
-    ContainerAttack("no end") { Array(ZipWriter(entries).bytes.dropLast(22)) },
+    ContainerAttack("only an end record") { Array(ZipWriter([]).bytes) },
+    ContainerAttack("no end record") { Array(ZipWriter(entries).bytes.dropLast(22)) },
     ContainerAttack("bytes before the first entry", .formUnknown) {
       Array("MZ junk".utf8) + ZipWriter(entries).bytes
     },
@@ -147,7 +147,7 @@ struct HostileZipTests {
     try expectRefused(attack.bytes(), [attack.code, .contentInfoInvalid])
   }
 
-  @Test("Lengths of 64 bits, descriptors and a comment are read where they are true")
+  @Test("Correct 64-bit lengths, descriptors and comments are read")
   func honest() throws {
     var writer = ZipWriter(Self.entries)
     writer.end.comment = Array("Chapter 1".utf8)
@@ -165,9 +165,9 @@ struct HostileZipTests {
   }
 }
 
-@Suite("Attacks on xar, whose table says where everything is", .long)
+@Suite("Attacks on the table of contents of xar", .long)
 struct HostileXarTests {
-  /// A xar of ContentInfo.plist and one file with these elements, whose bytes begin at `heap`.
+  /// Creates a xar of ContentInfo.plist and a file with these elements, with its bytes at `heap`.
   private static func xar(
     _ file: @Sendable (_ offset: Int) -> String, heap: String = "alpha", prolog: String? = nil
   ) -> [UInt8] {
@@ -207,74 +207,74 @@ struct HostileXarTests {
     """
 
   static let attacks: [ContainerAttack] = [
-    data("bytes that begin behind the archive") { _ in
+    data("bytes that start after the archive") { _ in
       XarWriter.data(offset: 1 << 20, length: 5, size: 5)
     },
-    data("bytes that begin far behind all") { _ in
+    data("bytes that start far after the archive") { _ in
       XarWriter.data(offset: .max, length: 5, size: 5)
     },
-    data("bytes that begin before the heap") { _ in
+    data("bytes that start before the heap") { _ in
       XarWriter.data(offset: -40, length: 5, size: 5)
     },
-    data("more bytes than there are") { XarWriter.data(offset: $0, length: 50, size: 50) },
-    data("a length beyond all bounds", .limitExceeded) {
+    data("more bytes than the archive has") { XarWriter.data(offset: $0, length: 50, size: 50) },
+    data("a huge length", .limitExceeded) {
       XarWriter.data(offset: $0, length: .max, size: .max)
     },
-    data("a length below zero") { XarWriter.data(offset: $0, length: -5, size: -5) },
-    data("a size that is more than its bytes") {
+    data("a negative length") { XarWriter.data(offset: $0, length: -5, size: -5) },
+    data("a size that exceeds its bytes") {
       XarWriter.data(offset: $0, length: 5, size: 500)
     },
-    data("an encoding that it has not") {
+    data("a wrong encoding") {
       XarWriter.data(offset: $0, length: 5, size: 5, encoding: "application/x-gzip")
     },
-    data("an encoding that nobody knows") {
+    data("an unknown encoding") {
       XarWriter.data(offset: $0, length: 5, size: 5, encoding: "application/x-none")
     },
-    data("a checksum that is wrong") {
+    data("a wrong checksum") {
       XarWriter.data(
         offset: $0, length: 5, size: 5,
         more:
           "<extracted-checksum style=\"sha1\">\(String(repeating: "0", count: 40))</extracted-checksum>"
       )
     },
-    name("a name of character references", .entryRefused, "&#x2e;&#46;/evil"),
-    name("a name in a section of characters", .entryRefused, "<![CDATA[../evil]]>"),
+    name("a name with character references", .entryRefused, "&#x2e;&#46;/evil"),
+    name("a name in a CDATA section", .entryRefused, "<![CDATA[../evil]]>"),
     name("a name in Base64", .entryRefused, "x</name><name enctype=\"base64\">Li4vZXZpbA=="),
     name("two names", .entryRefused, "Contents/a</name><name>../evil"),
     name(
-      "a name of an entity", .archiveDamaged, "&e;",
+      "a name with an entity", .archiveDamaged, "&e;",
       prolog: "<?xml version=\"1.0\"?><!DOCTYPE xar [<!ENTITY e \"../evil\">]>"),
     name(
-      "a name of another file's bytes", .archiveDamaged, "&e;",
+      "a name with an external entity", .archiveDamaged, "&e;",
       prolog: "<?xml version=\"1.0\"?><!DOCTYPE xar [<!ENTITY e SYSTEM \"file:///etc/hostname\">]>"),
-    name("a name of entities that multiply", .archiveDamaged, "&a9;", prolog: bomb),
-    ContainerAttack("a hard link in front of its file") {
+    name("a name with exponential entities", .archiveDamaged, "&a9;", prolog: bomb),
+    ContainerAttack("a hard link before its file") {
       xar {
         file("", name: "Contents/l", type: "<type link=\"77\">hardlink</type>")
           + file(XarWriter.data(offset: $0, length: 5, size: 5))
       }
     },
-    ContainerAttack("files that lie in each other without end", .limitExceeded) {
+    ContainerAttack("very deeply nested files", .limitExceeded) {
       var writer = XarWriter([.info()])
       writer.files += String(repeating: "<file><name>a</name><type>directory</type>", count: 400)
       return writer.bytes
     },
-    ContainerAttack("a table that is longer than is read", .limitExceeded) {
+    ContainerAttack("a table that is too long", .limitExceeded) {
       var writer = XarWriter([.info()])
       writer.plainLength = 1 << 40
       return writer.bytes
     },
-    ContainerAttack("a table that is packed longer than is read", .limitExceeded) {
+    ContainerAttack("a compressed table that is too long", .limitExceeded) {
       var writer = XarWriter([.info()])
       writer.packedLength = 1 << 40
       return writer.bytes
     },
-    ContainerAttack("a table that is longer than it says") {
+    ContainerAttack("a table that is longer than declared") {
       var writer = XarWriter([.info()])
       writer.plainLength = 100
       return writer.bytes
     },
-    ContainerAttack("a table that breaks off") { Array(XarWriter([.info()]).bytes.prefix(200)) },
+    ContainerAttack("a truncated table") { Array(XarWriter([.info()]).bytes.prefix(200)) },
     ContainerAttack("a table without an end") {
       var writer = XarWriter([.info()])
       writer.files += "<file id=\"8\"><name>Contents"
@@ -299,23 +299,23 @@ struct HostileXarTests {
       let payload = cpio([.info(), .folder("Contents")])
       return productWriter(["a.pkg": ["Payload": payload, "Scripts": [1]]]).bytes
     },
-    data("an offset said twice") {
+    data("two offsets of a file") {
       XarWriter.data(offset: $0, length: 5, size: 5, more: "<offset>0</offset>")
     },
-    ContainerAttack("a type said twice, of which libarchive makes a circle") {
+    ContainerAttack("two types of a hard link, which libarchive reads as a cycle") {
       xar {
         file(
           XarWriter.data(offset: $0, length: 5, size: 5),
           type: "<type link=\"original\">hardlink</type><type link=\"original\">hardlink</type>")
       }
     },
-    ContainerAttack("an identifier of two files") {
+    ContainerAttack("two files with the same identifier") {
       xar { _ in file("", name: "Contents/a") + file("", name: "Contents/b") }
     },
-    ContainerAttack("a tag that ends in two places") {
+    ContainerAttack("a tag with an ambiguous end") {
       xar { _ in "<file id=\"9\" x=\"></file>\"><name>../evil</name></file>" }
     },
-    ContainerAttack("an element of another name space") {
+    ContainerAttack("an element of another namespace") {
       xar { _ in "<file id=\"9\"><x:name>../evil</x:name><type>file</type></file>" }
     },
   ]
@@ -325,14 +325,14 @@ struct HostileXarTests {
     try expectRefused(attack.bytes(), [attack.code, .entryRefused, .archiveDamaged])
   }
 
-  @Test("More files than are read are refused", .enabled(if: SlowTests.areOn))
+  @Test("Too many files are refused", .enabled(if: SlowTests.areOn))
   func files() throws {
     var writer = XarWriter([.info()])
     writer.files += String(repeating: "<file id=\"1\"><name>a</name></file>", count: 200_001)
     try expectRefused(writer.bytes, [.limitExceeded])
   }
 
-  @Test("Files that share their bytes are two files, or refused")
+  @Test("Files that share their bytes become two files, or are refused")
   func shared() throws {
     let bytes = Self.xar { offset in
       let data = XarWriter.data(offset: offset, length: 5, size: 5)
@@ -345,7 +345,7 @@ struct HostileXarTests {
   }
 }
 
-@Suite("Attacks on tar, whose names come in several headers", .long)
+@Suite("Attacks on tar, which has names in several headers", .long)
 struct HostileTarTests {
   private static let evil = Array("../evil".utf8)
 
@@ -373,7 +373,7 @@ struct HostileTarTests {
         pax([("path", "Contents/a"), ("path", "../evil")]), .file("Contents/b"),
       ]),
     attack(
-      "an extended name with a NUL in it",
+      "an extended name that contains a NUL",
       [
         pax([("path", "Contents/a\0/../../evil")]), .file("Contents/a"), .file("Contents/a"),
       ]),
@@ -399,8 +399,10 @@ struct HostileTarTests {
         gnuHeader("K", Array("../../evil".utf8)), .link("Contents/l", "a"),
       ]),
     attack(
-      "a long name of nothing", code: .archiveDamaged, [gnuHeader("L", Array("Contents/a".utf8))]),
-    attack("an extended header of nothing", code: .archiveDamaged, [pax([("path", "Contents/a")])]),
+      "a long name without an entry", code: .archiveDamaged,
+      [gnuHeader("L", Array("Contents/a".utf8))]),
+    attack(
+      "a pax header without an entry", code: .archiveDamaged, [pax([("path", "Contents/a")])]),
     attack(
       "a record that is longer than its header", code: .archiveDamaged,
       [
@@ -412,17 +414,17 @@ struct HostileTarTests {
         raw("x", Array("path=Contents/a\n".utf8)), .file("Contents/b"),
       ]),
     attack(
-      "a length in an extended header that is beyond all bounds", code: .limitExceeded,
+      "a huge length in an extended header", code: .limitExceeded,
       [
         pax([("size", "9223372036854775807")]), .file("Contents/a"),
       ]),
     attack(
-      "a length in an extended header below zero", code: .archiveDamaged,
+      "a negative length in an extended header", code: .archiveDamaged,
       [
         pax([("size", "-1")]), .file("Contents/a"),
       ]),
     attack(
-      "a sparse file that is beyond all bounds", code: .limitExceeded,
+      "a huge sparse file", code: .limitExceeded,
       [
         pax([
           ("GNU.sparse.major", "0"), ("GNU.sparse.minor", "1"),
@@ -439,7 +441,7 @@ struct HostileTarTests {
         ]), .file("Contents/b"),
       ]),
     attack(
-      "a sparse file whose parts lie on each other", code: .archiveDamaged,
+      "a sparse file with overlapping parts", code: .archiveDamaged,
       [
         pax([
           ("GNU.sparse.major", "0"), ("GNU.sparse.minor", "1"), ("GNU.sparse.size", "100"),
@@ -451,15 +453,15 @@ struct HostileTarTests {
       [
         RawEntry(path: Array("Contents/a".utf8), link: [], data: []), .file("../x/evil"),
       ]),
-    ContainerAttack("a header whose checksum is wrong") {
+    ContainerAttack("a header with a wrong checksum") {
       var bytes = tar([.info(), .file("Contents/a"), .file("Contents/b")])
       bytes[bytes.count - 1024 - 1024 + 3] ^= 1
       return bytes
     },
-    ContainerAttack("an end in the middle, and more behind it") {
+    ContainerAttack("more entries after the end-of-archive block") {
       tar([.info(), .file("Contents/a")]) + tar([.file("../evil")])
     },
-    ContainerAttack("a directory that carries bytes", .entryRefused) {
+    ContainerAttack("a folder with data", .entryRefused) {
       var folder = RawEntry.folder("Contents/d/")
       folder.data = Array("hidden".utf8)
       return tar([.info(), folder])
@@ -471,7 +473,7 @@ struct HostileTarTests {
     try expectRefused(attack.bytes(), [attack.code, .archiveDamaged])
   }
 
-  @Test("An extended name of all files, which only some programs heed, is not heeded")
+  @Test("A global extended name, which only some programs support, is ignored")
   func globalName() throws {
     let bytes = tar([.info(), Self.pax([("path", "../evil")], type: "g"), .file("Contents/a")])
     let outcome = try HostileOutcome(bytes)
@@ -482,13 +484,14 @@ struct HostileTarTests {
       ])
   }
 
-  @Test("Compressed bytes behind the end are refused", arguments: ["-z", "-J", "--zstd", "-j"])
+  @Test(
+    "Extra bytes after the compressed data are refused", arguments: ["-z", "-J", "--zstd", "-j"])
   func behindTheStream(option: String) throws {
     let folder = try chapterFolder()
     let bytes = try bsdtar([option], folder: folder.path)
     #expect(try HostileOutcome(bytes).error == nil)
     try expectRefused(bytes + Array("more bytes than a magic number has".utf8), [.archiveDamaged])
-    // A second stream is a part of the first one's plain bytes.
+    // A second stream continues the decompressed bytes of the first one.
     try expectRefused(bytes + bytes, [.archiveDamaged])
   }
 }
@@ -501,7 +504,7 @@ struct HostilePayloadTests {
     (0..<8).map { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
   }
 
-  /// A newc archive whose second header has `digits` at `field`.
+  /// Creates a newc archive whose second header has `digits` at `field`.
   private static func newcField(_ field: Int, _ digits: String) -> [UInt8] {
     var bytes = cpioNewc(entries)
     let start = cpioNewc([entries[0]]).count - cpioNewc([]).count
@@ -511,30 +514,30 @@ struct HostilePayloadTests {
 
   static let attacks: [ContainerAttack] = [
     ContainerAttack("a cpio without its trailer") { Array(cpio(entries).dropLast(87)) },
-    ContainerAttack("a name of no bytes") { newcField(94, "00000000") },
+    ContainerAttack("an empty name") { newcField(94, "00000000") },
     ContainerAttack("a name longer than the archive") { newcField(94, "00ffffff") },
-    ContainerAttack("a name of the greatest length") { newcField(94, "ffffffff") },
-    ContainerAttack("a file of the greatest length", .limitExceeded) { newcField(54, "ffffffff") },
-    ContainerAttack("digits that are none") { newcField(54, "0000g000") },
-    ContainerAttack("a name with a NUL in it, and more behind it") {
+    ContainerAttack("a name with the maximum length") { newcField(94, "ffffffff") },
+    ContainerAttack("a file with the maximum length", .limitExceeded) { newcField(54, "ffffffff") },
+    ContainerAttack("invalid digits") { newcField(54, "0000g000") },
+    ContainerAttack("a name with more bytes after a NUL") {
       cpio([.info(), RawEntry(path: Array("Contents/a\0/../../../evil".utf8))])
     },
     ContainerAttack("two magic numbers in one archive") {
       Array(cpio([.info()]).dropLast(87)) + cpioNewc([.file("Contents/a")])
     },
-    ContainerAttack("a payload of nothing") { [] },
-    ContainerAttack("a pbzx of nothing") { Array("pbzx".utf8) + number(1 << 24) },
+    ContainerAttack("an empty payload") { [] },
+    ContainerAttack("a pbzx stream without chunks") { Array("pbzx".utf8) + number(1 << 24) },
     ContainerAttack("a chunk longer than the others") {
       Array("pbzx".utf8) + number(64) + number(1000) + number(UInt64(cpio(entries).count))
         + cpio(entries)
     },
-    ContainerAttack("a chunk of the greatest length") {
+    ContainerAttack("a chunk with the maximum length") {
       Array("pbzx".utf8) + number(1 << 24) + number(.max) + number(.max) + cpio(entries)
     },
-    ContainerAttack("a chunk length of the greatest number") {
+    ContainerAttack("the maximum chunk length") {
       Array("pbzx".utf8) + number(.max) + number(8) + number(8) + Array("07070100".utf8)
     },
-    ContainerAttack("a chunk in the middle that is shorter") {
+    ContainerAttack("a shorter chunk in the middle") {
       let plain = cpio(entries)
       let rest = number(UInt64(plain.count - 10))
       return Array("pbzx".utf8) + number(64) + number(10) + number(10) + Array(plain.prefix(10))
@@ -544,8 +547,8 @@ struct HostilePayloadTests {
       storedPbzx(storedPbzx(cpio(entries), chunk: 512), chunk: 512)
     },
     ContainerAttack("a payload inside a payload") { product(cpio(entries)) },
-    ContainerAttack("a zip for a payload") { ZipWriter(entries).bytes },
-    ContainerAttack("a tar for a payload") { tar(entries) },
+    ContainerAttack("a zip as the payload") { ZipWriter(entries).bytes },
+    ContainerAttack("a tar as the payload") { tar(entries) },
   ]
 
   @Test("Refused, and nothing is left", arguments: attacks)

@@ -5,13 +5,13 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What is left of a refused archive, and why it was refused.
+/// The result of unpacking a hostile archive.
 struct HostileOutcome {
-  /// Nil when it was unpacked.
+  /// Nil if it was unpacked.
   let error: ContentError?
-  /// What the folder holds in which the target would have appeared.
+  /// The content of the target's parent folder.
   let left: [String]
-  /// What lies beside that folder, where an escape would lead.
+  /// The content of the folder above, where an escape would lead.
   let outside: [String]
 
   init(_ bytes: [UInt8], limits: PackageLimits = .standard) throws {
@@ -30,7 +30,7 @@ struct HostileOutcome {
   }
 }
 
-/// Fails the test unless the archive is refused with one of `codes`, and nothing is left of it.
+/// Fails the test unless the archive is refused with one of `codes`, and nothing is left.
 func expectRefused(
   _ bytes: [UInt8], _ codes: Set<ContentError.Code>, limits: PackageLimits = .standard,
   sourceLocation: SourceLocation = #_sourceLocation
@@ -46,18 +46,18 @@ func expectRefused(
     (try? examine(bytes, limits: limits))?.isValid != true, sourceLocation: sourceLocation)
 }
 
-@Suite("Hostile archives, every attack in every format that can express it", .long)
+@Suite("Hostile archives in each format", .long)
 struct HostileTests {
-  /// Formats that cannot say a thing, by the attack's name.
+  /// The formats that cannot express an attack, by the name of the attack.
   private static let inexpressible: [String: Set<HostileForm>] = [
-    // The writers of cpio end a name at its length, and a zip's hard links are files.
+    // The cpio writers end a name at its length, and hard links in a zip are files.
     "a hard link to nothing": [.odc, .newc, .pbzx, .zip],
     "a hard link out": [.odc, .newc, .pbzx, .zip, .xar],
     "a hard link to an absolute path": [.odc, .newc, .pbzx, .zip, .xar],
     "a hard link to a link": [.odc, .newc, .pbzx, .zip, .xar],
     "a hard link to a folder": [.odc, .newc, .pbzx, .zip, .xar],
-    // A link without a target is none in these headers, and names of only these bytes are no XML.
-    "a path that is no UTF-8": [.xar],
+    // These headers do not express a link without a target. Such names are not valid XML.
+    "a path that is not UTF-8": [.xar],
     "an overlong UTF-8 dot": [.xar],
   ]
 
@@ -65,7 +65,7 @@ struct HostileTests {
   func attack(_ attack: RuleTests.Case, _ form: HostileForm) throws {
     if Self.inexpressible[attack.testDescription]?.contains(form) == true { return }
     let bytes = form.archive([.info()] + attack.entries())
-    // What a format's own parser dislikes is damaged before it is refused.
+    // A format's own parser may report damage first.
     try expectRefused(bytes, [attack.code, .archiveDamaged])
   }
 
@@ -90,21 +90,21 @@ struct HostileTests {
   }
 
   @Test(
-    "A length that says more or less than there is, is refused", arguments: HostileForm.allCases,
+    "A wrong length of a file is refused", arguments: HostileForm.allCases,
     [0, 3, 5000, 1 << 30])
   func lyingLength(_ form: HostileForm, _ length: Int) throws {
-    // Tar and newc are padded and a xar's bytes need not follow each other: less is no lie there.
+    // Tar and newc are padded, and a xar may have gaps, so a shorter length is valid there.
     if [.ustar, .pax, .gnu, .newc, .xar].contains(form), length == 3 { return }
     if form == .xar, length == 0 { return }
     var lying = RawEntry.file("Contents/a", "four")
     lying.size = length
-    // What follows then makes no sense, or there is too little of it.
+    // The following bytes are then invalid or missing.
     try expectRefused(
       form.archive([.info(), lying, .file("Contents/b", "other")]),
       [.archiveDamaged, .limitExceeded, .entryRefused])
   }
 
-  @Test("Cut anywhere, nothing is left", arguments: HostileForm.allCases)
+  @Test("An archive that is truncated anywhere leaves nothing", arguments: HostileForm.allCases)
   func cut(_ form: HostileForm) throws {
     let bytes = form.archive([.info(), .file("Contents/a", "The fog horn sounded twice.")])
     let end = bytes.lastIndex { $0 != 0 } ?? 0
@@ -116,7 +116,7 @@ struct HostileTests {
   }
 
   @Test(
-    "With any byte changed, it is refused or unpacked into its target",
+    "If any byte is changed, the archive is refused or unpacked into its target",
     arguments: HostileForm.allCases)
   func damaged(_ form: HostileForm) throws {
     let bytes = form.archive([.info(), .file("Contents/a", "The fog horn sounded twice.")])
@@ -131,12 +131,13 @@ struct HostileTests {
   }
 
   @Test(
-    "Several archives in one, or bytes behind its end, are refused", arguments: HostileForm.allCases
+    "Concatenated archives and extra bytes after the end are refused",
+    arguments: HostileForm.allCases
   )
   func behindTheEnd(_ form: HostileForm) throws {
     let one = form.archive([.info(), .file("Contents/a")])
     let evil = form.archive([.file("../evil")])
-    // Nothing reads what lies behind a xar's last file, which a notary's ticket may be.
+    // Bytes after the last file of a xar are ignored. They may be a notarization ticket.
     guard ![.xar, .odc, .newc, .pbzx].contains(form) else {
       #expect(try HostileOutcome(one + evil).left == HostileOutcome(one).left)
       return
@@ -145,7 +146,7 @@ struct HostileTests {
     try expectRefused(one + Array("more".utf8), [.archiveDamaged])
   }
 
-  @Test("Bytes behind the end of a payload are refused")
+  @Test("Extra bytes after the end of a payload are refused")
   func behindThePayload() throws {
     let one = cpio([.info(), .file("Contents/a")])
     let evil = cpio([.file("../evil")])
@@ -155,9 +156,9 @@ struct HostileTests {
     #expect(try HostileOutcome(product(one + [0, 0, 0])).error == nil)
   }
 
-  @Test("An archive inside an archive is a file, and stays one", arguments: HostileForm.allCases)
+  @Test("An archive inside an archive stays a file", arguments: HostileForm.allCases)
   func nested(_ form: HostileForm) throws {
-    // A bomb of a gigabyte would be harmless for the same reason.
+    // A decompression bomb would be harmless for the same reason.
     let inner = form.archive([.info(), .file("../evil")])
     let entry = RawEntry(path: Array("Contents/inner".utf8), data: inner)
     #expect(
@@ -166,7 +167,9 @@ struct HostileTests {
       ])
   }
 
-  @Test("More entries, depth, bytes or length than allowed", arguments: HostileForm.allCases)
+  @Test(
+    "An archive that exceeds a limit of entries, depth, size or length is refused",
+    arguments: HostileForm.allCases)
   func limits(_ form: HostileForm) throws {
     var limits = PackageLimits.standard
     limits.entryCount = 5

@@ -1,13 +1,17 @@
 import ContentPackage
 import Testing
 
-/// The formats in which an attack can be written, each by a writer that checks nothing.
+/// The formats of attacks.
+///
+/// Their writers check nothing.
 enum HostileForm: String, CaseIterable, CustomTestStringConvertible {
   case ustar, pax, gnu, odc, newc, pbzx, zip, xar
 
   var testDescription: String { rawValue }
 
-  /// The entries as an archive of this form; those of cpio lie in a product archive's payload.
+  /// Returns an archive of this form.
+  ///
+  /// A cpio archive is the payload of a product archive.
   func archive(_ entries: [RawEntry]) -> [UInt8] {
     switch self {
     case .ustar: tar(entries)
@@ -22,14 +26,18 @@ enum HostileForm: String, CaseIterable, CustomTestStringConvertible {
   }
 }
 
-/// An extended header with these records, those without a value left out.
+/// Creates an extended header with these records.
+///
+/// Records without a value are omitted.
 func paxHeader(_ records: [String: [UInt8]]) -> RawEntry {
   let bytes = records.sorted { $0.key < $1.key }.filter { !$0.value.isEmpty }
     .flatMap { paxRecord($0.key, $0.value) }
   return RawEntry(path: Array("PaxHeader".utf8), type: UInt8(ascii: "x"), data: bytes)
 }
 
-/// A record of an extended header, whose length counts itself.
+/// Creates a record of an extended header.
+///
+/// Its length includes itself.
 func paxRecord(_ key: String, _ value: [UInt8]) -> [UInt8] {
   let rest = Array(" \(key)=".utf8) + value + [10]
   var length = rest.count + 1
@@ -37,18 +45,18 @@ func paxRecord(_ key: String, _ value: [UInt8]) -> [UInt8] {
   return Array("\(length)".utf8) + rest
 }
 
-/// A long name (L) or a long target (K) of the entry behind it.
+/// Creates a long name (L) or a long target (K) of the next entry.
 func gnuHeader(_ type: Character, _ name: [UInt8]) -> RawEntry {
   RawEntry(
     path: Array("././@LongLink".utf8), type: type.asciiValue ?? 0, data: name + [0])
 }
 
-/// A product archive around a payload.
+/// Creates a product archive around a payload.
 func product(_ payload: [UInt8]) -> [UInt8] {
   productWriter(["chapter.pkg": ["Payload": payload]]).bytes
 }
 
-/// A product archive of components with these files.
+/// Creates a product archive of components with these files.
 func productWriter(_ components: [String: [String: [UInt8]]]) -> XarWriter {
   var writer = XarWriter([.file("Distribution", "<installer-gui-script/>")])
   var id = 1
@@ -66,7 +74,9 @@ func productWriter(_ components: [String: [String: [UInt8]]]) -> XarWriter {
   return writer
 }
 
-/// A cpio archive (newc) of the same entries; a hard link has its target's inode and no data.
+/// Creates a newc archive.
+///
+/// A hard link has the inode of its target and no data.
 func cpioNewc(_ entries: [RawEntry]) -> [UInt8] {
   func hex(_ number: Int) -> String {
     let digits = String(number, radix: 16)
@@ -88,7 +98,7 @@ func cpioNewc(_ entries: [RawEntry]) -> [UInt8] {
 }
 
 extension RawEntry {
-  /// Type and permissions as cpio and zip have them.
+  /// The type and permissions in cpio and zip.
   var unixMode: Int {
     let kinds: [Character: Int] = [
       "5": 0o040000, "2": 0o120000, "3": 0o020000, "4": 0o060000, "6": 0o010000, "s": 0o140000,
@@ -99,9 +109,9 @@ extension RawEntry {
 
 // MARK: zip
 
-/// A zip of stored entries, whose headers, directory and end can be made to lie.
+/// A writer for zips of stored entries, with configurable headers, directory and end record.
 struct ZipWriter {
-  /// What one of the two headers says of an entry.
+  /// The values of one of the two headers of an entry.
   struct Header {
     var name: [UInt8]
     var flags = 1 << 11
@@ -117,7 +127,7 @@ struct ZipWriter {
     var central: Header
     var data: [UInt8]
     var mode: Int
-    /// Where the directory says it is; nil for where it is.
+    /// The offset in the directory, or nil for the correct one.
     var offset: Int?
   }
 
@@ -126,13 +136,13 @@ struct ZipWriter {
     var length: Int?
     var offset: Int?
     var comment: [UInt8] = []
-    /// Between directory and end record.
+    /// The bytes between directory and end record.
     var before: [UInt8] = []
   }
 
   var entries: [Entry]
   var end = End()
-  /// What stands before each entry, by its number.
+  /// The bytes before each entry, by its number.
   var gaps: [Int: [UInt8]] = [:]
 
   init(_ entries: [RawEntry]) {
@@ -165,7 +175,7 @@ struct ZipWriter {
     return bytes + Self.number(end.comment.count, 2) + end.comment
   }
 
-  /// Flags to lengths of names and extra fields, which both headers have in this order.
+  /// The common fields of both headers, from the flags to the lengths of name and extra field.
   private static func fields(_ header: Header) -> [UInt8] {
     number(header.flags, 2) + number(header.method, 2) + number(0, 4) + number(header.checksum, 4)
       + number(header.packed, 4) + number(header.plain, 4) + number(header.name.count, 2)
@@ -176,7 +186,7 @@ struct ZipWriter {
     (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
 
-  /// A field of lengths of 64 bits.
+  /// Creates a zip64 extra field with these lengths.
   static func large(_ values: Int...) -> [UInt8] {
     number(1, 2) + number(8 * values.count, 2) + values.flatMap { number($0, 8) }
   }
@@ -193,14 +203,14 @@ func crc32(_ bytes: [UInt8]) -> Int {
 
 // MARK: xar
 
-/// A xar with a stored table and no seal, whose table can be made to lie.
+/// A writer for xars with a stored table without a digest, and configurable fields.
 struct XarWriter {
-  /// The files' elements in the table.
+  /// The elements of the files in the table.
   var files: String
   var heap: [UInt8]
-  /// What stands before the table's elements.
+  /// The text before the elements of the table.
   var prolog = "<?xml version=\"1.0\"?>"
-  /// What the header says of the table; nil for what is so.
+  /// The length in the header, or nil for the correct one.
   var packedLength: Int?
   var plainLength: Int?
 
@@ -213,7 +223,9 @@ struct XarWriter {
     self.heap = heap
   }
 
-  /// One file's element; a hard link's target is the identifier in its text.
+  /// The element of a file.
+  ///
+  /// The target of a hard link is the identifier in its text.
   static func file(_ entry: RawEntry, id: Int, offset: Int, data: String? = nil) -> String {
     let kinds: [Character: String] = [
       "5": "directory", "2": "symlink", "3": "character special", "4": "block special",
@@ -234,7 +246,7 @@ struct XarWriter {
       """
   }
 
-  /// The element that says where the bytes are.
+  /// The element with the offset and lengths of the bytes.
   static func data(
     offset: Int, length: Int, size: Int, encoding: String = "application/octet-stream",
     more: String = ""
@@ -263,7 +275,7 @@ struct XarWriter {
       + Self.number(0, 4) + packed + heap
   }
 
-  /// RFC 1950 and 1951: stored blocks.
+  /// Stored blocks: RFC 1950 and 1951.
   static func zlib(_ bytes: [UInt8]) -> [UInt8] {
     var (low, high) = (1, 0)
     for byte in bytes {

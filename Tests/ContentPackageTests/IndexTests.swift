@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The index of a package")
 struct IndexTests {
-  @Test func `members follow each other, and each is what its digest says`() throws {
+  @Test func `members are contiguous, and each matches its digest`() throws {
     let content = try BuiltContent.library
     let payload = try #require(content.index.payload)
     var offset = Int(payload.offset)
@@ -22,14 +22,14 @@ struct IndexTests {
     #expect(Double(content.index.encoded.count) < 0.005 * Double(content.bytes.count) + 4000)
   }
 
-  @Test func `the package does not depend on how many workers made it`() throws {
+  @Test func `the package does not depend on the number of workers`() throws {
     let one = try BuiltContent(library(), workers: 1)
     for workers in [2, 3, 7] {
       #expect(try BuiltContent(library(), workers: workers).bytes == one.bytes)
     }
   }
 
-  @Test func `what is written is read back`() throws {
+  @Test func `an encoded index is decoded unchanged`() throws {
     let content = try BuiltContent.library
     #expect(try PackageIndex(encoded: content.index.encoded) == content.index)
     let folder = try chapterFolder()
@@ -39,7 +39,7 @@ struct IndexTests {
     #expect(try PackageIndex(encoded: blocks.encoded) == blocks)
   }
 
-  @Test func `a package that was built elsewhere is indexed by blocks, with the reason`() throws {
+  @Test func `a package of another tool is indexed by blocks, with the reason`() throws {
     let folder = try chapterFolder()
     for options in [["--format", "xar"], ["--format", "zip"], ["-z"]] {
       let bytes = try bsdtar(options, folder: folder.path)
@@ -49,7 +49,7 @@ struct IndexTests {
     }
   }
 
-  @Test func `an index that breaks off is refused wherever it does`() throws {
+  @Test func `an index that is truncated anywhere is refused`() throws {
     let bytes = try BuiltContent(["Contents/a": [1, 2, 3], "Contents/b": noise(300_000, seed: 4)])
       .index.encoded
     for length in 0..<bytes.count {
@@ -58,7 +58,7 @@ struct IndexTests {
     #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes + [0]) }
   }
 
-  @Test func `an index that is damaged is refused or says something that can be`() throws {
+  @Test func `a damaged index is refused or consistent`() throws {
     let content = try BuiltContent([
       "Contents/a": [1, 2, 3], "Contents/b": noise(300_000, seed: 4),
     ])
@@ -70,13 +70,13 @@ struct IndexTests {
         guard let index = try? PackageIndex(encoded: damaged) else { continue }
         #expect(index.isConsistent)
         #expect(index != content.index)
-        // Must not trap, whatever it says.
+        // Must not trap for any content.
         _ = try? PackageSurvey(of: index, name: "x", staging: nil, reusing: [])
       }
     }
   }
 
-  @Test func `numbers that contradict each other are not computed with`() throws {
+  @Test func `an index with inconsistent numbers is not used`() throws {
     let content = try BuiltContent(["Contents/a": [1, 2, 3]])
     let payload = try #require(content.index.payload)
     let member = try #require(payload.members.first)
@@ -106,7 +106,7 @@ struct IndexTests {
     }
   }
 
-  @Test func `compressible files become smaller, others hardly longer`() throws {
+  @Test func `compressible files become smaller, and others hardly longer`() throws {
     let text = try BuiltContent([
       "Contents/a": Array(String(repeating: "word ", count: 100_000).utf8)
     ])

@@ -4,9 +4,9 @@ import FileIO
 import TestSupport
 import Testing
 
-@Suite("Limits of packages")
+@Suite("Package limits")
 struct LimitTests {
-  @Test("A package that is too long is not read at all")
+  @Test("A package that is too long is not read")
   func packageLength() throws {
     var limits = PackageLimits.standard
     limits.packageLength = 1000
@@ -25,7 +25,7 @@ struct LimitTests {
     #expect(code { _ = try Unpacked(tar(six), limits: limits) } == .limitExceeded)
   }
 
-  @Test("The size of all files is limited while they are read")
+  @Test("The total size is limited while files are read")
   func totalSize() throws {
     var limits = PackageLimits.standard
     limits.totalSize = 600
@@ -36,12 +36,12 @@ struct LimitTests {
   }
 
   @Test(
-    "A bomb is stopped by its expansion ratio",
+    "The expansion ratio of a decompression bomb is limited",
     arguments: SlowTests.cases([["-z"], ["-J"], ["--zstd"], ["-j"]], quick: 1))
   func bomb(options: [String]) throws {
     let folder = try TemporaryFolder()
     try write(chapter, to: folder.directory)
-    // A hole of 64 MiB on disk, which bsdtar is told to pack as zeros.
+    // A hole of 64 MiB on disk, which bsdtar packs as zeros.
     try folder.directory.directory("Contents").createFile("zeros").truncate(to: 64 << 20)
     let bytes = try bsdtar(options + ["--no-read-sparse"], folder: folder.path)
     #expect(bytes.count < 200_000)
@@ -65,7 +65,7 @@ struct LimitTests {
     #expect(code { _ = try Unpacked(tar([.info(), huge])) } == .limitExceeded)
   }
 
-  @Test("A size that promises more than there is breaks the archive off")
+  @Test("A size that is larger than the archive is refused as truncated")
   func lyingSize() throws {
     var lying = RawEntry.file("Contents/a")
     lying.size = 5000
@@ -73,7 +73,7 @@ struct LimitTests {
     #expect(try examine(tar([.info(), lying])).findings.last?.code == .archiveDamaged)
   }
 
-  @Test("A header that would fill memory is refused", arguments: ["tar", "cpio"])
+  @Test("A header that would exhaust memory is refused", arguments: ["tar", "cpio"])
   func longHeader(kind: String) throws {
     let folder = try TemporaryFolder()
     let length = 64 << 20
@@ -94,7 +94,7 @@ struct LimitTests {
       bytes = try bsdtar(["--format", "xar"], folder: folder.path, ["PackageInfo", "Payload"])
     }
     let findings = try examine(bytes).findings
-    // libarchive has a bound of its own for tar, none for cpio.
+    // libarchive has its own limit for tar, but not for cpio.
     let expected: ContentError.Code = kind == "tar" ? .archiveDamaged : .limitExceeded
     #expect(findings.map(\.code).last == expected)
     #expect(code { _ = try Unpacked(bytes) } == expected)

@@ -4,17 +4,17 @@ import Testing
 
 @testable import ContentPackage
 
-@Suite("Members on their way")
+@Suite("Member queue")
 struct MemberQueueTests {
   private func bytes(_ count: Int) -> LentBytes { LentBytes(copyOf: noise(count, seed: 3)) }
 
-  @Test func `no more bytes wait than may, but one member always does`() {
+  @Test func `the queue is limited in bytes, but always accepts one member`() {
     let queue = MemberQueue(limit: 100)
     #expect(queue.put(bytes(300), member: 0))
     #expect(!queue.put(bytes(1), member: 1))
   }
 
-  @Test func `what is taken makes room, and all is taken before the end`() throws {
+  @Test func `taking members makes room, and all are taken before the end`() throws {
     let queue = MemberQueue(limit: 100)
     #expect(queue.put(bytes(60), member: 2) && queue.put(bytes(40), member: 3))
     #expect(!queue.put(bytes(1), member: 4))

@@ -5,13 +5,14 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("The memory that a refused package takes")
+@Suite("Memory use of refused packages")
 struct MemoryTests {
-  /// Beyond the package's own length.
+  /// In addition to the length of the package.
   private static let allowance = 64_000_000
 
   @Test(
-    "It takes at most 64 MB more than its own size", .enabled(if: PeakMemory.isMeasurable),
+    "A refused package takes at most 64 MB more than its size",
+    .enabled(if: PeakMemory.isMeasurable),
     arguments: SlowTests.cases(Glutton.allCases, quick: 1))
   func refused(_ glutton: Glutton) async throws {
     let folder = try TemporaryFolder()
@@ -24,7 +25,7 @@ struct MemoryTests {
   }
 
   @Test(
-    "An index takes at most 64 MB more than its own size, too",
+    "An index takes at most 64 MB more than its size",
     .enabled(if: PeakMemory.isMeasurable))
   func index() async throws {
     await #expect(processExitsWith: .success) {
@@ -36,7 +37,7 @@ struct MemoryTests {
     }
   }
 
-  @Test("An index of more entries or members than a package can have is refused")
+  @Test("An index with too many entries or members is refused")
   func counts() {
     for (bytes, reason) in [
       (Self.index(entries: 100_001), "100000 entries"), (Self.index(members: 524_289), "members"),
@@ -56,7 +57,7 @@ struct MemoryTests {
     #expect(try memory.used() <= allowance + Int(source.length))
   }
 
-  /// An index of folders whose paths are 4,000 bytes of the same letter, then a number.
+  /// Creates an index of folders whose paths are 4,000 equal letters and a number.
   private static func index(entries count: Int) -> [UInt8] {
     var bytes = Array("HCIX".utf8) + [PackageIndex.currentFormat] + number(1)
     bytes += number(count)
@@ -70,7 +71,7 @@ struct MemoryTests {
       + number(0)
   }
 
-  /// An index without files of members of one byte.
+  /// Creates an index without files, with members of one byte.
   private static func index(members count: Int) -> [UInt8] {
     let member = number(1) + number(0) + [UInt8](repeating: 0, count: 32)
     var bytes =
@@ -89,7 +90,7 @@ struct MemoryTests {
 
 @Suite("Names in headers")
 struct HeaderLimitTests {
-  @Test("A zip's name of more than 4096 bytes is refused before anything else of it is read")
+  @Test("A zip with a name of more than 4096 bytes is refused before its data are read")
   func zip() throws {
     let name = "Contents/" + String(repeating: String(repeating: "n", count: 250) + "/", count: 20)
     let bytes = ZipWriter([.info(), .file(name + "f"), .file("../a")]).bytes
@@ -97,7 +98,7 @@ struct HeaderLimitTests {
     #expect(code { _ = try Unpacked(bytes) } == .entryRefused)
   }
 
-  @Test("A cpio of more than 32,768 files that say they have several names is refused")
+  @Test("A cpio of more than 32,768 files with several links is refused")
   func links() throws {
     var one = cpioNewc([.file("Contents/000000", "")]).dropLast(124)
     one.replaceSubrange(38..<46, with: Array("00000002".utf8))
@@ -112,10 +113,10 @@ struct HeaderLimitTests {
   }
 }
 
-@Suite("Windows of compressed packages", .long)
+@Suite("Decompression windows", .long)
 struct WindowTests {
   @Test(
-    "A package that takes much memory to decompress is refused, and says how to compress it",
+    "A package that needs too much memory to decompress is refused with a remedy",
     arguments: [
       ["-J", "--options", "xz:compression-level=9"],
       ["--zstd", "--options", "zstd:compression-level=22"],
@@ -132,7 +133,7 @@ struct WindowTests {
   }
 
   @Test(
-    "One that takes as much as the usual levels do is read",
+    "A package with the window of usual compression levels is read",
     arguments: SlowTests.cases(
       [
         ["-J", "--options", "xz:compression-level=6"], ["-J", "--options", "xz:threads=2"],
@@ -149,7 +150,7 @@ struct WindowTests {
     #expect(try Unpacked(bytes).made == tree(folder.directory))
   }
 
-  @Test("Several streams and frames are followed, with padding and skipped ones between them")
+  @Test("Several streams and frames are read, with padding and skippable frames")
   func concatenated() throws {
     let folder = try TemporaryFolder()
     let plain = tar([.info(), .file("Contents/a", String(repeating: "text ", count: 100_000))])

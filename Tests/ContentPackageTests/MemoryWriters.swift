@@ -2,7 +2,7 @@ import CDeflate
 import ContentPackage
 import Testing
 
-/// Packages of a few hundred kilobytes that would take much more memory.
+/// Packages of a few hundred kilobytes that would use much more memory.
 enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
   case deepTable, lateInTable, attributesInTable, attributesOfTag, namesInParts, kindsOfElements,
     flagsInTable, otherEncoding, manyEntries, longPaths, longTargets, impliedFolders, sparseMap,
@@ -70,7 +70,7 @@ enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
     }
   }
 
-  /// A binary property list whose arrays hold each other a thousand times, three levels deep.
+  /// A binary property list with nested arrays of a thousand elements, three levels deep.
   private static var list: [UInt8] {
     func text(_ text: String) -> [UInt8] { [0x5f, 0x10, UInt8(text.utf8.count)] + text.utf8 }
     func array(of object: UInt8) -> [UInt8] {
@@ -103,7 +103,7 @@ enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
     "<file id=\"\(id)\"><name>\(name)</name>"
   }
 
-  /// A xar with these files in Contents, and a bad one behind them.
+  /// Creates a xar with these files in Contents, followed by an invalid file.
   private static func xar(_ files: String) -> [UInt8] {
     let info = RawEntry.info()
     let table =
@@ -120,8 +120,7 @@ enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
       + XarWriter.number(0, 4) + packed
   }
 
-  /// A tar in gzip of entries like `sample`, whose number is in the place of `000000`, and a bad
-  /// one.
+  /// Creates a tar.gz of numbered entries like `sample` (its `000000`), and an invalid entry.
   private static func tar(_ count: Int, _ sample: RawEntry) -> [UInt8] {
     let mark = [UInt8](repeating: 48, count: 6)
     var blocks = ContentPackageTests.tar([sample], isEnded: false)
@@ -150,7 +149,7 @@ enum Glutton: String, CaseIterable, Codable, CustomTestStringConvertible {
   }
 }
 
-/// The bytes in one gzip member.
+/// Compresses the bytes into one gzip member.
 func gzipped(_ bytes: [UInt8]) -> [UInt8] {
   packed(bytes, libdeflate_gzip_compress_bound, libdeflate_gzip_compress)
 }

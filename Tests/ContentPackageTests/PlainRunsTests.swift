@@ -5,9 +5,9 @@ import Testing
 
 @testable import ContentPackage
 
-@Suite("Members that are stored as they are")
+@Suite("Stored members")
 struct PlainRunsTests {
-  /// CRC-32 as gzip has it (RFC 1952 §8).
+  /// The CRC-32 of gzip (RFC 1952 §8).
   private static func checksum(_ bytes: [UInt8]) -> UInt32 {
     ~bytes.reduce(~0) { checksum, byte in
       (0..<8).reduce(checksum ^ UInt32(byte)) { rest, _ in
@@ -20,7 +20,7 @@ struct PlainRunsTests {
     (0..<count).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
   }
 
-  /// A gzip member of stored blocks of up to `block` bytes.
+  /// Creates a gzip member of stored blocks of up to `block` bytes.
   private static func stored(_ plain: [UInt8], block: Int) -> [UInt8] {
     var member: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
     var rest = plain[...]
@@ -41,7 +41,7 @@ struct PlainRunsTests {
   }
 
   @Test(arguments: [1, 7, 1000, 65_535])
-  func `the bytes are found in blocks of any length, and any part of them`(block: Int) {
+  func `the bytes of blocks of any length are found, and any part of them`(block: Int) {
     let bytes = noise(3000, seed: 4)
     let member = Self.stored(bytes, block: block)
     #expect(plain(member, 3000) == bytes)
@@ -54,13 +54,13 @@ struct PlainRunsTests {
     #expect(plain(Self.stored([], block: block), 0) == [])
   }
 
-  @Test func `whatever else a member is, it is left to the decoder`() {
+  @Test func `any other member is left to the decoder`() {
     let bytes = noise(300, seed: 5)
     let member = Self.stored(bytes, block: 100)
     #expect(plain(member, 299) == nil && plain(member, 301) == nil)
     for count in member.indices { #expect(plain(Array(member[..<count]), 300) == nil, "\(count)") }
     #expect(plain(member + [0], 300) == nil)
-    // The name of the system and the time are nobody's business.
+    // The operating system and the time are ignored.
     let free = 4..<10
     for place in member.indices where !free.contains(place) {
       var damaged = member
@@ -70,7 +70,7 @@ struct PlainRunsTests {
   }
 
   @Test(arguments: [true, false])
-  func `what members make is the same whether files are compared with their digests or not`(
+  func `the result is the same with and without comparing file digests`(
     isComparing: Bool
   ) throws {
     let folder = try TemporaryFolder()

@@ -4,7 +4,7 @@ import FileIO
 import TestSupport
 import Testing
 
-@Suite("Reusing what is installed")
+@Suite("Reusing installed files")
 struct ReuseTests {
   private let old: TemporaryFolder
   private let new: TemporaryFolder
@@ -14,7 +14,7 @@ struct ReuseTests {
     new = try TemporaryFolder()
   }
 
-  /// The library's files as they are installed, and a tree of them.
+  /// Installs the library's files, and returns them as a tree.
   private func installed(isTrusted: Bool = true) throws -> ReusableTree {
     let (files, _) = try BuiltContent.library.assemble(in: old.directory)
     return ReusableTree(root: old.directory, files: files, isTrusted: isTrusted)
@@ -32,7 +32,7 @@ struct ReuseTests {
     return (moved, content.index.packageLength, made)
   }
 
-  @Test func `unchanged files are shared, not copied`() throws {
+  @Test func `unchanged files are hard-linked, not copied`() throws {
     let tree = try installed()
     let (moved, _, files) = try update({ _ in }, from: tree)
     #expect(moved == 0)
@@ -43,7 +43,7 @@ struct ReuseTests {
     }
   }
 
-  @Test func `a file that was moved or doubled is found by its bytes`() throws {
+  @Test func `a moved or duplicated file is found by its bytes`() throws {
     let (moved, _, files) = try update(
       { files in
         files["Contents/other/film.bin"] = files.removeValue(forKey: "Contents/film.bin")
@@ -72,7 +72,7 @@ struct ReuseTests {
   }
 
   @Test(arguments: [true, false])
-  func `an installed file that changes after it was looked at is not taken`(fetches: Bool) throws {
+  func `an installed file that changes after the survey is not reused`(fetches: Bool) throws {
     var before = library()
     for number in 0..<200 { before["Contents/notes/\(number)"] = noise(50, seed: UInt64(number)) }
     let (files, _) = try BuiltContent(before).assemble(in: old.directory)
@@ -88,7 +88,7 @@ struct ReuseTests {
     #expect(code { try content.finish(survey, in: new.directory) } == .indexMismatch)
   }
 
-  @Test func `bytes inserted in a large file cost the pieces around them only`() throws {
+  @Test func `an insertion in a large file only costs the pieces around it`() throws {
     let (moved, full, _) = try update(
       { files in
         var film = files["Contents/film.bin"] ?? []
@@ -99,7 +99,7 @@ struct ReuseTests {
     #expect(moved < 800_000 && moved < full / 2, "\(moved) of \(full)")
   }
 
-  @Test func `an interrupted update goes on with what staging and the installed version have`()
+  @Test func `an interrupted update resumes from staging and the installed version`()
     throws
   {
     let tree = try installed()
@@ -115,13 +115,13 @@ struct ReuseTests {
     #expect(try read("Contents/film.bin", new) == files["Contents/film.bin"])
   }
 
-  @Test func `one text that changed costs its group`() throws {
+  @Test func `a changed text costs its group`() throws {
     let (moved, _, _) = try update(
       { $0["Contents/pages/page-20.txt"] = Array("Another log.".utf8) }, from: installed())
     #expect((1...(64 << 10)).contains(moved))
   }
 
-  @Test func `when everything changed an update moves what a download from nothing does`() throws {
+  @Test func `an update of all files transfers as much as a new download`() throws {
     let tree = try installed()
     var files = library(77)
     for path in files.keys { files[path]?.append(contentsOf: noise(16, seed: 3)) }
@@ -131,7 +131,7 @@ struct ReuseTests {
     #expect(full <= content.index.packageLength)
   }
 
-  @Test func `an installed file that was changed is not taken for what it was`() throws {
+  @Test func `a modified installed file is not reused`() throws {
     for isTrusted in [true, false] {
       let folder = try TemporaryFolder()
       let (files, _) = try BuiltContent.library.assemble(in: folder.directory)
@@ -149,12 +149,12 @@ struct ReuseTests {
     }
   }
 
-  @Test func `a file that was written anew with the same bytes is hashed, and used`() throws {
+  @Test func `a file that was rewritten with the same bytes is hashed and reused`() throws {
     let tree = try installed()
     let contents = try old.directory.directory("Contents")
     let film = try contents.contents(of: "film.bin", limit: 4 << 20)
     try contents.removeFile("film.bin")
-    // Writable, so that it must not be shared; a copy has its own inode.
+    // Writable, so it must not be hard-linked. A copy has its own inode.
     try contents.createFile("film.bin", mode: 0o644).write(film)
     let (moved, _, _) = try update({ _ in }, from: tree)
     #expect(moved == 0)
@@ -164,8 +164,7 @@ struct ReuseTests {
   }
 
   @Test(arguments: ["Contents/film.bin", "Contents/pages/page-9.txt"])
-  func `one damaged byte costs one member, and the damaged file stays as it is`(path: String) throws
-  {
+  func `a damaged byte costs one member, and the damaged file is not changed`(path: String) throws {
     let tree = try installed(isTrusted: false)
     var bytes = try read(path, old)
     bytes[bytes.count / 2] ^= 1

@@ -4,9 +4,9 @@ import FileIO
 import TestSupport
 import Testing
 
-@Suite("Rules that a package must keep")
+@Suite("Package rules")
 struct RuleTests {
-  /// One broken rule: what the archive holds besides ContentInfo.plist, and what is found.
+  /// A broken rule: the entries in addition to ContentInfo.plist, and the expected finding.
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let entries: @Sendable () -> [RawEntry]
@@ -46,15 +46,16 @@ struct RuleTests {
     Case("a path with a component “.”", "path-dot", [.file("Contents/./a")]),
     Case("a path with an empty component", "path-empty", [.file("Contents//a")]),
     Case("an empty path", "path-empty", [.file("")]),
-    Case("a root that is no folder", "path-dot", [.file(".")]),
+    Case("a root that is not a folder", "path-dot", [.file(".")]),
     Case("a control character in a path", "path-control", [.file("Contents/a\nb")]),
     Case("a C1 control character in a path", "path-control", [.file("Contents/a\u{85}b")]),
-    Case("a back-slash in a path", "path-backslash", [.file("Contents\\a")]),
-    Case("a back-slash that leads out", "path-backslash", [.file("Contents/..\\..\\a")]),
+    Case("a backslash in a path", "path-backslash", [.file("Contents\\a")]),
+    Case("a backslash that leads out", "path-backslash", [.file("Contents/..\\..\\a")]),
     Case("a component of 256 bytes", "path-length", [.file(long)]),
     Case("a path of more than 1024 bytes", "path-length", [.file(longer)]),
     Case(
-      "a path that is no UTF-8", "path-encoding", [RawEntry(path: Array("Contents/".utf8) + [0xff])]
+      "a path that is not UTF-8", "path-encoding",
+      [RawEntry(path: Array("Contents/".utf8) + [0xff])]
     ),
     Case(
       "an overlong UTF-8 dot", "path-encoding",
@@ -68,33 +69,33 @@ struct RuleTests {
     Case("a file twice", "path-duplicate", [.file("Contents/a"), .file("Contents/a", "y")]),
     Case("a folder twice", "path-duplicate", [.folder("Contents/a/"), .folder("Contents/a/")]),
     Case(
-      "a file in the place of a folder", "path-duplicate",
+      "a file at the path of a folder", "path-duplicate",
       [.file("Contents/a/b"), .file("Contents/a")]),
     Case(
-      "a folder in the place of a file", "path-duplicate",
+      "a folder at the path of a file", "path-duplicate",
       [.file("Contents/a"), .folder("Contents/a/")]),
     Case("a file used as a folder", "path-file", [.file("Contents/a"), .file("Contents/a/b")]),
     Case(
       "names that differ in case", "path-same-name", [.file("Contents/a"), .file("Contents/A")]),
     Case(
-      "names that differ in how they are composed", "path-same-name",
+      "names that differ in Unicode composition", "path-same-name",
       [.file("Contents/\u{e9}"), .file("Contents/e\u{301}")]),
     Case(
-      "names that differ in case beyond ASCII", "path-same-name",
+      "names that differ in non-ASCII case", "path-same-name",
       [.file("Contents/Ä"), .file("Contents/a\u{308}")]),
     Case(
-      "folders that differ in case and are only implied", "path-same-name",
+      "implied folders that differ in case", "path-same-name",
       [.file("Contents/a/x"), .file("Contents/A/y")]),
     Case("a link that is absolute", "link-absolute", [.link("Contents/l", "/etc/passwd")]),
     Case("a link that leads out", "link-escape", [.link("Contents/l", "../../x")]),
     Case("a link to the content's parent", "link-escape", [.link("Contents/a/l", "../../..")]),
-    Case("a link with “..” behind a name", "link-escape", [.link("Contents/l", "a/../b")]),
+    Case("a link with “..” after a name", "link-escape", [.link("Contents/l", "a/../b")]),
     Case(
       "a chain of links that leads out", "link-escape",
       [.link("Contents/d", ".."), .link("Contents/l", "d/..")]),
     Case("a link to nothing", "link-target", [.link("Contents/l", "")]),
     Case("a link with a control character", "link-target", [.link("Contents/l", "a\u{1b}")]),
-    Case("a link with a back-slash", "link-target", [.link("Contents/l", "..\\a")]),
+    Case("a link with a backslash", "link-target", [.link("Contents/l", "..\\a")]),
     Case(
       "a write through a link", "path-link",
       [.link("Contents/l", ".."), .file("Contents/l/a")]),
@@ -110,8 +111,8 @@ struct RuleTests {
     Case(
       "a hard link to a folder", "hard-link",
       [.folder("Contents/d/"), .hardLink("Contents/h", "Contents/d")]),
-    Case("a file beside Contents", "layout", [.file("readme.txt")]),
-    Case("a folder beside Contents", "layout", [.file("Scripts/postinstall")]),
+    Case("a file next to Contents", "layout", [.file("readme.txt")]),
+    Case("a folder next to Contents", "layout", [.file("Scripts/postinstall")]),
     Case("a file instead of the folder Contents", "layout", [.file("Contents")]),
     Case("a link instead of the folder Contents", "layout", [.link("Contents", ".")]),
     Case("Contents in small letters", "layout", [.file("contents/a")]),
@@ -136,7 +137,7 @@ struct RuleTests {
     #expect(try box.folder().directory.entries().map(\.name) == ["inside"])
   }
 
-  @Test("The same rules hold in a cpio payload, where a socket can stand too")
+  @Test("The same rules apply to a cpio payload, which can also contain a socket")
   func socket() throws {
     let rules = try examinePayload([.info(), .special("Contents/s", type: "s")])
     #expect(rules == ["entry-type"])
@@ -153,17 +154,17 @@ struct RuleTests {
     #expect(try examine(tar([.info(), entry])).findings.map(\.code) == [.executableContent])
   }
 
-  @Test("A hard link that carries data is refused")
+  @Test("A hard link with data is refused")
   func hardLinkWithData() throws {
     let entries: [RawEntry] = [
       .info(), .file("Contents/a"), .hardLink("Contents/h", "Contents/a", data: "other"),
     ]
-    // tar gives a hard link's data a meaning only in pax; whichever way, nothing is changed by it.
+    // Only pax defines the data of a hard link in tar. In any case, they change nothing.
     let made = try? Unpacked(tar(entries)).made
     #expect(made == nil || made?["Contents/h"] == made?["Contents/a"])
   }
 
-  @Test("Every broken rule is found at once, with where and what to do")
+  @Test("All broken rules are found at once, with a path and a remedy")
   func allAtOnce() throws {
     let examination = try examine(
       tar([
@@ -181,7 +182,7 @@ struct RuleTests {
     #expect(examination.findings.first?.message.contains("../out") == true)
   }
 
-  @Test("An archive of any content may hold programs, and none is made executable")
+  @Test("An archive of any content may contain programs, without execute permission")
   func anyArchive() throws {
     let entries: [RawEntry] = [.file("bin/run", "#!/bin/sh", mode: 0o755), .file("readme")]
     let unpacked = try Unpacked(tar(entries), isContent: false)
@@ -191,7 +192,7 @@ struct RuleTests {
   }
 
   @Test(
-    "Safety holds for archives of any content",
+    "The safety rules apply to archives of any content",
     arguments: [
       [.file("../a")], [.link("l", "..")], [.link("l", "/")], [.special("f", type: "6")],
       [.link("l", "."), .file("l/a")], [.file("/a")],
@@ -200,7 +201,7 @@ struct RuleTests {
     #expect(code { _ = try Unpacked(tar(entries), isContent: false) } == .entryRefused)
   }
 
-  @Test("Inward links, also up to the content's root, are kept as they are")
+  @Test("Links inside the content, even to its root, are kept unchanged")
   func inwardLinks() throws {
     let entries: [RawEntry] = [
       .info(), .file("Contents/a/b"), .link("Contents/a/up", "../.."), .link("Contents/l", "a/b"),

@@ -10,7 +10,7 @@ struct SampleTests {
   static let folder =
     #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/SamplePackages"
 
-  /// A good sample: where it lies and what it says of itself.
+  /// A valid sample with its path and its ContentInfo.plist.
   struct Good: Sendable {
     let path: String
     let product: String
@@ -66,7 +66,7 @@ struct SampleTests {
     try FileByteSource(FileSystem.real.file(at: "\(Self.folder)/\(path)"))
   }
 
-  @Test("Good samples are valid, and unpack as their own index promises", arguments: good)
+  @Test("Good samples are valid, and unpack as their index lists", arguments: good)
   func goodSamples(sample: Good) throws {
     let examination = try examinePackage(source(sample.path), name: sample.path)
     #expect(examination.findings == [])
@@ -84,11 +84,11 @@ struct SampleTests {
     #expect(files.map(\.entry) == examination.entries)
   }
 
-  @Test("Bad samples are refused as the table says", arguments: bad)
+  @Test("Bad samples are refused with the codes in the table", arguments: bad)
   func badSamples(sample: (path: String, code: ContentError.Code)) throws {
     let outside = try TemporaryFolder()
     let inside = try outside.directory.createDirectory("inside")
-    // Those of chapter 1 are held against its promise, the others speak for themselves.
+    // Samples of chapter 1 are compared with its promise. The others need no promise.
     let isPromised = sample.path.contains("wrong-")
     let promised = isPromised ? try promise("com.example.book.chapter1", "1.0", entries: nil) : nil
     let thrown = code {
@@ -114,7 +114,7 @@ struct SampleTests {
     #expect(found == tested)
   }
 
-  @Test("What lies in the sources is what the chapters unpack to")
+  @Test("The chapters unpack to their source folders")
   func sources() throws {
     for name in ["chapter1-1.0", "chapter1-1.10", "chapter2-1.1", "course-1.0", "course-audio-1.1"]
     {

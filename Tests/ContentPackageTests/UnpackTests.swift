@@ -14,7 +14,7 @@ struct UnpackTests {
 
   private func files() throws -> [IndexedFile] { try examine(tar(entries)).entries }
 
-  @Test("Each entry is returned with its identity on disk, by path")
+  @Test("Each entry is returned with its identity on disk, sorted by path")
   func identities() throws {
     let unpacked = try Unpacked(tar(entries))
     let inside = try unpacked.outside.folder().directory.directory("inside")
@@ -37,13 +37,13 @@ struct UnpackTests {
     }
   }
 
-  @Test("Exactly what was promised is unpacked")
+  @Test("A package that matches its promise is unpacked")
   func asPromised() throws {
     #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: files())) } == nil)
     #expect(code { _ = try Unpacked(tar(entries), promise: promise(entries: nil)) } == nil)
   }
 
-  @Test("Another product or version than was promised is refused")
+  @Test("A product or version that differs from the promise is refused")
   func wrongInfo() throws {
     let product = try promise("com.example.other", entries: files())
     #expect(code { _ = try Unpacked(tar(entries), promise: product) } == .wrongProduct)
@@ -51,7 +51,7 @@ struct UnpackTests {
     #expect(code { _ = try Unpacked(tar(entries), promise: version) } == .wrongVersion)
   }
 
-  @Test("Another content of the same product than was promised is refused, and said to be one")
+  @Test("Another content of the promised product is refused, and the message names it")
   func wrongContent() throws {
     let audio = tar([.info(content: "com.example.test.audio")] + entries.dropFirst())
     let own = try promise(entries: nil)
@@ -84,7 +84,7 @@ struct UnpackTests {
     }
   }
 
-  @Test("What was not promised is not written")
+  @Test("An entry that was not promised is not written")
   func nothingWritten() throws {
     let box = TemporaryFolderBox()
     let promised = try files().filter { $0.path != "Contents/d" && $0.path != "Contents/d/b" }
@@ -95,7 +95,7 @@ struct UnpackTests {
     #expect(made["inside/Contents/d"] == nil)
   }
 
-  @Test("A link that lies in the way is not followed")
+  @Test("An existing link at a path is not followed")
   func linkInTheWay() throws {
     let folder = try TemporaryFolder()
     let inside = try folder.directory.createDirectory("inside")
@@ -109,7 +109,7 @@ struct UnpackTests {
     #expect(try folder.directory.directory("outside").entries().isEmpty)
   }
 
-  @Test("A file that lies in the way is not overwritten")
+  @Test("An existing file at a path is not overwritten")
   func fileInTheWay() throws {
     let folder = try TemporaryFolder()
     try folder.directory.createDirectory("Contents").createFile("a").write([1])
@@ -123,7 +123,7 @@ struct UnpackTests {
     #expect(try contents.contents(of: "a", limit: 10) == [1])
   }
 
-  @Test("Progress counts plain bytes up, and stops the work by throwing")
+  @Test("Progress counts decompressed bytes, and can throw to stop")
   func progress() throws {
     struct Stop: Error {}
     let bytes = try builtChapter()
@@ -142,7 +142,7 @@ struct UnpackTests {
     }
   }
 
-  @Test("A full disk is told as a full disk")
+  @Test("A full disk is reported as diskFull")
   func fullDisk() throws {
     let folder = try TemporaryFolder()
     let full = FileSystem { operation, path in
@@ -158,7 +158,7 @@ struct UnpackTests {
     #expect(thrown == .diskFull)
   }
 
-  @Test("A folder that appears under the name of the temporary one is refused, and keeps its files")
+  @Test("A folder that appears with the temporary name causes an error and keeps its files")
   func folderAppears() throws {
     let folder = try TemporaryFolder()
     let racing = FileSystem { operation, path in
@@ -178,7 +178,7 @@ struct UnpackTests {
     }
   }
 
-  @Test("Two that unpack into one place at once do not touch each other's files")
+  @Test("Two calls that unpack to the same path do not affect each other's files")
   func atOnce() throws {
     let folder = try TemporaryFolder()
     let package = MemorySource(tar(entries))
@@ -197,7 +197,7 @@ struct UnpackTests {
     #expect(try tree(folder.directory.directory("target")).count == 6)
   }
 
-  @Test("Unpacking leaves nothing behind, whichever operation fails")
+  @Test("Unpacking leaves nothing behind if any operation fails")
   func nothingLeft() throws {
     for n in 1... {
       let folder = try TemporaryFolder()

@@ -5,12 +5,12 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Archives that are not damaged, but written in a way that is not read.
+/// Archives that are valid, but in an unsupported form.
 @Suite("Unsupported forms")
 struct UnsupportedFormTests {
   private static let entries: [RawEntry] = [.info(), .file("Contents/a", "some text")]
 
-  /// The words of the error or of the one finding that refuses a package.
+  /// Returns the error or the only finding that refuses a package.
   private func refusal(_ bytes: [UInt8]) -> ContentError? {
     do {
       return try examine(bytes).findings.first?.error(in: "test.pkg")
@@ -37,7 +37,7 @@ struct UnsupportedFormTests {
   }
 
   @Test(
-    "A compression method that is not read is named",
+    "The error names an unsupported compression method",
     arguments: [(9, "Deflate64"), (1, "1"), (6, "6"), (10, "10"), (97, "97")])
   func method(method: Int, name: String) throws {
     let error = try #require(refusal(zip { $0.method = method }))
@@ -46,13 +46,13 @@ struct UnsupportedFormTests {
     #expect(error.remedy.contains("Deflate"))
   }
 
-  @Test("Methods that are read are not refused by their number", arguments: [8, 12, 14, 95])
+  @Test("Supported methods are not refused by their number", arguments: [8, 12, 14, 95])
   func readMethods(method: Int) throws {
-    // The data is not of that method, so it is damaged.
+    // The data do not have that method, so they are damaged.
     #expect(refusal(zip { $0.method = method })?.code == .archiveDamaged)
   }
 
-  @Test("A compressed cpio archive (cpgz) is refused as one", arguments: [true, false])
+  @Test("A compressed cpio archive (cpgz) is refused as unsupported", arguments: [true, false])
   func cpgz(isNew: Bool) throws {
     let plain = isNew ? cpioNewc(Self.entries) : cpio(Self.entries)
     for bytes in [gzipped(plain), plain] {
@@ -64,7 +64,7 @@ struct UnsupportedFormTests {
 }
 
 /// Limits that a folder breaks, which are found before anything is written.
-@Suite("Limits of building")
+@Suite("Build limits")
 struct BuildLimitTests {
   private let folder: TemporaryFolder
   private let output: TemporaryFolder
@@ -75,7 +75,7 @@ struct BuildLimitTests {
     try folder.directory.createDirectory("Contents")
   }
 
-  /// Builds where no file can be created.
+  /// Builds in a folder in which no file can be created.
   private func refusal() throws -> ContentError? {
     let readOnly = FileSystem { operation, path in
       if operation == .create { throw FaultPlan.diskFull.about(path) }
@@ -93,7 +93,7 @@ struct BuildLimitTests {
     try contents.createFile(name).truncate(to: size)
   }
 
-  @Test("A sparse file that would expand too much is found before it is packed")
+  @Test("A sparse file that would expand too much is found before packing")
   func sparse() throws {
     try addHole("hole", 1 << 30)
     let error = try refusal()
@@ -101,7 +101,7 @@ struct BuildLimitTests {
     #expect(error?.message.contains("200 times") == true)
   }
 
-  @Test("More than 8 GiB together are found before they are packed")
+  @Test("More than 8 GiB in total are found before packing")
   func total() throws {
     for number in 0..<3 { try addHole("hole-\(number)", 3 << 30) }
     let error = try refusal()
@@ -109,7 +109,7 @@ struct BuildLimitTests {
     #expect(error?.message.contains("\(8 << 30)") == true)
   }
 
-  @Test("A package that becomes too long is given up at that moment, and is not read back")
+  @Test("A package that becomes too long fails at that point, and is not read back")
   func packed() throws {
     var random = SplitMix(state: 1)
     try folder.directory.directory("Contents").createFile("noise").write(random.bytes(8 << 20))
@@ -132,7 +132,7 @@ struct BuildLimitTests {
     #expect(try output.entries().isEmpty)
   }
 
-  @Test("The limit of entries says that folders count")
+  @Test("The error for too many entries mentions that folders count")
   func entries() throws {
     var limits = PackageLimits.standard
     limits.entryCount = 3

@@ -8,9 +8,9 @@ import Concurrency
 import TestSupport
 import Testing
 
-@Suite("Having the disk write while more arrives")
+@Suite("Writing to disk while data arrive")
 struct WritebackThreadTests {
-  @Test func `the disk is told when much was written, and not again while it writes`() throws {
+  @Test func `writing starts after enough bytes, and not again while it is running`() throws {
     let writeback = WritebackThread()
     let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let calls = Mutex(0)
@@ -24,7 +24,7 @@ struct WritebackThreadTests {
     writeback.note(WritebackThread.stretch - 1)
     writeback.note(1)
     begun.wait()
-    // It is writing; this waits for the next time.
+    // It is writing. This waits for the next time.
     writeback.note(3 * WritebackThread.stretch)
     #expect(calls.withLock { $0 } == 1)
     goOn.signal()
@@ -38,7 +38,7 @@ struct WritebackThreadTests {
     #expect(calls.withLock { $0 } == 2)
   }
 
-  @Test func `a large assembly that cannot be prepared ends with its error`() throws {
+  @Test func `a large assembly that cannot be prepared throws its error`() throws {
     let length = 1 << 20
     let count = 1 + Int(WritebackThread.stretch) / length
     let digest = try Digest(of: [])
@@ -58,7 +58,7 @@ struct WritebackThreadTests {
     let folder = try TemporaryFolder()
     let survey = try PackageSurvey(of: index, name: "out.pkg", staging: nil, reusing: [])
     #expect(survey.bytesToWrite >= WritebackThread.stretch)
-    // In the way of a folder.
+    // A file at the path of a folder.
     _ = try folder.directory.createFile("Contents")
     #expect(throws: ContentError.self) {
       _ = try PackageAssembly(
@@ -67,7 +67,7 @@ struct WritebackThreadTests {
     }
   }
 
-  @Test func `nothing is written out for little`() throws {
+  @Test func `a small assembly starts no writing`() throws {
     let writeback = WritebackThread()
     let calls = Mutex(0)
     let thread = try WorkerThreads(count: 1) { _ in

@@ -8,11 +8,11 @@ import Testing
 
 @Suite("Hosts with several addresses", .timeLimit(.minutes(20)))
 struct AddressTests {
-  @Test("A host is reached although its first address is dead")
+  @Test("A host is reached even if its first address does not answer")
   func deadAddress() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let dead = try DeadAddress(server.port, of: 0x7f01_0101)
-    // Addresses are shuffled, so one name alone might begin with the address that answers.
+    // Addresses are shuffled, so a single name could start with the address that answers.
     let names = (0..<6).map { "store-\($0).invalid" }
     var configuration = impatientConfiguration()
     configuration.retry.attempts = 1
@@ -34,7 +34,9 @@ struct AddressTests {
     withExtendedLifetime(dead) {}
   }
 
-  /// Serves `localhost` from 127.0.0.2 for the first lookup; later lookups find 127.0.0.1.
+  /// Serves `localhost` from 127.0.0.2 for the first lookup.
+  ///
+  /// Later lookups return 127.0.0.1.
   private func moved(
     _ configuration: inout HTTPConfiguration, port: Int
   ) {
@@ -48,7 +50,7 @@ struct AddressTests {
     }
   }
 
-  @Test("A change of a host's address in mid transfer is followed by the first retry")
+  @Test("The first retry uses a host's new address during a transfer")
   func changedAddress() throws {
     let file = try SampleFile(length: 300_000, pieces: [10_000])
     let server = try ScriptedServer { .file(file.bytes, $0) }
@@ -65,7 +67,7 @@ struct AddressTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("A small answer comes from a host's new address at the first retry")
+  @Test("The first retry of a small answer uses a host's new address")
   func changedAddressOfSmallAnswer() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let gone = try ScriptedServer(at: server.port, of: 0x7f00_0002) { _ in .init([], then: .reset) }

@@ -18,7 +18,7 @@ struct BusyServerTests {
     try Data("small".utf8).write(to: URL(filePath: folder.path("small")))
   }
 
-  /// Two small answers, then the file, as a client with this session; the failure's code.
+  /// Fetches two small answers and the file, as a client would, and returns the error code.
   private func download(_ session: HTTPSession, from server: Nginx) -> ContentError.Code? {
     code {
       let store = try WebURL(server.url())
@@ -40,12 +40,12 @@ struct BusyServerTests {
     }
   }
 
-  @Test("Fifty clients of a server that serves ten at once all get their file")
+  @Test("Fifty clients get their file from a server that serves ten at a time")
   func limitedConnections() async throws {
     let server = try Nginx(
       serving: folder.path, zones: "limit_conn_zone $remote_addr zone=clients:1m;",
       directives: "limit_conn clients 10; limit_rate 100k;")
-    // Each session has pauses of its own, as one process has.
+    // Each session has separate pauses, as separate processes would.
     let sessions = try (0..<50).map { _ in try HTTPSession() }
     let failures = await concurrently(50) { download(sessions[$0], from: server) }
     #expect(failures.allSatisfy { $0 == nil }, "\(failures)")
@@ -53,7 +53,7 @@ struct BusyServerTests {
     #expect(refusals.reduce(0, +) < 50 * 20, "\(refusals)")
   }
 
-  @Test("Thirty packages come from a server that answers five requests a second")
+  @Test("Thirty packages are fetched from a server with five requests per second")
   func limitedRequests() async throws {
     let server = try Nginx(
       serving: folder.path, zones: "limit_req_zone $remote_addr zone=requests:1m rate=5r/s;",

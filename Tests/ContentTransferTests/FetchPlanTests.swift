@@ -5,7 +5,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Which pieces are asked for together, and how they are put together again")
+@Suite("Grouping pieces into requests, and assembling them")
 struct FetchPlanTests {
   private func piece(_ offset: Int64, _ length: Int) throws -> Piece {
     Piece(offset: offset, length: length, digest: try Digest(of: [UInt8]()))
@@ -27,7 +27,7 @@ struct FetchPlanTests {
     return ranges
   }
 
-  @Test("Neighbors are merged, also over small gaps, and far ones are not")
+  @Test("Neighbors are merged, even over small gaps, and distant pieces are not")
   func merging() throws {
     var adjacent = try plan([(0, 20), (20, 20), (40, 20)])
     #expect(drain(&adjacent) == [0..<60])
@@ -38,7 +38,7 @@ struct FetchPlanTests {
     #expect(none.left == 0)
   }
 
-  @Test("Ranges are shares of what is left, between the minimum and the maximum")
+  @Test("Ranges are shares of the missing bytes, between the minimum and the maximum")
   func shares() throws {
     var one = try plan((0..<100).map { ($0 * 50, 50) })
     let sizes = drain(&one, connections: 4).map(\.count)
@@ -52,7 +52,7 @@ struct FetchPlanTests {
     #expect(drain(&small, connections: 4) == [0..<100])
   }
 
-  @Test("A file is asked for as a whole when next to nothing of it is not wanted")
+  @Test("A file is requested as a whole if nearly all of it is needed")
   func whole() throws {
     let plan = try plan([(0, 100), (100, 3100), (3200, 96_800)])
     #expect(plan.isWhole([0, 1, 2], of: 100_000))
@@ -63,7 +63,7 @@ struct FetchPlanTests {
   }
 
   @Test(
-    "A gigabyte is asked for in few requests, whatever the length of its pieces",
+    "A gigabyte takes few requests for any length of pieces",
     arguments: [4096, 1 << 20])
   func requests(length: Int) throws {
     let count = (1 << 30) / length
@@ -72,7 +72,7 @@ struct FetchPlanTests {
     #expect(drain(&plan, connections: 4).count <= 40)
   }
 
-  @Test("What is put back waits again, merged, without what is done")
+  @Test("Pieces that are put back wait again, merged, without complete ones")
   func puttingBack() throws {
     var plan = try plan((0..<10).map { ($0 * 20, 20) }, minimum: 1000)
     let next = plan.next(connections: 1)
@@ -92,7 +92,7 @@ struct FetchPlanTests {
   }
 
   @Test(
-    "In any order of asking, finishing and putting back every piece is fetched", arguments: 0..<20)
+    "Every piece is fetched in any order of requests, ends and retries", arguments: 0..<20)
   func anyOrder(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     var offset: Int64 = 0
@@ -120,10 +120,10 @@ struct FetchPlanTests {
     }
   }
 
-  // MARK: Putting together
+  // MARK: Assembling
 
   @Test(
-    "However a body is cut, held up and shifted, whole pieces come out right", arguments: 0..<50)
+    "Pieces are correct for any chunks, waits and offsets of a body", arguments: 0..<50)
   func assembling(seed: UInt64) throws {
     var random = SplitMix(state: seed)
     let file = try SampleFile(length: 20_000, pieces: [100, 1, 3000, 17], seed: seed)
@@ -146,7 +146,7 @@ struct FetchPlanTests {
     var isComplete = false
     while position < end, !isComplete {
       let count = min(Int.random(in: 1...5000, using: &random), Int(end) - position)
-      // A chunk that has to wait comes again from its start.
+      // A chunk that has to wait is passed again from its start.
       var answer = BodyAnswer.wait
       while case .wait = answer {
         answer = file.bytes[position..<(position + count)].withUnsafeBytes { bytes in
@@ -162,7 +162,7 @@ struct FetchPlanTests {
     #expect(found == wanted.filter { $0.offset >= start && $0.end <= end })
   }
 
-  @Test("The last pieces come with a promised end, and before an end that nobody has promised")
+  @Test("The last pieces are delivered at a declared end, and before an undeclared one")
   func lastPieces() throws {
     let file = try SampleFile(length: 5000, pieces: [3000])
     for isEndPromised in [true, false] {
@@ -177,7 +177,7 @@ struct FetchPlanTests {
     }
   }
 
-  @Test("What a socket may hold follows the way's length, and is the system's choice on long ways")
+  @Test("The receive buffer depends on the round-trip time, up to a limit")
   func receiveWindows() {
     let cases: [(milliseconds: Double, bytes: Int?)] = [
       (0.02, 384 << 10), (0.1, 384 << 10), (0.4, 500_000), (0.8, 1_000_000), (1, nil), (200, nil),
@@ -187,13 +187,13 @@ struct FetchPlanTests {
     }
   }
 
-  @Test("One request at a time stands for all where the way is short; else as many run as may")
+  @Test("One request replaces several with a short round trip, else the limit applies")
   func connections() throws {
     let session = try HTTPSession(impatientConfiguration())
     let (near, far) = (try WebURL("https://a.example/x"), try WebURL("https://b.example/y"))
     for limit in [2, 3] {
       session.limits.connectionsPerTransfer = limit
-      // The last measurement counts; of the other one nobody knows anything.
+      // The last measurement counts. The other server was not measured.
       for (milliseconds, isShort) in [(0.02, true), (0.4, false), (20, false), (0.3, true)] {
         session.loop.distances.note(milliseconds / 1000, to: near.origin)
         let expected = isShort ? (1, limit) : (limit, 1)
@@ -203,7 +203,7 @@ struct FetchPlanTests {
     }
     session.limits.connectionsPerTransfer = 0
     #expect(session.connections(to: far) == (1, 1))
-    // What is near is the proxy, then.
+    // With a proxy, the proxy is the near server.
     var configuration = impatientConfiguration()
     configuration.proxy = .url("http://127.0.0.1:1")
     let behind = try HTTPSession(configuration)
@@ -211,7 +211,7 @@ struct FetchPlanTests {
     #expect(behind.connections(to: near) == (2, 1))
   }
 
-  @Test("A small file of a distant server is best fetched whole, without its index")
+  @Test("A small file of a distant server is fetched whole, without its index")
   func bestWhole() throws {
     let source = try HTTPPieceSource(at: "https://a.example/")
     let digest = try Digest(of: [UInt8]())
@@ -226,7 +226,7 @@ struct FetchPlanTests {
     }
   }
 
-  @Test("Memory follows the pieces: little for little, never less than the longest")
+  @Test("Memory depends on the pieces, and is at least the longest one")
   func slabSizes() throws {
     let cases: [([Int], length: Int, count: Int)] = [
       ([10], 64 << 10, 1), ([1000, 100_000], 128 << 10, 1),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("The rate of a store in a folder")
+@Suite("Rate limit of a store in a folder")
 struct FolderRateTests {
   private let folder: TemporaryFolder
   private let file: SampleFile
@@ -18,7 +18,7 @@ struct FolderRateTests {
     try folder.directory.createFile("a.pkg").write(file.bytes)
   }
 
-  /// Fetches the file and returns the seconds that passed on a clock that only sleeping advances.
+  /// Fetches the file, and returns the seconds on a clock that only sleeping advances.
   private func seconds(_ limits: TransferLimits, _ ticket: TransferTicket = TransferTicket())
     throws -> Double
   {
@@ -40,14 +40,14 @@ struct FolderRateTests {
     var limits = TransferLimits()
     limits.bytesPerSecond = 100_000
     let seconds = try seconds(limits)
-    // The last piece is read before its debt is paid, and a tenth of a second's worth is free.
+    // The last piece is read before its debt is paid, and the burst of a tenth of a second is free.
     #expect((8.8...10.1).contains(seconds), "\(seconds)")
   }
 
-  @Test("Without a limit nothing waits")
+  @Test("Without a limit, nothing waits")
   func unlimited() throws { #expect(try seconds(TransferLimits()) == 0) }
 
-  @Test("A transfer that waits ends soon after it was stopped")
+  @Test("A waiting transfer ends soon after it is cancelled")
   func stopped() throws {
     var limits = TransferLimits()
     limits.bytesPerSecond = 1000

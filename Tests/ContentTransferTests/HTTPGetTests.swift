@@ -16,7 +16,7 @@ struct HTTPGetTests {
     try HTTPSession(configuration).get(HTTPRequest(try WebURL(text), limit: limit))
   }
 
-  @Test("A body comes whole, with its status and lower-cased headers")
+  @Test("A body is complete, with its status and lower-case headers")
   func whole() throws {
     let server = try ScriptedServer { _ in
       .http("200 OK", ["X-One: 1", "x-two:2", "X-One: 3"], body: Array("hello".utf8))
@@ -32,7 +32,7 @@ struct HTTPGetTests {
   }
 
   @Test(
-    "A header that would be more than one is refused, and nothing is sent",
+    "A header that contains a line break is refused, and nothing is sent",
     arguments: [("X", "a\r\nY: b"), ("X", "a\nY"), ("X", "\0"), ("X: a\r\nY", "b"), ("", "a")])
   func malformedHeaders(name: String, value: String) throws {
     let server = try ScriptedServer { _ in .http("200 OK") }
@@ -48,7 +48,7 @@ struct HTTPGetTests {
     let server = try ScriptedServer { _ in .http("200 OK", body: Array("hello".utf8)) }
     let session = try HTTPSession(Self.impatient)
     _ = try session.get(HTTPRequest(try WebURL(server.url()), limit: 1000))
-    // It is kept for the next request.
+    // The connection is kept for the next request.
     let connections = (0..<Int32(getdtablesize())).filter { Self.peerPort(of: $0) == server.port }
     #expect(!connections.isEmpty)
     #expect(connections.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
@@ -65,14 +65,14 @@ struct HTTPGetTests {
     return Int(UInt16(bigEndian: address.sin_port))
   }
 
-  @Test("A missing file is an answer, asked for once", arguments: [404, 403, 410])
+  @Test("A missing file is an answer, and is requested once", arguments: [404, 403, 410])
   func missing(status: Int) throws {
     let server = try ScriptedServer { _ in .http("\(status) No", body: Array("page".utf8)) }
     #expect(try get(server.url()).status == status)
     #expect(server.requests.count == 1)
   }
 
-  @Test("A body of as many bytes as are allowed comes; one more is refused, announced or not")
+  @Test("A body within the limit is returned, and one more byte is refused, declared or not")
   func limit() throws {
     let body = [UInt8](repeating: 7, count: 1000)
     let server = try ScriptedServer { request in
@@ -84,7 +84,7 @@ struct HTTPGetTests {
     }
   }
 
-  @Test("A fault that happens once heals in the same call", arguments: FaultyAnswer.allCases)
+  @Test("A single fault is retried in the same call", arguments: FaultyAnswer.allCases)
   func heals(fault: FaultyAnswer) throws {
     let server = try ScriptedServer { request in
       request.number == 1 ? fault.answer : .http("200 OK", body: Array("right".utf8))
@@ -94,7 +94,7 @@ struct HTTPGetTests {
   }
 
   @Test(
-    "A fault that lasts ends with its own error after five requests",
+    "A permanent fault throws its own error after five requests",
     arguments: FaultyAnswer.allCases.filter { $0 != .busy })
   func lasts(fault: FaultyAnswer) throws {
     let server = try ScriptedServer { _ in fault.answer }
@@ -102,7 +102,7 @@ struct HTTPGetTests {
     #expect(server.requests.count == 5)
   }
 
-  /// Answers that another attempt may better, with the error they end in.
+  /// Faulty answers that another attempt may fix, and their errors.
   enum FaultyAnswer: CaseIterable {
     case failed, busy, short, reset, nothing, stalled, encoded, longHeaders, noHTTP
 
@@ -138,14 +138,14 @@ struct HTTPGetTests {
     }
   }
 
-  @Test("A refused connection and an unknown host are errors of their own")
+  @Test("A refused connection and an unknown host have their own errors")
   func unreachable() throws {
     let port = try ReservedPort()
     #expect(code { _ = try get("http://127.0.0.1:\(port.number)/") } == .connectionRefused)
     #expect(code { _ = try get("http://no-such-host.invalid/") } == .hostNotFound)
   }
 
-  @Test("The deadline ends a call that would go on; what kept it is named")
+  @Test("The deadline ends a call with the fault that delayed it")
   func deadline() throws {
     let server = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 3600"]) }
     var request = HTTPRequest(try WebURL(server.url()), limit: 10)
@@ -154,7 +154,7 @@ struct HTTPGetTests {
     #expect(code { _ = try session.get(request) } == .serverBusy)
   }
 
-  @Test("A cancelled ticket ends a call that waits for a silent server")
+  @Test("A cancelled ticket ends a call that waits for an idle server")
   func cancel() async throws {
     let ticket = TransferTicket()
     let server = try ScriptedServer { _ in
@@ -168,7 +168,7 @@ struct HTTPGetTests {
     #expect(code { _ = try session.get(request) } == .stopped)
   }
 
-  @Test("A closed session refuses, and says so")
+  @Test("A closed session throws stopped")
   func closed() throws {
     let session = try HTTPSession(Self.impatient)
     session.close()
@@ -178,7 +178,7 @@ struct HTTPGetTests {
 
   // MARK: Redirects and secrets
 
-  @Test("Redirects are followed, and end after five")
+  @Test("Up to five redirects are followed")
   func redirects() throws {
     let server = try ScriptedServer { request in
       let step = Int(request.path.dropFirst()) ?? 0
@@ -192,7 +192,7 @@ struct HTTPGetTests {
   }
 
   @Test(
-    "A redirect out of the web is refused",
+    "A redirect to another scheme is refused",
     arguments: [
       "file:///etc/passwd", "ftp://127.0.0.1/", "gopher://127.0.0.1/", "http://u:p@127.0.0.1/",
     ])
@@ -201,7 +201,7 @@ struct HTTPGetTests {
     #expect(code { _ = try get(server.url()) } == .redirectRefused)
   }
 
-  @Test("Configured headers reach their own host and no other, also through a redirect")
+  @Test("Credentials are only sent to their own host, even after a redirect")
   func secrets() throws {
     let other = try ScriptedServer { _ in .http("200 OK", body: [1]) }
     let target = other.url("/there")
@@ -222,12 +222,12 @@ struct HTTPGetTests {
     #expect(!"\(configuration.credentials)".contains("secret"))
   }
 
-  @Test("A proxy is asked for the whole URL, and one that is gone has its own error")
+  @Test("A proxy gets the whole URL, and a missing proxy has its own error")
   func proxy() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     var configuration = impatientConfiguration()
     configuration.proxy = .url("http://127.0.0.1:\(server.port)")
-    // The name has no address: only the proxy can have been asked.
+    // The name has no address, so the proxy must have received the request.
     let far = try WebURL("http://store.invalid/file")
     let session = try HTTPSession(configuration)
     #expect(try session.get(HTTPRequest(far, limit: 10)).body == [7])
@@ -237,7 +237,7 @@ struct HTTPGetTests {
     #expect(code { _ = try lost.get(HTTPRequest(far, limit: 10)) } == .proxyFailed)
   }
 
-  @Test("The wait before another attempt is drawn from the session's randomness")
+  @Test("The delay before a retry comes from the session's random source")
   func injectedRandomness() throws {
     let server = try ScriptedServer { request in
       request.number < 3 ? .http("503 Busy") : .http("200 OK", body: [7])
@@ -253,7 +253,7 @@ struct HTTPGetTests {
     #expect(draws.withLock { $0 } == 2)
   }
 
-  @Test("The variables that name a proxy come from the given environment, by libcurl's rules")
+  @Test("Proxy variables are read from the given environment, by libcurl's rules")
   func proxyVariables() throws {
     let plain = try WebURL("http://store.invalid/file")
     let secure = try WebURL("https://store.invalid/file")
@@ -272,7 +272,7 @@ struct HTTPGetTests {
     }
   }
 
-  @Test("A proxy of the environment is asked, except for hosts that no_proxy names")
+  @Test("A proxy of the environment is used, except for hosts in no_proxy")
   func proxyOfEnvironment() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let proxy = "http://127.0.0.1:\(server.port)"
@@ -294,7 +294,7 @@ struct HTTPGetTests {
     }
   }
 
-  @Test("A header that would smuggle another one in is refused")
+  @Test("A header that would inject another one is refused")
   func smuggling() throws {
     var configuration = impatientConfiguration()
     let host = try WebURL("http://127.0.0.1/")
@@ -302,7 +302,7 @@ struct HTTPGetTests {
     #expect(code { _ = try HTTPSession(configuration) } == .usage)
   }
 
-  @Test("Connections are used again")
+  @Test("Connections are reused")
   func reuse() throws {
     let server = try ScriptedServer { request in
       request.number == 2 ? .http("404 No", body: [1, 2]) : .http("200 OK", body: [1])
@@ -315,7 +315,7 @@ struct HTTPGetTests {
   }
 
   @Test(
-    "URLs that are none, or hide something, are refused",
+    "Invalid URLs and URLs with credentials are refused",
     arguments: [
       "", "x", "file:///etc/passwd", "ftp://a/b", "http://", "http://user@host/",
       "http://u:p@host/",
@@ -325,7 +325,7 @@ struct HTTPGetTests {
     #expect(code { _ = try WebURL(text) } == .usage)
   }
 
-  @Test("A path below a URL is percent-encoded, and a query stays at the end")
+  @Test("A path below a URL is percent-encoded, and a query is kept")
   func appending() throws {
     let base = try WebURL("https://Example.com/store?token=1#part")
     #expect(
@@ -336,8 +336,9 @@ struct HTTPGetTests {
   }
 }
 
-/// A configuration that tries again soon; one that also gives up soon for servers that fall silent,
-/// which on a busy machine would give up others too.
+/// Returns a configuration with short retries, and with a `stallTimeout` for idle servers.
+///
+/// A short timeout could also affect other servers on a busy machine.
 func impatientConfiguration(stallTimeout: Double = 10) -> HTTPConfiguration {
   var configuration = HTTPConfiguration()
   configuration.stallTimeout = stallTimeout

@@ -17,7 +17,7 @@ struct HostPauseTests {
     return pause
   }
 
-  @Test("After a pause one request tries alone, and others follow its answer one by one")
+  @Test("After a pause, one request probes, and others follow its answer at intervals")
   func probe() {
     var pause = refused(busy)
     #expect(pause.start(1, at: 1.4) == 1.5)
@@ -34,7 +34,7 @@ struct HostPauseTests {
     #expect(pause.isOver(at: 31))
   }
 
-  @Test("A request that tries alone and gets no answer makes room for the next one")
+  @Test("If a probe gets no answer, the next request probes")
   func lostProbe() {
     var pause = refused(busy)
     #expect(pause.start(1, at: 2) == nil)
@@ -44,7 +44,7 @@ struct HostPauseTests {
     #expect(pause.start(2, at: 3) == nil)
   }
 
-  @Test("The pause grows with the refusals in a row, and a server's wish is the shortest")
+  @Test("The pause grows with refusals in a row, and is at least Retry-After")
   func length() {
     var pause = refused(busy)
     var now = 1.0
@@ -62,7 +62,7 @@ struct HostPauseTests {
     #expect(asked.opening(at: 1) == 8)
   }
 
-  @Test("Requests that ran side by side are refused once")
+  @Test("Refusals of parallel requests count once")
   func sideBySide() {
     var pause = refused(busy)
     for request in 5..<9 {
@@ -76,7 +76,7 @@ struct HostPauseTests {
   }
 
   @Test(
-    "A host that refuses gets at most ten requests a second, also if it answers some",
+    "A host that refuses gets at most ten requests per second, even if it answers some",
     arguments: [0.0, 0.5, 0.9])
   func rate(answered: Double) {
     var random = SplitMix(state: 7)
@@ -105,7 +105,7 @@ struct HostPauseTests {
     #expect(starts.count > 10)
   }
 
-  @Test("A pause counts for every session of the process, and one request of all tries alone")
+  @Test("A pause applies to all sessions of the process, and only one request probes")
   func shared() async throws {
     let pauses = HostPauses()
     let requestsBesideTheFirst = Mutex<[Int]>([])
@@ -114,7 +114,7 @@ struct HostPauseTests {
       counts.withLock { $0 += 1 }
       if request.number == 1 { return .http("503 Busy", ["Retry-After: 1"]) }
       if request.number == 2 {
-        // Time in which others would come.
+        // Time in which other requests would arrive.
         usleep(300_000)
         requestsBesideTheFirst.withLock { $0.append(counts.withLock { $0 } - 2) }
       }

@@ -5,26 +5,28 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// What a server does with a request for the sample file; `right` is what it should have done.
+/// What a server does with a request for the sample file.
+///
+/// `right` is the correct answer.
 typealias Misdeed =
   @Sendable (
     _ request: ScriptedServer.Request, _ file: SampleFile, _ right: ScriptedServer.Answer
   ) -> ScriptedServer.Answer
 
-@Suite("Pieces from servers that do wrong", .timeLimit(.minutes(10)))
+@Suite("Pieces from faulty servers", .timeLimit(.minutes(10)))
 struct HostilePieceTests {
   private static let file = try? SampleFile(
     length: 300_000, pieces: [10_000, 300, 64_000, 1, 25_000])
 
   private func sample() throws -> SampleFile { try #require(Self.file) }
 
-  /// Faults with the error that each ends in when it lasts; nil when the bytes come all the same.
+  /// Faults with their errors if they are permanent, or nil if the bytes are fetched anyway.
   struct Fault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let lasting: ContentError.Code?
     let misdeed: Misdeed
 
-    /// Only for silence it is right to give up soon.
+    /// Uses a short timeout, but only for idle answers.
     func change(_ configuration: inout HTTPConfiguration) {
       if lasting == .transferStalled { configuration.stallTimeout = 0.3 }
       if lasting == .serverBusy { configuration.retry.busyTimeout = 1 }
@@ -71,7 +73,7 @@ struct HostilePieceTests {
         "200 OK", ["Content-Type: text/html; charset=utf-8"], body: Array("<html>".utf8),
         length: .some(nil), then: .close)
     },
-    Fault("gzip nobody asked for", .answerUnusable) { _, file, _ in
+    Fault("unrequested gzip", .answerUnusable) { _, file, _ in
       .http("200 OK", ["Content-Encoding: gzip"], body: file.bytes)
     },
     Fault("416 without a length", .requestRefused) { _, _, _ in .http("416 No") },
@@ -91,7 +93,7 @@ struct HostilePieceTests {
         ["Content-Range: bytes \(range.lowerBound)-\(range.upperBound)/300001"],
         body: Array(repeating: 0, count: range.count))
     },
-    Fault("206 that contradicts itself", .answerUnusable) { request, file, _ in
+    Fault("an inconsistent 206", .answerUnusable) { request, file, _ in
       .http("206 Part", ["Content-Range: bytes 50000-60000/300000"], body: [1])
     },
     Fault("several parts", .answerUnusable) { _, _, _ in
@@ -107,8 +109,8 @@ struct HostilePieceTests {
       .init(Array(right.bytes.prefix(10)), then: .close)
     },
     Fault("reset at once", .networkFailed) { _, _, _ in .init([], then: .reset) },
-    Fault("silence", .transferStalled) { _, _, _ in .init([], then: .hang) },
-    Fault("silence in the body", .transferStalled) { _, _, right in
+    Fault("no answer", .transferStalled) { _, _, _ in .init([], then: .hang) },
+    Fault("a stall in the body", .transferStalled) { _, _, right in
       .init(Array(right.bytes.prefix(400)), then: .hang)
     },
     Fault("a redirect to itself", .tooManyRedirects) { request, _, _ in
@@ -120,10 +122,12 @@ struct HostilePieceTests {
     Fault("huge headers", .answerUnusable) { _, file, _ in
       .http("200 OK", ["X: \(String(repeating: "x", count: 80_000))"], body: file.bytes)
     },
-    Fault("no HTTP", .answerUnusable) { _, _, _ in .init([1, 2, 3, 13, 10], then: .close) },
+    Fault("an answer that is not HTTP", .answerUnusable) { _, _, _ in
+      .init([1, 2, 3, 13, 10], then: .close)
+    },
   ]
 
-  /// Pieces from the second on, so that a range must be asked for.
+  /// Fetches the pieces from the second on, so that a range must be requested.
   private func fetch(
     _ file: SampleFile, from server: ScriptedServer,
     change: (inout HTTPConfiguration) -> Void = { _ in }
@@ -135,7 +139,7 @@ struct HostilePieceTests {
     return sink
   }
 
-  @Test("A fault that happens once heals in the same fetch", arguments: faults)
+  @Test("A single fault is retried in the same fetch", arguments: faults)
   func once(fault: Fault) throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -148,7 +152,7 @@ struct HostilePieceTests {
     #expect(sink.delivered.sorted() == file.pieces.dropFirst(2).map(\.offset))
   }
 
-  @Test("A fault that lasts ends in right bytes or in its own error", arguments: faults)
+  @Test("A permanent fault ends with correct bytes or its own error", arguments: faults)
   func always(fault: Fault) throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -159,7 +163,7 @@ struct HostilePieceTests {
     #expect(server.requests.count <= 40)
   }
 
-  @Test("A fault that lasts at one mirror is healed by another", arguments: faults)
+  @Test("Another mirror is used after a permanent fault at one mirror", arguments: faults)
   func mirror(fault: Fault) throws {
     let file = try sample()
     let bad = try ScriptedServer { request in
@@ -168,14 +172,14 @@ struct HostilePieceTests {
     let good = try ScriptedServer { .file(file.bytes, $0) }
     let source = try HTTPPieceSource(at: bad.url(), good.url()) {
       fault.change(&$0)
-      // A long wait for the bad one would be seen.
+      // A wait for the faulty mirror would be visible.
       $0.retry.firstDelay = 30
       $0.retry.longestDelay = 30
     }
     #expect(try source.fetch(file).bytes == file.bytes)
   }
 
-  @Test("Mirrors that lack a file, or give it to nobody, are asked twice each, and that is all")
+  @Test("Mirrors that lack a file or deny access are tried twice each")
   func lackingMirrors() throws {
     let file = try sample()
     let servers = try ["404 No", "403 No", "410 Gone"].map { status in
@@ -187,7 +191,7 @@ struct HostilePieceTests {
     #expect(servers.map(\.requests.count) == [2, 2, 2])
   }
 
-  @Test("A mirror that lacks a file is out, and one that is only busy is asked on")
+  @Test("A mirror that lacks a file is not used any more, but a busy one is")
   func busyMirror() throws {
     let file = try sample()
     let lacking = try ScriptedServer { _ in .http("404 No") }
@@ -218,7 +222,7 @@ struct HostilePieceTests {
     #expect(ticket.statistics.bytesWasted == Int64(wrong.length))
   }
 
-  @Test("What arrived whole before a cut is kept")
+  @Test("Pieces that arrived before an interruption are kept")
   func cutsAreResumed() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -232,7 +236,7 @@ struct HostilePieceTests {
     #expect(ticket.statistics.bytesWasted <= 64_000 * Int64(server.requests.count))
   }
 
-  @Test("A shorter range than asked for is used, and the rest asked for")
+  @Test("A range that is shorter than requested is used, and the rest requested")
   func shortRanges() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -245,7 +249,7 @@ struct HostilePieceTests {
     #expect(try fetch(file, from: server).delivered.count == file.pieces.count - 2)
   }
 
-  @Test("A range that begins earlier than asked for is used")
+  @Test("A range that starts earlier than requested is used")
   func shiftedRanges() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -261,7 +265,7 @@ struct HostilePieceTests {
 
   @Test("A changed validator costs one request, and If-Range is not sent again")
   func changedValidator() throws {
-    // Large enough for several ranges one after the other.
+    // Large enough for several ranges in sequence.
     let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])
     let server = try ScriptedServer { request in
       let tag = "\"version-\(request.number)\""
@@ -289,7 +293,7 @@ struct HostilePieceTests {
   }
 
   @Test(
-    "A validator that would be more than one header is not sent back",
+    "A validator that contains a line break is not sent back",
     arguments: ["\"a\rX-Injected: 1\"", "\"a\u{1b}[31m\"", "\"a\u{1}\""])
   func injectedValidator(tag: String) throws {
     let file = try SampleFile(length: 24 << 20, pieces: [1 << 20])
@@ -301,7 +305,7 @@ struct HostilePieceTests {
     #expect(!server.requests.contains { $0.head.contains("Injected") })
   }
 
-  @Test("What is delivered when the sink throws is no more, and its error comes out")
+  @Test("If the sink throws, no more pieces are delivered and its error is thrown")
   func sinkThrows() throws {
     let file = try sample()
     let server = try ScriptedServer { .file(file.bytes, $0) }
@@ -318,7 +322,7 @@ struct HostilePieceTests {
   }
 
   @Test(
-    "A cancelled ticket ends a fetch that waits, for silence as for a retry",
+    "A cancelled ticket ends a fetch that waits for an answer or a retry",
     arguments: [true, false])
   func cancel(silent: Bool) throws {
     let file = try sample()
@@ -331,7 +335,7 @@ struct HostilePieceTests {
     #expect(code { _ = try source.fetch(file, ticket: ticket) } == .stopped)
   }
 
-  @Test("A transfer that waits says why and until when")
+  @Test("A waiting transfer reports why and until when")
   func waiting() async throws {
     let file = try sample()
     let server = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 50"]) }
@@ -358,7 +362,7 @@ struct HostilePieceTests {
     #expect((began...(Date() + 50)).contains(until))
   }
 
-  @Test("Pieces that cannot be are refused before anything is asked for")
+  @Test("Invalid pieces are refused before any request")
   func impossiblePieces() throws {
     let file = try sample()
     let server = try ScriptedServer { .file(file.bytes, $0) }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-  "Faults that another attempt does not change",
+  "Permanent faults",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
 struct LastingFaultTests {
   private let folder: TemporaryFolder
@@ -21,7 +21,7 @@ struct LastingFaultTests {
     return (server, "https://127.0.0.1:\(server.port)/", paths.chain)
   }
 
-  /// The error for `url`, and how many requests it took.
+  /// Returns the error for `url`, and the number of requests.
   private func fail(
     _ url: String, authorities: String? = nil, connectTimeout: Double = 15
   ) throws -> (error: ContentError?, requests: Int) {
@@ -45,7 +45,7 @@ struct LastingFaultTests {
     #expect(requests == 1)
   }
 
-  @Test("A file of authorities that is missing or damaged ends a request at once and is named")
+  @Test("A missing or invalid file of authorities ends a request at once and is named")
   func authorities() throws {
     let server = try secureServer()
     let damaged = folder.path("damaged.pem")
@@ -59,7 +59,7 @@ struct LastingFaultTests {
     }
   }
 
-  @Test("A redirect loop, and a redirect from https to http, are followed to their end once")
+  @Test("A redirect loop and a redirect from https to http are not retried")
   func redirects() throws {
     let loop = try Nginx(serving: folder.path, directives: "location / { return 302 $uri; }")
     let (error, requests) = try fail(loop.url())
@@ -72,7 +72,7 @@ struct LastingFaultTests {
     #expect(count == 1)
   }
 
-  @Test("A server that wants a host name is told from one with old TLS")
+  @Test("A server that requires a host name has another remedy than one with old TLS")
   func missingName() throws {
     let server = try secureServer(.right, "ssl_reject_handshake on;")
     let (error, _) = try fail(server.url, authorities: server.authorities)
@@ -81,7 +81,7 @@ struct LastingFaultTests {
     #expect(error?.remedy.contains("TLS 1.2") == false)
   }
 
-  @Test("A server that wants a certificate of the client is named as such: nginx")
+  @Test("A required client certificate has its own error: nginx")
   func clientCertificate() throws {
     let server = try secureServer(
       .right, "ssl_client_certificate \(folder.path("certificate.pem")); ssl_verify_client on;")
@@ -91,7 +91,7 @@ struct LastingFaultTests {
     #expect(requests == 1)
   }
 
-  @Test("A server that wants a certificate of the client is named as such: openssl")
+  @Test("A required client certificate has its own error: openssl")
   func clientCertificateAlert() throws {
     let paths = try TestCertificate.right.write(to: folder)
     let port = try ReservedPort()
@@ -109,7 +109,7 @@ struct LastingFaultTests {
     #expect(requests == 1)
   }
 
-  @Test("A TLS handshake that is never answered names lost packets")
+  @Test("The error for an unanswered TLS handshake mentions the MTU")
   func silentHandshake() throws {
     let server = try ScriptedServer { _ in .init([], then: .hang) }
     let (error, _) = try fail("https://127.0.0.1:\(server.port)/", connectTimeout: 0.5)

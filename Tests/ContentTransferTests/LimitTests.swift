@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Limits, priorities and several transfers at once", .timeLimit(.minutes(10)))
 struct LimitTests {
-  @Test("A limited rate brings the same bytes, and may be changed while running")
+  @Test("A rate limit keeps the bytes correct, and can change during a transfer")
   func rate() throws {
     let file = try SampleFile(length: 3_000_000, pieces: [50_000])
     let server = try ScriptedServer { .file(file.bytes, $0) }
@@ -20,14 +20,14 @@ struct LimitTests {
     let sink = Sink(for: file)
     try source.fetch(file.pieces, of: file.signed, ticket: TransferTicket()) { piece, bytes in
       sink.take(piece, bytes)
-      // It would take fifteen seconds; what is changed counts for what runs.
+      // It would take fifteen seconds. The change applies to running transfers.
       source.session.limits.bytesPerSecond = nil
       source.session.limits.bytesPerSecondPerHost = nil
     }
     #expect(sink.bytes == file.bytes)
   }
 
-  @Test("No more requests run at once than may, in all and for one package")
+  @Test("The limits of parallel requests apply in total and per package")
   func connections() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
     let open = OpenRequests()
@@ -38,7 +38,7 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 2)
   }
 
-  @Test("A package comes over one connection from a server that is known to be near")
+  @Test("A package is fetched over one connection from a nearby server")
   func nearServer() throws {
     let file = try SampleFile(length: 40 << 20, pieces: [1 << 20])
     let open = OpenRequests()
@@ -47,21 +47,20 @@ struct LimitTests {
     let first = [file.pieces[0]]
     try source.fetch(first, of: file.signed, ticket: TransferTicket()) { _, _ in }
     let address = try WebURL(server.url())
-    // On a busy machine a handshake may take as long as one over a long way, then or for a later
-    // connection.
+    // On a busy machine, a handshake may take as long as with a distant server.
     let isNear = source.session.connections(to: address) == (1, 2)
     #expect(try source.fetch(file).bytes == file.bytes)
     let isStillNear = source.session.connections(to: address) == (1, 2)
     #expect(open.most <= (isNear && isStillNear ? 1 : 2))
   }
 
-  @Test("Small ranges are asked for several at a time, so that none waits for the answer before")
+  @Test("Several small ranges are requested at a time without waiting for answers")
   func smallRanges() throws {
     let file = try SampleFile(length: 4 << 20, pieces: [1000, 40_000])
     let open = OpenRequests()
     let server = try ScriptedServer { request in
       open.counting {
-        // Until all that may come have come; a few seconds at most, should they not.
+        // Waits until all expected requests have arrived, but only for a few seconds.
         for _ in 0..<300 where open.most < 6 { usleep(10_000) }
         return .file(file.bytes, request)
       }
@@ -76,7 +75,7 @@ struct LimitTests {
     #expect(open.most == 6)
   }
 
-  @Test("A slow sink holds the network back: memory stays within its bounds")
+  @Test("A slow sink slows the network down, so memory stays limited")
   func slowSink() throws {
     let file = try SampleFile(length: 30 << 20, pieces: [100_000])
     let server = try ScriptedServer { .file(file.bytes, $0) }
@@ -86,7 +85,8 @@ struct LimitTests {
     var most: Int64 = 0
     try source.fetch(file.pieces, of: file.signed, ticket: ticket) { piece, _ in
       if piece.offset == 0 {
-        // Until nothing more comes, which is when all slabs are out; the bound holds at any time.
+        // Waits until no more bytes arrive, when all slabs are in use. The limit applies at any
+        // time.
         var before: Int64 = -1
         while ticket.statistics.bytesReceived != before {
           before = ticket.statistics.bytesReceived
@@ -100,7 +100,7 @@ struct LimitTests {
     #expect(most <= 4 * 128 << 10)
   }
 
-  @Test("Pieces that another thread keeps stay as they are, and the source waits for them")
+  @Test("Pieces that another thread keeps do not change, and the source waits for them")
   func lentPieces() throws {
     let file = try SampleFile(length: 20 << 20, pieces: [100_000, 700])
     let server = try ScriptedServer { .file(file.bytes, $0) }
@@ -108,7 +108,7 @@ struct LimitTests {
     let kept = Mutex<[(piece: Piece, bytes: LentBytes)]>([])
     let found = Mutex((right: 0, wrong: 0, most: 0))
     let isOver = Mutex(false)
-    // Gives nothing back before all has been lent that there is, which is when nothing more comes.
+    // Returns nothing until all slabs are lent, which is when no more bytes arrive.
     let keeper = DispatchQueue(label: "keeper")
     let end = DispatchGroup()
     keeper.async(group: end) {
@@ -144,12 +144,12 @@ struct LimitTests {
       }
     }
     #expect(found.withLock { $0.right } == file.pieces.count && found.withLock { $0.wrong } == 0)
-    // Six slabs over one connection or two, and those of a range that was over before the next
-    // began.
+    // Six slabs over one or two connections, and those of a range that ended before the next one
+    // started.
     #expect((1...12 * 128 << 10).contains(found.withLock { $0.most }))
   }
 
-  @Test("Many transfers at once in one session each bring their bytes")
+  @Test("Many parallel transfers in one session each get their bytes")
   func many() throws {
     let files = try (0..<40).map {
       try SampleFile(path: "\($0)", length: 5000 * ($0 + 1), pieces: [3000], seed: UInt64($0))
@@ -166,7 +166,7 @@ struct LimitTests {
     #expect(Set(server.requests.map(\.connection)).count <= 8)
   }
 
-  @Test("Closing the session ends what runs in it")
+  @Test("Closing the session ends its transfers")
   func close() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let session = Mutex<HTTPSession?>(nil)
@@ -180,7 +180,7 @@ struct LimitTests {
     session.withLock { $0 = nil }
   }
 
-  @Test("A failure that heals is counted by its reason")
+  @Test("A failure that is retried is counted by its reason")
   func counted() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let server = try ScriptedServer { request in
@@ -195,7 +195,7 @@ struct LimitTests {
   }
 }
 
-/// Counts the requests that a server answers at once.
+/// Counts the requests that a server handles in parallel.
 private final class OpenRequests: Sendable {
   private let count = Mutex((now: 0, most: 0))
 

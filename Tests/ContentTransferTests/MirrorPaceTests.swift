@@ -2,9 +2,9 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("When a slow mirror is left")
+@Suite("Leaving a slow mirror")
 struct MirrorPaceTests {
-  /// Measures `rate` in bytes a second at `mirror`, from `start` on.
+  /// Measures `rate` in bytes per second at `mirror`, from `start` on.
   private func measure(
     _ pace: inout MirrorPace, _ mirror: Int, rate: Int64, from start: Double
   ) -> Double {
@@ -14,7 +14,7 @@ struct MirrorPaceTests {
     return end
   }
 
-  @Test("A mirror that nobody has measured is tried if the rest takes long, and only then")
+  @Test("A mirror without a known rate is only tried if the rest takes long")
   func unknown() {
     var pace = MirrorPace(rates: [nil, nil])
     let now = measure(&pace, 0, rate: 100, from: 5)
@@ -24,13 +24,13 @@ struct MirrorPaceTests {
     #expect(pace.isLeft(0) && !pace.isLeft(1))
   }
 
-  @Test("The other way back is taken if the tried mirror is slower still")
+  @Test("The first mirror is used again if the other one is slower")
   func wayBack() {
     var pace = MirrorPace(rates: [nil, nil])
     let now = measure(&pace, 0, rate: 100, from: 0)
     #expect(pace.leave(0, for: [1], bytesLeft: 9000, at: now) == 1)
-    // Measured from when it was chosen, so that one that hardly sends is known with the first
-    // bytes.
+    // Measured from the choice on, so that a mirror that hardly sends anything is known with its
+    // first bytes.
     #expect(pace.count(30, from: 1, at: now + 3) == 10)
     #expect(pace.leave(1, for: [0], bytesLeft: 8000, at: now + 3) == 0)
     #expect(!pace.isLeft(0) && pace.isLeft(1))
@@ -38,7 +38,7 @@ struct MirrorPaceTests {
     #expect(pace.leave(0, for: [1], bytesLeft: 8000, at: later) == nil)
   }
 
-  @Test("A little faster is not enough, and of several the fastest is taken")
+  @Test("A mirror must be much faster, and the fastest is chosen")
   func known() {
     var pace = MirrorPace(rates: [nil, 150, 250, 900])
     let now = measure(&pace, 0, rate: 100, from: 0)
@@ -46,7 +46,7 @@ struct MirrorPaceTests {
     #expect(pace.leave(0, for: [1, 2, 3], bytesLeft: 9000, at: now) == 3)
   }
 
-  @Test("A mirror that is too fast for a whole measurement is known at the end")
+  @Test("A mirror that is too fast for a complete measurement is measured at the end")
   func fast() {
     var pace = MirrorPace(rates: [nil, nil])
     #expect(pace.count(70, from: 0, at: 0) == nil)
@@ -58,7 +58,7 @@ struct MirrorPaceTests {
     #expect(pace.lastRates(at: now + 0.5).map(\.rate) == [18_000])
   }
 
-  @Test("What other transfers have measured counts from the start, for a while")
+  @Test("Rates of other transfers apply from the start, for a limited time")
   func shared() {
     let rates = HostRates()
     rates.note(100, of: "a", at: 0)

@@ -20,7 +20,7 @@ struct NginxTests {
     try Data(file.bytes).write(to: URL(filePath: folder.path(file.signed.path)))
   }
 
-  @Test("A file comes whole over a few ranges, each piece once")
+  @Test("A file is fetched with a few ranges, each piece once")
   func whole() throws {
     let server = try Nginx(serving: folder.path)
     let ticket = TransferTicket()
@@ -37,7 +37,7 @@ struct NginxTests {
     #expect(source.session.statistics.bytesFetched == file.signed.length)
   }
 
-  @Test("Only missing pieces are asked for, neighbors together")
+  @Test("Only missing pieces are requested, and neighbors together")
   func some() throws {
     let server = try Nginx(serving: folder.path)
     let source = try HTTPPieceSource(at: server.url())
@@ -54,7 +54,7 @@ struct NginxTests {
     #expect(ticket.statistics.bytesReceived == ticket.statistics.bytesFetched)
   }
 
-  @Test("A missing file is storeMissing, after a second look")
+  @Test("A missing file is storeMissing after a second request")
   func missing() throws {
     let server = try Nginx(serving: folder.path)
     let other = try SampleFile(path: "targets/other", length: 100, pieces: [100])
@@ -63,7 +63,7 @@ struct NginxTests {
     #expect(source.session.statistics.failures == ["status 404": 2])
   }
 
-  @Test("A server without ranges sends the file once, whole")
+  @Test("A server without ranges sends the whole file once")
   func withoutRanges() throws {
     let server = try Nginx(serving: folder.path, directives: "max_ranges 0;")
     let source = try HTTPPieceSource(at: server.url())
@@ -74,7 +74,7 @@ struct NginxTests {
     #expect(sink.delivered.sorted() == some.map(\.offset))
   }
 
-  @Test("Many small files come over few connections")
+  @Test("Many small files are fetched over few connections")
   func many() throws {
     let server = try Nginx(serving: folder.path)
     let source = try HTTPPieceSource(at: server.url())

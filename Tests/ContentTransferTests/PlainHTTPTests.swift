@@ -3,7 +3,7 @@ import ContentTransfer
 import TestSupport
 import Testing
 
-/// Secrets go over plain HTTP to this machine only, and to servers for which that was allowed.
+/// Secrets are only sent over plain HTTP to this machine and to allowed servers.
 @Suite("Secrets and plain HTTP", .timeLimit(.minutes(10)))
 struct PlainHTTPTests {
   private func configuration(_ url: String, proxy: ProxySetting = .direct) throws
@@ -27,7 +27,7 @@ struct PlainHTTPTests {
   // MARK: Servers
 
   @Test(
-    "A token for a server that is reached over plain HTTP is refused before anything is sent",
+    "A token for a server with plain HTTP is refused before anything is sent",
     arguments: [
       "http://store.invalid/", "http://192.0.2.1:8080/store", "http://128.0.0.1/",
       "http://0.0.0.0/", "http://127.0.0.1.example.com/", "http://localhost.example.com/",
@@ -43,14 +43,14 @@ struct PlainHTTPTests {
     #expect(error?.message.contains(origin) == true)
     #expect(error?.remedy.contains("https://") == true)
     #expect(error.map { "\($0)" }?.contains("secret") == false)
-    // What would have been sent, as whoever stands on the way reads it.
+    // What an attacker on the network would read.
     if error == nil {
       _ = try HTTPSession(configuration).get(HTTPRequest(try WebURL(url), limit: 10))
     }
     #expect(seen.requests.compactMap { $0.header("authorization") } == [])
   }
 
-  @Test("Any header counts as a secret, and one server that is refused is enough")
+  @Test("Each header counts as a secret, and a single refused server is enough")
   func headers() throws {
     var configuration = try configuration("https://store.invalid/")
     configuration.credentials.append(
@@ -61,7 +61,7 @@ struct PlainHTTPTests {
   }
 
   @Test(
-    "Nothing is refused for HTTPS and for this machine",
+    "HTTPS and this machine are accepted",
     arguments: [
       "https://store.invalid/", "http://127.0.0.1/", "http://127.0.0.1:8080/", "http://127.9.8.7/",
       "http://127.1/", "http://[::1]/", "http://[0:0:0:0:0:0:0:1]:81/", "http://localhost/",
@@ -71,7 +71,7 @@ struct PlainHTTPTests {
     #expect(try refusal(configuration(url)) == nil)
   }
 
-  @Test("A server is reached as localhost, and is sent the token")
+  @Test("A server at localhost gets the token")
   func localhost() throws {
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let url = "http://localhost:\(server.port)/"
@@ -80,7 +80,7 @@ struct PlainHTTPTests {
     #expect(server.requests.map { $0.header("authorization") } == ["Bearer secret"])
   }
 
-  @Test("An origin that is allowed is sent the token, and no other port of its host")
+  @Test("An allowed origin gets the token, but other ports of its host do not")
   func allowed() throws {
     let proxy = try ScriptedServer { _ in .http("200 OK", body: [7]) }
     let url = try WebURL("http://store.invalid:8080/file")
@@ -97,7 +97,7 @@ struct PlainHTTPTests {
 
   // MARK: Proxies
 
-  @Test("A token for this machine does not pass a proxy, which may be another machine")
+  @Test("A token for this machine is not sent through a proxy")
   func pastTheProxy() throws {
     let proxy = try ScriptedServer { _ in .http("200 OK", body: [1]) }
     let server = try ScriptedServer { _ in .http("200 OK", body: [7]) }
@@ -110,7 +110,7 @@ struct PlainHTTPTests {
   }
 
   @Test(
-    "A proxy's password is not sent over a connection that is not encrypted",
+    "A proxy's password is not sent over an unencrypted connection",
     arguments: [
       "http://ann:secret@proxy.invalid:3128", "ann:secret@proxy.invalid:3128",
       "http://ann@proxy.invalid", "socks5://ann:secret@proxy.invalid:1080",
@@ -125,7 +125,7 @@ struct PlainHTTPTests {
   }
 
   @Test(
-    "A proxy's password is accepted where it is encrypted, or for this machine, or allowed",
+    "A proxy's password is accepted with encryption, for this machine, or if allowed",
     arguments: [
       "https://ann:secret@proxy.invalid:3128", "http://ann:secret@127.0.0.1:3128",
       "http://ann:secret@localhost:3128", "http://proxy.invalid:3128", "proxy.invalid:3128", "",

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Proxies that fail", .timeLimit(.minutes(10)))
 struct ProxyTests {
-  /// Squid that demands a user name and a password.
+  /// Squid with a required user name and password.
   private static let login = """
     auth_param basic program /usr/lib/squid/basic_fake_auth
     acl known proxy_auth REQUIRED
@@ -14,7 +14,7 @@ struct ProxyTests {
     http_access deny all
     """
 
-  /// The error for `url` through `proxy`, and how many requests it took.
+  /// Returns the error for `url` through `proxy`, and the number of requests.
   private func fail(
     _ url: String, through proxy: String
   ) throws -> (error: ContentError?, requests: Int) {
@@ -29,7 +29,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy that wants a password is named, and asked once",
+    "A proxy that requires a password is named, and tried once",
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)),
     arguments: ["http://127.0.0.1:1/", "https://127.0.0.1:1/"])
   func password(url: String) throws {
@@ -42,7 +42,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy that opens no connection to the host is named, and asked once",
+    "A proxy that refuses the connection to a host is named, and tried once",
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
   func refusedTunnel() throws {
     let squid = try Squid(access: "http_access deny all")
@@ -53,7 +53,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy that is not there is not taken for the store",
+    "A missing proxy is not reported as a missing store",
     arguments: ["http://127.0.0.1:1/", "https://127.0.0.1:1/", "http://store.invalid/"])
   func deadProxy(url: String) throws {
     let port = try ReservedPort()
@@ -61,7 +61,7 @@ struct ProxyTests {
     #expect(error?.code == .proxyFailed, "\(String(describing: error))")
   }
 
-  @Test("A store that is not there is not taken for the proxy that is not used for it")
+  @Test("A missing store is not reported as a missing proxy that is not used")
   func exceptedStore() throws {
     let (proxy, port) = (try ReservedPort(), try ReservedPort())
     var configuration = impatientConfiguration()
@@ -72,7 +72,7 @@ struct ProxyTests {
   }
 
   @Test(
-    "A proxy address that is invalid is wrong usage",
+    "An invalid proxy address throws usage",
     arguments: ["http://", "http://a b:1", "ftp://proxy:1", "http://proxy:99999", "://x"])
   func invalidAddress(proxy: String) throws {
     for setting in [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Whether an answer is what was asked for")
+@Suite("Whether an answer matches the request")
 struct RangeAnswerTests {
   private static let ranged = RangeQuestion(
     range: 100..<200, isWhole: false, fileLength: 1000, validator: "\"a\"")
@@ -14,7 +14,7 @@ struct RangeAnswerTests {
     let question: RangeQuestion
     let status: Int
     let headers: [String: String]
-    /// Where the body lies; nil when it is refused.
+    /// The range of the body, or nil if the answer is refused.
     let place: Range<Int64>?
     let kind: TransferFault.Kind?
 
@@ -95,7 +95,7 @@ struct RangeAnswerTests {
     .bad(whole, 304, [:], .status(304)),
   ]
 
-  @Test("Each answer is placed or refused", arguments: cases)
+  @Test("Each answer is accepted with its range, or refused", arguments: cases)
   func judge(_ example: Case) {
     let head = HTTPHead(status: example.status, headers: example.headers)
     switch RangeAnswer.judge(head, example.question, now: Date()) {
@@ -104,7 +104,7 @@ struct RangeAnswerTests {
     }
   }
 
-  @Test("An answer whose length is told ends with its last byte, another one perhaps later")
+  @Test("An answer with a declared length ends with its last byte")
   func promisedEnds() throws {
     let part = ["content-range": "bytes 100-199/1000"]
     let answers: [(RangeQuestion, Int, [String: String], isPromised: Bool)] = [
@@ -119,7 +119,7 @@ struct RangeAnswerTests {
     }
   }
 
-  @Test("Only what is strong serves as a validator")
+  @Test("Only strong validators are used")
   func validators() {
     let cases: [([String: String], String?)] = [
       ([:], nil), (["etag": "\"a\""], "\"a\""), (["etag": "W/\"a\""], nil), (["etag": "a"], nil),
@@ -143,7 +143,7 @@ struct RangeAnswerTests {
     }
   }
 
-  @Test("Headers are collected line by line, anew for each answer, and bounded")
+  @Test("Headers are collected by line and per answer, with a limit")
   func head() {
     var collector = HeadCollector(limit: 200)
     func add(_ line: String) -> Bool { Array(line.utf8).withUnsafeBytes { collector.add($0) } }
@@ -173,7 +173,7 @@ struct RangeAnswerTests {
 @Suite("Web pages in place of files")
 struct WebPageTests {
   @Test(
-    "A page is recognized by its beginning",
+    "A page is detected by its first bytes",
     arguments: [
       "<!DOCTYPE html><title>", " \r\n\t<HTML lang=en>", "\u{feff}<html>", "<script>location",
       "<?xml version='1.0'?>\n<!-- a --><!doctype HTML>", "<body>",

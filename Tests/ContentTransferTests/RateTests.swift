@@ -3,9 +3,9 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Rates, with a clock of the tests' own")
+@Suite("Rates, with a test clock")
 struct RateTests {
-  /// Feeds a meter `rate` bytes a second in lumps, from `start` for `seconds`; the total.
+  /// Feeds a meter with `rate` bytes per second in bursts for `seconds`, and returns the total.
   private func feed(
     _ meter: inout RateMeter, _ rate: Double, lump: Double, from start: Double, for seconds: Double,
     total: Double
@@ -21,7 +21,7 @@ struct RateTests {
   }
 
   @Test(
-    "The rate is right within 15 % after three seconds, and five seconds after it halves",
+    "The rate is exact to 15% after three seconds, and five seconds after it halves",
     arguments: [1e5, 1e6, 2e7, 1e9], [1.0 / 100, 1.0 / 7, 1.0 / 3])
   func halving(rate: Double, lumpSeconds: Double) throws {
     let lump = rate * lumpSeconds
@@ -43,7 +43,7 @@ struct RateTests {
     #expect(meter.rate(at: 0.1) == nil)
   }
 
-  @Test("A rate that has become nothing is unknown again")
+  @Test("The rate is unknown again after bytes stop")
   func silence() throws {
     var meter = RateMeter(at: 0)
     _ = feed(&meter, 1000, lump: 100, from: 0, for: 4, total: 0)
@@ -52,7 +52,7 @@ struct RateTests {
     #expect(meter.rate(at: 6000) == nil)
   }
 
-  @Test("A token bucket lets through its rate, and no more than a tenth of a second at once")
+  @Test("A token bucket allows its rate, with bursts of a tenth of a second")
   func bucket() {
     var bucket = TokenBucket(rate: 1_000_000, at: 0)
     var now = 0.0
@@ -67,7 +67,7 @@ struct RateTests {
       }
     }
     #expect(abs(Double(passed) / 1e7 - 1) < 0.02)
-    // After an hour's rest there is no hour's worth of credit.
+    // An hour without bytes gives no credit for an hour.
     now += 3600
     var burst = 0
     while bucket.wait(at: now) == 0 {
@@ -77,7 +77,7 @@ struct RateTests {
     #expect(burst <= 101_000)
   }
 
-  @Test("A bucket's rate may change at any time, and none means no limit")
+  @Test("A bucket's rate can change at any time, and nil means no limit")
   func change() {
     var bucket = TokenBucket(rate: nil, at: 0)
     bucket.take(1 << 40, at: 0)
@@ -91,7 +91,7 @@ struct RateTests {
     #expect(bucket.wait(at: 1) == 0)
   }
 
-  @Test("Limits count for a host alone and for all together")
+  @Test("Limits apply per host and in total")
   func limiter() {
     var limits = TransferLimits()
     var limiter = RateLimiter(limits, at: 0)
@@ -107,7 +107,7 @@ struct RateTests {
     #expect(limiter.wait(for: "c", at: 0) > 0.5)
   }
 
-  @Test("A transfer is stalled when too little comes within the window")
+  @Test("A transfer has stalled if too few bytes arrive within the window")
   func stall() {
     var guardian = StallGuard(window: 15, minimumBytes: 1500, at: 0)
     let looks: [(bytes: Int64, now: Double, verdict: StallGuard.Verdict)] = [
@@ -122,7 +122,7 @@ struct RateTests {
     #expect(guardian.judge(bytes: 4999, at: 115) == .stalled)
   }
 
-  @Test("An answer is idle after a silence, again and again, until it goes on or is given up")
+  @Test("An answer is idle after each timeout until it continues or fails")
   func idle() {
     var guardian = StallGuard(window: 15, minimumBytes: 1, idleTimeout: 4, at: 0)
     #expect(guardian.note(bytes: 100, at: 3) == 3)
@@ -135,7 +135,7 @@ struct RateTests {
     #expect(guardian.judge(bytes: 101, at: 28) == .stalled)
   }
 
-  @Test("A slow line that makes progress is never idle: 20 kB/s with gaps of three seconds")
+  @Test("A slow connection with progress is never idle: 20 kB/s with gaps of three seconds")
   func slowLine() {
     let configuration = HTTPConfiguration()
     var timeout = IdleTimeout(configuration.idleTimeout, maximum: configuration.stallTimeout)
@@ -143,7 +143,7 @@ struct RateTests {
     var bytes: Int64 = 0
     var now = 0.0
     for _ in 0..<200 {
-      // What was held up in the gap comes at once.
+      // Bytes that were delayed in the gap arrive at once.
       bytes += 60_000
       now += 3
       #expect(guardian.judge(bytes: bytes - 60_000, at: now - 0.01) == .moving)
@@ -153,7 +153,7 @@ struct RateTests {
     #expect(timeout.seconds >= configuration.idleTimeout)
   }
 
-  @Test("The idle timeout follows what a host does: gaps, stalls and whole answers")
+  @Test("The idle timeout adapts to a host: gaps, stalls and complete answers")
   func idleTimeout() {
     var timeout = IdleTimeout(4, maximum: 15)
     var seen: [Double] = []

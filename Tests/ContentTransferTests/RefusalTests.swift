@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Servers that answer 429 or 503 for a while", .timeLimit(.minutes(20)))
 struct RefusalTests {
-  @Test("A small answer is waited for while the host refuses, longer than other failures are")
+  @Test("Refusals of a small answer are retried longer than other failures")
   func patient() throws {
     let server = try ScriptedServer { request in
       request.number < 9 ? .http("503 Busy") : .http("200 OK", body: [7])
@@ -14,7 +14,7 @@ struct RefusalTests {
     #expect(server.requests.count == 9)
   }
 
-  @Test("A piece is waited for while the host refuses, longer than other failures are")
+  @Test("Refusals of a piece are retried longer than other failures")
   func patientPieces() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let server = try ScriptedServer { request in
@@ -24,7 +24,7 @@ struct RefusalTests {
     #expect(server.requests.count == 9)
   }
 
-  @Test("Another mirror is asked while a host refuses")
+  @Test("Another mirror is used while a host refuses")
   func otherMirror() throws {
     let file = try SampleFile(length: 1000, pieces: [1000])
     let busy = try ScriptedServer { _ in .http("503 Busy", ["Retry-After: 60"]) }

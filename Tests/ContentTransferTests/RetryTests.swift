@@ -5,9 +5,9 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Retry, mirrors and their health")
+@Suite("Retry and health of mirrors")
 struct RetryTests {
-  @Test("Back-off doubles up to its cap, and jitter takes any part of it")
+  @Test("Back-off doubles up to its maximum, and jitter selects any part of it")
   func backOff() {
     let policy = RetryPolicy()
     let ceilings = (1...8).map { policy.delay(afterFailure: $0, retryAfter: nil, random: 1) }
@@ -19,7 +19,7 @@ struct RetryTests {
     }
   }
 
-  @Test("What a server asks for is waited for, up to a cap")
+  @Test("Retry-After is respected up to a maximum")
   func retryAfter() {
     let policy = RetryPolicy()
     for (asked, waited) in [(0.0, 0.25), (5, 5), (60, 60), (61, 60), (1e9, 60), (-5, 0.25)] {
@@ -27,7 +27,7 @@ struct RetryTests {
     }
   }
 
-  @Test("Retry-After is read as seconds and as a date in each of its forms")
+  @Test("Retry-After is parsed as seconds and as a date in each form")
   func header() throws {
     let now = Date(timeIntervalSince1970: 784_111_777)  // 1994-11-06 08:49:37
     let cases: [(String?, Double?)] = [
@@ -43,7 +43,7 @@ struct RetryTests {
     }
   }
 
-  @Test("A name recovers by itself, and one success clears it")
+  @Test("A name recovers automatically, and one success clears it")
   func health() {
     var table = HealthTable(RetryPolicy())
     let fault = TransferFault(.refused)
@@ -59,14 +59,14 @@ struct RetryTests {
     #expect(table.failures(of: "a") == 0)
   }
 
-  @Test("A mirror's delay is drawn from the randomness of its session, one draw a failure")
+  @Test("A mirror's delay comes from the random source of its session, once per failure")
   func injectedRandomness() throws {
     let draws = Mutex([0.25, 0.75])
     let session = try HTTPSession(
       clock: TransferClock(now: { Date(timeIntervalSince1970: 0) }, uptime: { 100 }),
       random: { draws.withLock { $0.removeFirst() } })
     var book = MirrorBook(try ["http://a/file", "http://b/file"].map { try WebURL($0) }, session)
-    // The first fault is the host's, the second one the file's.
+    // The first fault concerns the host, the second one the file.
     book.fail(at: 0, TransferFault(.refused), startedAt: 100)
     book.fail(at: 1, TransferFault(.cutShort), startedAt: 100)
     #expect(book.choose(at: 100).notBefore == 100.125)
@@ -76,7 +76,7 @@ struct RetryTests {
     #expect(draws.withLock { $0.isEmpty })
   }
 
-  @Test("Requests that fail side by side of one cause count once")
+  @Test("Parallel failures with the same cause count once")
   func oneCause() {
     var table = HealthTable(RetryPolicy())
     for now in [10.0, 10.1, 10.2, 10.3] {
@@ -87,7 +87,7 @@ struct RetryTests {
     #expect(table.failures(of: "a") == 2)
   }
 
-  @Test("Of several mirrors the one that may be asked now comes first, then the healthiest")
+  @Test("Mirrors without a delay come first, then the healthiest")
   func choice() {
     let fault = TransferFault(.refused)
     typealias Candidate = MirrorChoice.Candidate
@@ -110,7 +110,7 @@ struct RetryTests {
     #expect(MirrorChoice(among: [both], at: 10).fault?.kind == .unresolved)
   }
 
-  @Test("Redirects may lead within the web, never from https to http, and not for ever")
+  @Test("Redirects may use http and https, without a downgrade, up to a limit")
   func redirects() throws {
     let plain = try WebURL("http://a.example/x")
     let secure = try WebURL("https://a.example/x")

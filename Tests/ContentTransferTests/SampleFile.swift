@@ -6,13 +6,15 @@ import Foundation
 import Concurrency
 import TestSupport
 
-/// A file of a store with the pieces that a signed index would name.
+/// A store's file with the pieces of a signed index.
 struct SampleFile: Sendable {
   let bytes: [UInt8]
   let pieces: [Piece]
   let signed: SignedFile
 
-  /// `lengths` of the pieces are repeated until the file is full.
+  /// Creates a file.
+  ///
+  /// The `lengths` of the pieces are repeated until the file is full.
   init(path: String = "targets/a.pkg", length: Int, pieces lengths: [Int], seed: UInt64 = 1) throws
   {
     var random = SplitMix(state: seed)
@@ -36,7 +38,7 @@ struct SampleFile: Sendable {
   }
 }
 
-/// Takes what a source delivers and puts it together.
+/// Assembles the pieces that a source delivers.
 final class Sink {
   private(set) var bytes: [UInt8]
   private(set) var delivered: [Int64] = []
@@ -55,7 +57,7 @@ final class Sink {
 }
 
 extension HTTPPieceSource {
-  /// A source of the stores at `urls`, in a session that gives up soon.
+  /// Creates a source of the stores at `urls`, in a session with short timeouts.
   init(
     at urls: String..., change: (inout HTTPConfiguration) -> Void = { _ in }
   ) throws {
@@ -64,7 +66,7 @@ extension HTTPPieceSource {
     try self.init(HTTPSession(configuration), mirrors: urls.map { try WebURL($0) })
   }
 
-  /// Fetches all pieces of `file`; what was delivered.
+  /// Fetches all pieces of `file`, and returns what was delivered.
   func fetch(_ file: SampleFile, ticket: TransferTicket = TransferTicket()) throws -> Sink {
     let sink = Sink(for: file)
     try fetch(file.pieces, of: file.signed, ticket: ticket, deliver: sink.take)
@@ -72,7 +74,7 @@ extension HTTPPieceSource {
   }
 }
 
-/// The code of the `ContentError` that `body` throws; nil when it throws none.
+/// Returns the code of the `ContentError` that `body` throws, or nil.
 func code(_ body: () throws -> Void) -> ContentError.Code? {
   do {
     try body()

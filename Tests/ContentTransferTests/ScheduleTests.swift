@@ -3,7 +3,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("Which waiting request starts")
+@Suite("Transfer schedule")
 struct ScheduleTests {
   private func schedule(_ change: (inout TransferLimits) -> Void = { _ in }) -> TransferSchedule {
     var limits = TransferLimits()
@@ -20,7 +20,7 @@ struct ScheduleTests {
       memory: memory)
   }
 
-  @Test("As many start as may, in the order they came")
+  @Test("Requests start in order, up to the limit")
   func limits() {
     var schedule = schedule {
       $0.connections = 5
@@ -39,7 +39,7 @@ struct ScheduleTests {
     #expect(schedule.start(at: 0) == [5])
   }
 
-  @Test("Over HTTP/2 four times as many requests start at a host, and count as one connection")
+  @Test("With HTTP/2, four times as many requests per host start, as one connection")
   func multiplexed() {
     var schedule = schedule {
       $0.connections = 4
@@ -50,7 +50,7 @@ struct ScheduleTests {
     for id in 30..<40 { schedule.add(entry(id, origin: "c")) }
     #expect(schedule.start(at: 0) == [0, 1, 20, 21])
     schedule.multiplexed = ["a"]
-    // Six more share the connection of a, which leaves one for c.
+    // Six more requests share the connection of a, which leaves one for c.
     #expect(schedule.start(at: 0) == [2, 3, 4, 5, 6, 7, 30])
     schedule.remove(20)
     schedule.remove(0)
@@ -60,7 +60,7 @@ struct ScheduleTests {
     #expect(schedule.start(at: 0) == [])
   }
 
-  @Test("The highest priority starts first, and a change counts for what waits")
+  @Test("The highest priority starts first, and a change applies to waiting requests")
   func priorities() {
     var schedule = schedule { $0.connections = 1 }
     for (id, priority) in [(0, 0), (1, 5), (2, -1), (3, 5)] {
@@ -75,13 +75,13 @@ struct ScheduleTests {
     #expect(order == [1, 2, 3, 0])
   }
 
-  @Test("A thousand small ones are not starved by one large, nor it by them")
+  @Test("A thousand small transfers and a large one do not starve each other")
   func fairness() {
     var schedule = schedule { $0.connectionsPerHost = 8 }
     for id in 0..<4 { schedule.add(entry(id, owner: 0)) }
     for id in 1000..<2000 { schedule.add(entry(id)) }
     #expect(schedule.start(at: 0).filter { $0 < 4 }.count == 1)
-    // Small ones end, and the large one always asks for more.
+    // Small transfers end, and the large one always has another request.
     var next = 4
     var ended: [Int: Int] = [:]
     for _ in 0..<400 {
@@ -98,7 +98,7 @@ struct ScheduleTests {
     #expect(schedule.runningNow.contains { $0 < 1000 })
   }
 
-  @Test("A large one alone leaves places for the first request of another")
+  @Test("A large transfer leaves places for the first request of another one")
   func reserve() {
     var schedule = schedule { $0.connectionsPerHost = 8 }
     for id in 0..<20 { schedule.add(entry(id, owner: 0)) }
@@ -112,7 +112,7 @@ struct ScheduleTests {
     #expect(single.start(at: 0) == [0])
   }
 
-  @Test("One that waits for its time keeps nobody, and says when it is due")
+  @Test("A delayed request does not block others, and its time is known")
   func time() {
     var schedule = schedule { $0.connections = 1 }
     schedule.add(entry(0, notBefore: 10))
@@ -127,7 +127,7 @@ struct ScheduleTests {
     #expect(schedule.nextInstant(after: 0) == nil)
   }
 
-  @Test("A host that refuses lets one start at a time, says when, and keeps no other host")
+  @Test("A host that refuses gets one request at a time, and does not block other hosts")
   func pause() {
     var schedule = schedule()
     for (id, origin) in [(0, "a"), (1, "a"), (2, "b")] { schedule.add(entry(id, origin: origin)) }
@@ -143,7 +143,7 @@ struct ScheduleTests {
     #expect(schedule.start(at: 7) == [1])
   }
 
-  @Test("Memory is shared, and one that needs more than there is runs alone")
+  @Test("Memory is shared, and a request that exceeds it runs alone")
   func memory() {
     var schedule = schedule { $0.memory = 100 }
     for (id, memory) in [(0, 60), (1, 60), (2, 40), (3, 500)] {

@@ -10,7 +10,7 @@ import Testing
 struct SecureTests {
   private let folder: TemporaryFolder
   private let file: SampleFile
-  /// The paths of the certificate that the server has and the client trusts, and of its key.
+  /// The paths of the server's certificate, which the client trusts, and of its key.
   private let certificate: (chain: String, key: String)
 
   init() throws {
@@ -33,7 +33,7 @@ struct SecureTests {
     _ = try HTTPSession(configuration).get(HTTPRequest(url, limit: 1 << 26))
   }
 
-  @Test("HTTP/2 is used where it is offered: all ranges share one connection")
+  @Test("HTTP/2 is used if the server offers it, and all ranges share one connection")
   func http2() throws {
     let server = try server()
     let source = try HTTPPieceSource(at: "https://127.0.0.1:\(server.port)/") {
@@ -48,15 +48,15 @@ struct SecureTests {
     #expect(Set(server.requests().compactMap { $0.split(separator: "|").last }).count == 1)
   }
 
-  /// A source whose server is not taken for one that is near, as all on this machine would be.
+  /// A source whose server does not count as near, as servers on this machine would.
   private func distantSource(_ server: Nginx) throws -> HTTPPieceSource {
     let source = try HTTPPieceSource(at: "https://127.0.0.1:\(server.port)/") {
       $0.certificateAuthorities = certificate.chain
       $0.stallTimeout = 10
-      // Nothing is known of servers that may be behind a proxy.
+      // With a proxy, round-trip times to servers are unknown.
       $0.proxy = .url("http://127.0.0.1:1", exceptions: "127.0.0.1")
     }
-    // Now the session knows that the server speaks HTTP/2.
+    // Now the session knows that the server supports HTTP/2.
     let request = HTTPRequest(try source.mirrors[0].appending("a.pkg"), limit: 1 << 26)
     _ = try source.session.get(request)
     return source
@@ -66,7 +66,7 @@ struct SecureTests {
     Set(server.requests().compactMap { $0.split(separator: "|").last }).count
   }
 
-  @Test("A large file from a distant server comes over two connections, also with HTTP/2")
+  @Test("A large file from a distant server uses two connections, even with HTTP/2")
   func twoConnections() throws {
     let server = try server()
     let source = try distantSource(server)
@@ -79,7 +79,7 @@ struct SecureTests {
     #expect(perConnection.values.allSatisfy { $0.count >= 2 })
   }
 
-  @Test("Many small files share one connection with HTTP/2, more at once than connections may be")
+  @Test("Many small files share one HTTP/2 connection, beyond the limit of connections")
   func manySmallFiles() throws {
     let server = try server()
     let source = try distantSource(server)
@@ -96,7 +96,7 @@ struct SecureTests {
     #expect(connections(server) == 1)
   }
 
-  @Test("A certificate that nobody vouches for is refused; so is one for another host")
+  @Test("An untrusted certificate and one for another host are refused")
   func certificates() throws {
     let server = try server()
     try get(server)
@@ -119,7 +119,7 @@ struct SecureTests {
     #expect(code { try get(server, path: "/away") } == .redirectRefused)
   }
 
-  @Test("A server that does not speak TLS is an error of its own")
+  @Test("A server without TLS has its own error")
   func noTLS() throws {
     let plain = try Nginx(serving: folder.path)
     #expect(code { try get(plain) } == .secureConnectionFailed)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-  "Mirrors of different speed",
+  "Mirrors with different speeds",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
 struct SlowMirrorTests {
   private let folder: TemporaryFolder
@@ -21,7 +21,7 @@ struct SlowMirrorTests {
     statistics.bytesByHost["http://127.0.0.1:\(server.port)"] ?? 0
   }
 
-  @Test("A mirror that is far slower than another is left, and the next file is asked elsewhere")
+  @Test("A much slower mirror is left, and the next file uses the faster one")
   func slowFirst() throws {
     let slow = try Nginx(serving: folder.path, directives: "limit_rate 100k;")
     let fast = try Nginx(serving: folder.path)
@@ -37,7 +37,7 @@ struct SlowMirrorTests {
     #expect(bytes(from: slow, in: next.statistics) == 0)
   }
 
-  @Test("When the other mirror is slower still, the transfer goes back to the first")
+  @Test("If the other mirror is even slower, the transfer returns to the first")
   func slowSecond() throws {
     let first = try Nginx(serving: folder.path, directives: "limit_rate 300k;")
     let slower = try Nginx(serving: folder.path, directives: "limit_rate 20k;")
@@ -48,7 +48,7 @@ struct SlowMirrorTests {
     #expect(ticket.statistics.bytesWasted < file.signed.length / 20)
   }
 
-  @Test("A limit of our own does not make a mirror slow")
+  @Test("A rate limit does not make a mirror count as slow")
   func ownLimit() throws {
     let (first, second) = (try Nginx(serving: folder.path), try Nginx(serving: folder.path))
     let source = try HTTPPieceSource(at: first.url(), second.url()) {

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("Answers that fall silent", .timeLimit(.minutes(10)))
+@Suite("Answers that stall", .timeLimit(.minutes(10)))
 struct StallTests {
   private static let file = try? SampleFile(length: 4_000_000, pieces: [8_000])
 
@@ -15,7 +15,7 @@ struct StallTests {
     configuration.idleTimeout = 0.3
   }
 
-  /// The first `share` of what would be right; nothing more comes.
+  /// Sends the first `share` of the correct answer, and then stalls.
   private static func silent(
     _ file: SampleFile, _ request: ScriptedServer.Request, after share: Double
   ) -> ScriptedServer.Answer {
@@ -24,7 +24,7 @@ struct StallTests {
   }
 
   @Test(
-    "What an answer leaves out comes over a second connection, and hardly anything comes twice",
+    "A second connection fetches the rest of a stalled answer, with little overlap",
     arguments: [0, 0.25, 0.9])
   func once(share: Double) throws {
     let file = try sample()
@@ -35,13 +35,13 @@ struct StallTests {
     let ticket = TransferTicket()
     let source = try HTTPPieceSource(at: server.url(), change: change)
     #expect(try source.fetch(file, ticket: ticket).bytes == file.bytes)
-    // It was not given up after the long time, but as soon as the second one had delivered.
+    // It did not fail after the long timeout, but ended when the second request delivered.
     #expect(ticket.statistics.failures == [:])
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
     #expect(Set(server.requests.prefix(2).map(\.connection)).count == 2)
   }
 
-  @Test("A file comes although every long answer falls silent after a quarter")
+  @Test("A file is fetched even if each long answer stalls after a quarter")
   func every() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -55,7 +55,7 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
-  @Test("A piece comes although every long answer falls silent after a quarter of it")
+  @Test("A piece is fetched even if each long answer stalls after a quarter of it")
   func partOfPiece() throws {
     let file = try SampleFile(length: 1_000_000, pieces: [1_000_000])
     let server = try ScriptedServer { request in
@@ -69,7 +69,7 @@ struct StallTests {
     #expect(ticket.statistics.bytesWasted <= file.signed.length / 20)
   }
 
-  @Test("Another mirror is asked for what a silent one leaves out, and goes on")
+  @Test("Another mirror fetches the rest of a stalled answer, and continues")
   func otherMirror() throws {
     let file = try sample()
     let silent = try ScriptedServer { Self.silent(file, $0, after: 0.25) }
@@ -81,7 +81,7 @@ struct StallTests {
     #expect(silent.requests.count <= 2)
   }
 
-  @Test("A gap that is shorter than the idle timeout brings no second request")
+  @Test("A gap that is shorter than the idle timeout causes no second request")
   func gap() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -93,7 +93,7 @@ struct StallTests {
     #expect(server.requests.count == 1)
   }
 
-  @Test("A second request that is refused is no failure, and no other is made to that host")
+  @Test("A refused second request is not a failure, and is not repeated at that host")
   func refused() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
@@ -114,7 +114,7 @@ struct StallTests {
     #expect(server.requests.count == 3)
   }
 
-  @Test("An answer that never comes is given up in the end, with its own error")
+  @Test("An answer that never arrives fails with its own error")
   func never() throws {
     let file = try sample()
     let server = try ScriptedServer { Self.silent(file, $0, after: 0) }
@@ -123,11 +123,11 @@ struct StallTests {
       $0.stallTimeout = 1
     }
     #expect(code { _ = try source.fetch(file) } == .transferStalled)
-    // Five attempts at each of two ranges, and second requests.
+    // Five attempts for each of two ranges, and second requests.
     #expect(server.requests.count <= 20)
   }
 
-  @Test("A small answer that falls silent is asked for again long before the deadline")
+  @Test("A small answer that stalls is requested again long before the deadline")
   func smallAnswer() throws {
     let server = try ScriptedServer { request in
       request.number == 1 ? .init([], then: .hang) : .http("200 OK", body: [7])

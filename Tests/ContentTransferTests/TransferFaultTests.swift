@@ -4,7 +4,7 @@ import Testing
 
 @testable import ContentTransfer
 
-@Suite("What went wrong, what may help, and the error that it ends in")
+@Suite("Faults, retry actions and errors")
 struct TransferFaultTests {
   private static let table:
     [(
@@ -53,7 +53,7 @@ struct TransferFaultTests {
       (.damaged, .pieceDamaged, .otherMirror, true, false),
     ]
 
-  @Test("Each kind of fault has its number, its retryAction and whom it concerns")
+  @Test("Each kind of fault has its code, its retry action and its scope")
   func kinds() throws {
     let url = try WebURL("http://a.example/b?secret=1")
     for (kind, code, retryAction, isRetryable, host) in Self.table {
@@ -71,7 +71,7 @@ struct TransferFaultTests {
     #expect(ContentError(asked, from: url, subject: "b").code == .serverBusy)
   }
 
-  @Test("A server's words are printable in the error, and a long text is cut")
+  @Test("A server's message is printable in the error, and a long one is truncated")
   func printable() throws {
     let words = "a\u{1b}[31m\u{202e}\u{2028}b" + String(repeating: "c", count: 5_000)
     let url = try WebURL("http://127.0.0.1/\u{202e}?secret")

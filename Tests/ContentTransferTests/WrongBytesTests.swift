@@ -9,13 +9,13 @@ struct WrongBytesTests {
 
   private func sample() throws -> SampleFile { try #require(Self.file) }
 
-  /// A server whose first `count` answers have wrong bytes throughout.
+  /// A server whose first `count` answers have only wrong bytes.
   private func server(of file: SampleFile, wrong count: Int = .max) throws -> ScriptedServer {
     let wrong = file.bytes.map { ~$0 }
     return try ScriptedServer { .file($0.number <= count ? wrong : file.bytes, $0) }
   }
 
-  @Test("A file that is wrong on every server is given up before as much as it was fetched")
+  @Test("A file that is wrong on every server fails before its length was transferred")
   func everywhere() throws {
     let file = try sample()
     for count in 1...2 {
@@ -29,7 +29,7 @@ struct WrongBytesTests {
     }
   }
 
-  @Test("A mirror whose file is wrong is left for one whose file is right")
+  @Test("A mirror with a wrong file is left for one with the correct file")
   func otherMirror() throws {
     let file = try sample()
     let wrong = try server(of: file)
@@ -43,7 +43,7 @@ struct WrongBytesTests {
     #expect(ticket.statistics.bytesWasted < file.signed.length / 2)
   }
 
-  @Test("One answer with wrong bytes throughout heals in the same fetch")
+  @Test("A single answer with only wrong bytes is retried in the same fetch")
   func heals() throws {
     let file = try sample()
     let server = try server(of: file, wrong: 1)

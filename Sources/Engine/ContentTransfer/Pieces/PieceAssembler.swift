@@ -63,8 +63,8 @@ struct PieceAssembler {
 
   /// Takes a chunk of the body.
   ///
-  /// `room` returns an empty slab with the given capacity, or nil if no slab is free. Then the result
-  /// is `wait`, and the chunk must be passed again. `full` gets slabs with complete pieces.
+  /// `room` returns an empty slab with the given capacity, or nil if no slab is free. Then the
+  /// result is `wait`, and the chunk must be passed again. `full` gets slabs with complete pieces.
   mutating func take(
     _ chunk: UnsafeRawBufferPointer, room: (Int) -> Slab?, full: (Slab) -> Void
   ) -> BodyAnswer {
