@@ -6,8 +6,9 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// The attacks that the specification lists (1.5.2), each by a hand that owns the mirror and, where
-/// it is said, some of the keys.
+/// The attacks in section 1.5.2 of the specification.
+///
+/// The attacker controls the mirror and, if the test says so, some of the keys.
 @Suite struct AttackTests {
   private let sample: SampleMetadata
   private let store = StoreInMemory()
@@ -24,19 +25,19 @@ import Testing
     TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
   }
 
-  /// Refreshes a new client; its code is that of the refusal.
+  /// Refreshes a new client and returns the error code.
   private func refusal() -> ContentError.Code? {
     code { _ = try client().refresh(initialRoot: sample.root()) }
   }
 
-  /// A client that has trusted `version` of a store with the target `book`.
+  /// Makes the client trust `version` of a store with the target `book`.
   private func trusting(_ version: Int64) throws {
     let file = try SampleRepository.file("version \(version)")
     store.put(try sample.publication(version, files: ["book": file]).files)
     #expect(refusal() == nil)
   }
 
-  /// What the client believes after it all.
+  /// The version that the client trusts at the end.
   private func believed() throws -> Int64? { try client().cached()?.version }
 
   @Test(arguments: RoleName.allCases.dropFirst())
@@ -50,7 +51,7 @@ import Testing
     #expect(try believed() == 1)
   }
 
-  @Test func `arbitrary installation: a target with other bytes`() throws {
+  @Test func `arbitrary installation: a target with different bytes`() throws {
     let file = try SampleRepository.file("good")
     store.put(try sample.publication(1, files: ["a/book": file]).files)
     let targets = try client().refresh(initialRoot: sample.root())
@@ -58,7 +59,7 @@ import Testing
     #expect(code { _ = try targets.fetchTarget("a/book") } == .digestMismatch)
   }
 
-  @Test func `wrong software: a target that is right, under another one's name`() throws {
+  @Test func `wrong software: a valid target under another target's name`() throws {
     let (good, other) = (try SampleRepository.file("good"), try SampleRepository.file("other"))
     store.put(try sample.publication(1, files: ["good": good, "other": other]).files)
     let targets = try client().refresh(initialRoot: sample.root())
@@ -66,7 +67,7 @@ import Testing
     #expect(code { _ = try targets.fetchTarget("good") } == .digestMismatch)
   }
 
-  @Test func `endless data: a file that does not end, for each file of a refresh`() throws {
+  @Test func `endless data: an endless file, for each file of a refresh`() throws {
     let endless = [UInt8](repeating: UInt8(ascii: " "), count: 65 << 20)
     let good = try sample.publication()
     for (path, expected) in [
@@ -86,7 +87,7 @@ import Testing
     #expect(code { _ = try targets.fetchTarget("book") } == .digestMismatch)
   }
 
-  @Test func `endless data: a snapshot and targets whose length nobody promised`() throws {
+  @Test func `endless data: a snapshot and targets without a listed length`() throws {
     let publication = try sample.publication()
     func promise(_ role: JSONValue, _ file: String) -> JSONValue {
       role.replacing("meta", file, with: .object(["version": .integer(1)]))
@@ -101,7 +102,7 @@ import Testing
     #expect(refusal() == .metadataDamaged)
   }
 
-  @Test func `rollback: an older timestamp, snapshot and targets, rightly signed`() throws {
+  @Test func `rollback: an older timestamp, snapshot and targets with valid signatures`() throws {
     try trusting(3)
     store.put(try sample.publication(2).files)
     #expect(refusal() == .metadataRolledBack)
@@ -115,9 +116,11 @@ import Testing
     #expect(try believed() == 3)
   }
 
-  @Test func `fast-forward: a thief's huge versions are forgotten with the stolen keys`() throws {
+  @Test func `fast-forward: huge versions signed with stolen keys are discarded with these keys`()
+    throws
+  {
     try trusting(5)
-    // The thief has the three online keys; after the rotation, the store goes on where it was.
+    // The attacker has the three online keys. After the rotation, the store continues its versions.
     store.put(try sample.publication(.max).files)
     #expect(refusal() == .metadataDamaged)
     store.put(try sample.publication(.max - 1).files)
@@ -128,12 +131,12 @@ import Testing
     store.put(try next.publication(6, files: ["book": file]).files)
     #expect(refusal() == nil)
     #expect(try believed() == 6)
-    // And the thief's keys are worth nothing any more.
+    // The stolen keys are not accepted any more.
     store.put(try sample.publication(.max - 1).files)
     #expect(refusal() == .signatureInvalid)
   }
 
-  @Test func `indefinite freeze: a mirror that serves the same for ever, and one that stops`()
+  @Test func `indefinite freeze: a mirror that never changes, and one that stops`()
     throws
   {
     try trusting(1)
@@ -145,7 +148,7 @@ import Testing
     #expect(refusal() != nil)
   }
 
-  @Test func `freeze in a process that runs on: what it holds in memory expires too`() throws {
+  @Test func `freeze of a running process: metadata in memory expires too`() throws {
     let targets = try sample.targets(1, expires: sample.now.addingTimeInterval(100))
     let snapshot = try sample.snapshot(targets: targets, 1)
     store.put([
@@ -160,7 +163,7 @@ import Testing
     #expect(code { _ = try client.refresh(initialRoot: nil) } == .metadataExpired)
   }
 
-  @Test func `mix-and-match: files of two publications, each rightly signed`() throws {
+  @Test func `mix-and-match: files of two publications with valid signatures`() throws {
     let (old, new) = (try sample.publication(1), try sample.publication(2))
     for (path, bytes) in [
       ("metadata/2.snapshot.json", old.snapshot), ("metadata/2.targets.json", old.targets),
@@ -172,7 +175,7 @@ import Testing
   }
 
   @Test(arguments: ["timestamp.json", "2.snapshot.json", "2.targets.json"])
-  func `mirrors that withhold a file cost nothing that was trusted`(_ name: String) throws {
+  func `a mirror that withholds a file does not affect trusted metadata`(_ name: String) throws {
     try trusting(1)
     store.put(try sample.publication(2).files)
     store.remove("metadata/\(name)")
@@ -210,7 +213,7 @@ import Testing
     #expect(try client().refresh(initialRoot: root).version == 4)
   }
 
-  @Test func `key compromise: a root that the thief of one of two root keys has signed`() throws {
+  @Test func `key compromise: a root signed with one of two required root keys`() throws {
     let (one, two) = (try SigningKey.generate(), try SigningKey.generate())
     let online = sample.keys.filter { $0.key != .root }.mapValues { [$0.publicKey] }
     func root(_ version: Int64, _ keys: [SigningKey], signedBy signers: [SigningKey]) throws
@@ -230,8 +233,7 @@ import Testing
     #expect(try client().refresh(initialRoot: first).version == 1)
   }
 
-  @Test func `no more than 256 roots are followed in one refresh, and the next one goes on`() throws
-  {
+  @Test func `a refresh follows at most 256 roots, and the next one continues`() throws {
     var files: [String: [UInt8]] = [:]
     for version in Int64(2)...300 {
       files["metadata/\(version).root.json"] = try sample.root(version)
@@ -244,7 +246,7 @@ import Testing
     #expect(store.takeFetched().filter { $0.hasSuffix(".root.json") }.count == 44)
   }
 
-  @Test func `more signatures, keys or delegations than are read are refused`() throws {
+  @Test func `more signatures, keys or delegations than the limits are refused`() throws {
     let signature = JSONValue.object(["keyid": .string("a"), "sig": .string("00")])
     let many = try JSONValue(parsing: sample.root())
       .replacing("signatures", with: .array(Array(repeating: signature, count: 1025)))

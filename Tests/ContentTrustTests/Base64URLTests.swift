@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Base64url")
 struct Base64URLTests {
-  @Test("Bytes of every length are read as they were written, without padding")
+  @Test("Encoding and decoding preserves bytes of every length, without padding")
   func roundTrip() {
     var random = SplitMix(state: 9)
     for count in 0..<70 {
@@ -17,7 +17,7 @@ struct Base64URLTests {
   }
 
   @Test(
-    "No second text spells the same bytes",
+    "A second encoding of the same bytes is refused",
     arguments: [
       "YQ==", "YQ=", "YR", "YWJ", "+/8", "-_8=", "-_9", "-", "YQ\n", " YQ", "Y Q", "YQ\u{0}", "é_8",
       "\u{212a}Q", "YQ.", "=", "====",

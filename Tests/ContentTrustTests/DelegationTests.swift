@@ -22,7 +22,7 @@ import Testing
     TrustClient(trustFolder: try folder.opened(), fetcher: store, now: clock.read)
   }
 
-  /// A client that has refreshed from `repository`.
+  /// Returns a client that has refreshed from `repository`.
   private func refreshed(_ repository: SampleRepository) throws -> TrustClient {
     store.put(try repository.published())
     let client = try client()
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// A way through delegations: who delegates to whom, and in which order they are asked.
+  /// A graph of delegations, and the order in which its roles are searched.
   struct Graph: CustomTestStringConvertible {
     let testDescription: String
     let edges: [Edge]
@@ -96,7 +96,7 @@ import Testing
   ]
 
   @Test(arguments: graphs)
-  func `roles are asked depth first`(_ graph: Graph) throws {
+  func `roles are searched depth first`(_ graph: Graph) throws {
     var repository = SampleRepository(sample)
     for edge in graph.edges {
       try repository.delegate(
@@ -107,7 +107,7 @@ import Testing
     #expect(asked() == graph.order)
   }
 
-  @Test func `no more than 32 roles are asked for one target`() throws {
+  @Test func `at most 32 roles are searched for one target`() throws {
     var repository = SampleRepository(sample)
     for number in 1...40 { try repository.delegate("targets", to: "role\(number)") }
     repository.roles["role40"]?.files["file"] = try SampleRepository.file("late")
@@ -116,7 +116,7 @@ import Testing
     #expect(asked().count == 32)
   }
 
-  @Test func `a target is what the first role that has it says`() throws {
+  @Test func `the first role that lists a target determines it`() throws {
     var repository = SampleRepository(sample)
     let (own, first, second) = (
       try SampleRepository.file("own"), try SampleRepository.file("1"),
@@ -136,7 +136,7 @@ import Testing
     #expect(asked() == ["B"])
   }
 
-  @Test func `a target outside of a role's paths is not the role's, whatever it says`() throws {
+  @Test func `a role cannot list a target outside of its paths`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A", paths: ["a/*"])
     repository.roles["A"]?.files["b/file"] = try SampleRepository.file("b")
@@ -147,7 +147,7 @@ import Testing
     #expect(asked().isEmpty)
   }
 
-  @Test func `hash prefixes say who is asked`() throws {
+  @Test func `hash prefixes determine which roles are searched`() throws {
     var repository = SampleRepository(sample)
     let digits = try Digest(of: Array("some/file".utf8)).hex
     try repository.delegate("targets", to: "no", prefixes: ["zz"])
@@ -158,7 +158,7 @@ import Testing
     #expect(asked() == ["yes"])
   }
 
-  @Test func `hash bins are asked by the first bits of the name's hash`() throws {
+  @Test func `the first bits of the name's hash determine the hash bin`() throws {
     var repository = SampleRepository(sample)
     let key = try SigningKey.generate()
     let identifier = try key.publicKey.identifier
@@ -181,7 +181,7 @@ import Testing
 
   // MARK: Trust in a delegated role
 
-  @Test func `a delegated role must be signed by as many keys as its delegator demands`() throws {
+  @Test func `a delegated role must be signed by as many keys as its delegator requires`() throws {
     var repository = SampleRepository(sample)
     let keys = [try SigningKey.generate(), try SigningKey.generate(.ecdsaP256)]
     try repository.delegate("targets", to: "A", keys: keys, threshold: 2)
@@ -197,7 +197,7 @@ import Testing
     #expect(error?.message.contains("targets version 2") == true)
   }
 
-  @Test func `a role that one delegator's keys have signed is not another one's`() throws {
+  @Test func `a role signed for one delegator is not accepted for another delegator`() throws {
     var repository = SampleRepository(sample)
     let (good, bad) = (try SigningKey.generate(), try SigningKey.generate())
     try repository.delegate("targets", to: "A", paths: ["a"])
@@ -213,12 +213,12 @@ import Testing
     #expect(try client.target("a").length == 1)
   }
 
-  @Test func `a kept delegated role is checked again against whoever delegates to it now`() throws {
+  @Test func `a stored delegated role is checked again for its current delegator`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
     _ = try refreshed(repository).target("file")
-    // The delegator trusts another key now; the role, at the same version, is as it was.
+    // The delegator now trusts another key. The role and its version are unchanged.
     let old = try #require(repository.roles["A"]?.keys)
     repository.delegations["targets"] = nil
     try repository.delegate("targets", to: "A", keys: [SigningKey.generate()])
@@ -228,7 +228,7 @@ import Testing
     #expect(code { _ = try client.target("file") } == .signatureInvalid)
   }
 
-  @Test func `a kept delegated role is not fetched again, also by another run`() throws {
+  @Test func `a stored delegated role is not fetched again, even in another run`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
@@ -238,7 +238,9 @@ import Testing
     #expect(asked().isEmpty)
   }
 
-  @Test func `an expired delegated role is refused, kept or fetched, and a newer one taken`() throws
+  @Test
+  func `an expired delegated role is refused, stored or fetched, and replaced by a newer one`()
+    throws
   {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
@@ -255,7 +257,7 @@ import Testing
     #expect(try refreshed(repository).target("file").length == 1)
   }
 
-  @Test func `a delegated role must be what the snapshot promises`() throws {
+  @Test func `a delegated role must match the snapshot`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     var published = try repository.published()
@@ -264,11 +266,11 @@ import Testing
     store.put(published)
     let client = try client()
     _ = try client.refresh(initialRoot: sample.root())
-    // The same key has signed it, with other bytes: longer than was promised.
+    // The same key signs other, longer bytes.
     #expect(code { _ = try client.target("file") } == .digestMismatch)
   }
 
-  @Test func `a delegated role that the store does not have is named`() throws {
+  @Test func `the error for a missing delegated role names its file`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     let client = try refreshed(repository)
@@ -277,7 +279,7 @@ import Testing
 
   }
 
-  @Test func `a role that the snapshot does not promise is refused`() throws {
+  @Test func `a role that the snapshot does not list is refused`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"] = nil
@@ -287,7 +289,7 @@ import Testing
   }
 
   @Test(arguments: ["?", "#", "/delegated", "../delegated", "a b", "ü", "%2e"])
-  func `an unusual name is encoded in requests and among files`(_ name: String) throws {
+  func `unusual role names are encoded in requests and file names`(_ name: String) throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: name)
     repository.roles[name]?.files["file"] = try SampleRepository.file("x")
@@ -300,7 +302,7 @@ import Testing
   }
 
   @Test(arguments: ["root", "timestamp", "snapshot", "targets", "", ".", ".."])
-  func `a delegated role cannot be called like this`(_ name: String) throws {
+  func `reserved names of delegated roles are refused`(_ name: String) throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: name)
     store.put(try repository.published())
@@ -308,8 +310,7 @@ import Testing
     #expect(code { _ = try client.refresh(initialRoot: sample.root()) } == .metadataDamaged)
   }
 
-  @Test func `a role that is named twice, and one without a scope or with two, are refused`() throws
-  {
+  @Test func `a duplicate role, and a role without a scope or with two, are refused`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     let entry = try #require(repository.delegations["targets"]?.first)
@@ -340,7 +341,7 @@ import Testing
     #expect(PathPattern(pattern).matches(path) == matches)
   }
 
-  @Test func `a pattern of many stars is matched in a moment`() {
+  @Test func `a pattern with many stars is matched quickly`() {
     let pattern = PathPattern(String(repeating: "a*", count: 1000) + "b")
     #expect(!pattern.matches(String(repeating: "a", count: 4000)))
   }

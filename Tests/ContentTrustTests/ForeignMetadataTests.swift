@@ -7,7 +7,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What a publisher does with metadata in the store's folder that its keys did not sign.
+/// Metadata in the store's folder that the publisher's keys did not sign.
 @Suite(.long) struct ForeignMetadataTests {
   private let fixture: PublisherFixture
 
@@ -17,7 +17,8 @@ import Testing
     #expect(throws: ContentError.self) { try body() }
   }
 
-  @Test func `a planted root is refused and named, nothing is signed, and removing it is enough`()
+  @Test
+  func `a planted root is refused and named, nothing is signed, and removing it solves the error`()
     throws
   {
     let store = try fixture.create()
@@ -37,13 +38,13 @@ import Testing
       #expect(error?.code == .signatureInvalid)
       #expect(error?.subject?.hasSuffix("store/metadata/2.root.json") == true)
       #expect(error?.message.contains("store/metadata/2.root.json") == true)
-      // Restored files are believed no more than others.
+      // Restored files are not trusted more than others.
       let other = refusal { try operation(fixture.open(restored: true)) }
       #expect(other?.code == .signatureInvalid)
     }
     #expect(try fixture.files() == attacked)
 
-    // What he signed is refused without his root, too.
+    // The attacker's metadata is refused without the planted root too.
     try fixture.metadata.removeFile("2.root.json")
     let error = refusal { try fixture.add("b", to: store) }
     #expect(error?.code == .signatureInvalid)
@@ -55,21 +56,21 @@ import Testing
   }
 
   @Test(arguments: [2, 7])
-  func `what a planted root's keys signed never reaches a client of the first root`(
+  func `metadata signed with a planted root's keys never reaches a client`(
     _ rootVersion: Int64
   ) throws {
     let store = try fixture.create()
     let root = try store.initialRoot()
     try fixture.put(fixture.forged(50, over: root, rootVersion: rootVersion))
     #expect(code { try fixture.add("a", to: store) } == .signatureInvalid)
-    // The attacker tidies up: what the publisher signed for him would be left.
+    // The attacker removes the root. Metadata that the publisher had signed for it would remain.
     try fixture.metadata.removeFile("\(rootVersion).root.json")
     let trust = try TemporaryFolder()
     #expect(
       code { _ = try fixture.client(trust).refresh(initialRoot: root) } == .signatureInvalid)
   }
 
-  @Test func `a first root that was replaced is refused, also as what clients are given`() throws {
+  @Test func `a replaced first root is refused, and is not given to clients`() throws {
     let store = try fixture.create()
     let forged = try fixture.forged(50, over: store.initialRoot(), rootVersion: 1)
     try fixture.put(forged)
@@ -82,13 +83,13 @@ import Testing
       #expect(error?.code == .rootMismatch)
       #expect(error?.subject?.hasSuffix("metadata/1.root.json") == true)
     }
-    // Without the record only the folder itself can be asked.
+    // Without the record, only the folder itself can be checked.
     try fixture.folder.opened().rename("store.keys", to: fixture.folder.opened(), "away")
     #expect(try !store.initialRoot().isEmpty)
   }
 
   @Test(arguments: ["snapshot", "targets"])
-  func `a changed file that signed metadata promises is refused and named`(_ role: String) throws {
+  func `a changed file that signed metadata lists is refused and named`(_ role: String) throws {
     let store = try fixture.create()
     try fixture.put(["1.\(role).json": fixture.bytes("1.\(role).json") + [0x20]])
     let error = refusal { try fixture.add("a", to: store) }
@@ -96,7 +97,7 @@ import Testing
     #expect(error?.subject?.hasSuffix("metadata/1.\(role).json") == true)
   }
 
-  @Test func `files whose numbers do not follow have no effect`() throws {
+  @Test func `files with versions that do not follow have no effect`() throws {
     let store = try fixture.create()
     let strays = [
       "9223372036854775807.targets.json", "9223372036854775807.root.json",
@@ -115,8 +116,7 @@ import Testing
     #expect(try fixture.products(trusting: store.initialRoot()) == ["a", "b"])
   }
 
-  @Test func `a root is not written below a file that clients would take for the next one`() throws
-  {
+  @Test func `a root is not written if clients would find a later foreign root`() throws {
     let store = try fixture.create()
     try fixture.put(["3.root.json": [1]])
     try fixture.add("a", to: store)
@@ -127,7 +127,7 @@ import Testing
     #expect(try fixture.products(trusting: store.initialRoot()) == ["a"])
   }
 
-  @Test func `a missing root is named, and no restored store goes on without it`() throws {
+  @Test func `a missing root is named, and restoring does not continue without it`() throws {
     let store = try fixture.create()
     try store.rotate([.snapshot], now: fixture.now)
     let root = try fixture.bytes("2.root.json")
@@ -143,7 +143,7 @@ import Testing
 
   // MARK: Rotations
 
-  /// A rotation of online keys that were lost, which ends right behind its root.
+  /// Interrupts a rotation of lost online keys directly after it wrote the root.
   private func interruptRotation() throws {
     let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
     for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `old keys that were stolen sign nothing that counts once a root withdraws them`(
+  func `metadata signed with withdrawn keys is not accepted`(
     _ isInterrupted: Bool
   ) throws {
     let store = try fixture.create()
@@ -228,7 +228,7 @@ import Testing
     #expect(try !fixture.names("store.keys").contains("published.json"))
   }
 
-  @Test func `without a record, another store's keys pin nothing`() throws {
+  @Test func `without a record, another store's keys do not pin a root`() throws {
     let store = try fixture.create()
     _ = try StoreFolder.create(at: fixture.folder.path("other"), now: fixture.now)
     let keys = StoreKeyOptions(folder: URL(filePath: fixture.folder.path("keys")))

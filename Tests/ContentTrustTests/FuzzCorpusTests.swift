@@ -4,7 +4,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What fuzzing has found, and where it starts, fed in again.
+/// Replays the fuzzing corpus: the seeds and the findings.
 @Suite(.long) struct FuzzCorpusTests {
   private func corpus(_ target: FuzzTarget) throws -> [String: [UInt8]] {
     let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: FuzzTarget.allCases)
-  func `every file of the corpus is read without harm`(_ target: FuzzTarget) throws {
+  func `every file of the corpus is handled`(_ target: FuzzTarget) throws {
     let files = try corpus(target)
     #expect(!files.isEmpty)
     let cuts = SlowTests.areOn ? 200 : 20
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test func `the corpus has what is rightly signed, so that fuzzing starts behind the signature`()
+  @Test func `the corpus has validly signed files, so that fuzzing gets past the signature check`()
     throws
   {
     #expect(try corpus(.metadata)["known-root.json"] == FuzzTarget.knownRoot)

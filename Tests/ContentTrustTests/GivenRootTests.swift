@@ -6,13 +6,13 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// A root that the user gives, in a library that trusts a root already.
+/// A given root for a library that already trusts a root.
 @Suite struct GivenRootTests {
   private let sample: SampleMetadata
   private let store = StoreInMemory()
   private let folder: TemporaryFolder
   private let clock: TestClock
-  /// What a refresh without news asks for.
+  /// The requests of a refresh without news.
   private func usual(after version: Int = 1) -> [String] {
     ["metadata/\(version + 1).root.json", "metadata/timestamp.json"]
   }
@@ -34,7 +34,9 @@ import Testing
       #expect(throws: ContentError.self) { try client.refresh(initialRoot: root) })
   }
 
-  /// Publishes roots 2 to `last`, each with new keys and signed by those before; returns all.
+  /// Publishes roots 2 to `last`, each with new keys and signed by the previous keys.
+  ///
+  /// Returns all roots.
   private func publishRoots(to last: Int64) throws -> [[UInt8]] {
     var current = sample
     var roots = [try sample.root()]
@@ -57,13 +59,13 @@ import Testing
     let other = try SampleMetadata()
     for client in [first, try client()] {
       #expect(try refusal(of: other.root(), client).code == .rootMismatch)
-      // The root that is trusted stays so.
+      // The trusted root does not change.
       #expect(try client.refresh(initialRoot: sample.root()).version == 1)
       #expect(try client.refresh(initialRoot: nil).version == 1)
     }
   }
 
-  @Test func `the error names both roots by the digests of their files, and the folder to remove`()
+  @Test func `the error has the digests of both root files, and the folder to remove`()
     throws
   {
     let trusted = try sample.root()
@@ -76,7 +78,8 @@ import Testing
     #expect(error.remedy.contains(try folder.opened().path))
   }
 
-  @Test func `another root of the trusted version is refused, though the same keys have signed it`()
+  @Test
+  func `another root with the trusted version is refused, even if the same keys have signed it`()
     throws
   {
     _ = try client().refresh(initialRoot: sample.root())
@@ -90,18 +93,18 @@ import Testing
     #expect(try client().refresh(initialRoot: signedAgain).version == 1)
   }
 
-  @Test func `an older root that no chain connects to the trusted one is refused`() throws {
+  @Test func `an older root without a chain to the trusted root is refused`() throws {
     let roots = try publishRoots(to: 3)
     _ = try client().refresh(initialRoot: roots[2])
-    // Its keys did not sign the root that came next.
+    // Its keys did not sign the next root.
     #expect(try refusal(of: SampleMetadata().root(1)).code == .rootMismatch)
     #expect(try refusal(of: SampleMetadata().root(2)).code == .rootMismatch)
-    // A root that was withdrawn, and replaced by another one of the same version.
+    // A withdrawn root that was replaced by another root with the same version.
     let withdrawn = try sample.rotating(.root).root(2, alsoSignedBy: sample)
     #expect(try refusal(of: withdrawn).code == .rootMismatch)
   }
 
-  @Test func `an older root is refused if the store lacks the roots between`() throws {
+  @Test func `an older root is refused if the store does not have the roots in between`() throws {
     let roots = try publishRoots(to: 4)
     _ = try client().refresh(initialRoot: roots[3])
     store.remove("metadata/3.root.json")
@@ -109,7 +112,7 @@ import Testing
     #expect(try client().refresh(initialRoot: roots[3]).version == 1)
   }
 
-  @Test func `a newer root that the store does not have, or has of another store, is refused`()
+  @Test func `a newer root that is missing in the store, or is from another store, is refused`()
     throws
   {
     _ = try client().refresh(initialRoot: sample.root())
@@ -121,7 +124,7 @@ import Testing
     #expect(try refusal(of: newer).code == .rootMismatch)
   }
 
-  @Test func `a file that is not a root is refused as what it is`() throws {
+  @Test func `the error for a file that is not a root says so`() throws {
     _ = try client().refresh(initialRoot: sample.root())
     #expect(try refusal(of: Array("no root".utf8)).code == .rootInvalid)
     #expect(try refusal(of: sample.targets()).code == .rootInvalid)
@@ -129,7 +132,7 @@ import Testing
 
   // MARK: Connected roots
 
-  @Test func `an older root is accepted after one walk along the chain, which is not repeated`()
+  @Test func `an older root is accepted after the chain was followed once`()
     throws
   {
     let roots = try publishRoots(to: 4)
@@ -152,7 +155,7 @@ import Testing
     #expect(kept == roots[3])
   }
 
-  @Test func `the root of the first refresh needs no walk, also after the store has new roots`()
+  @Test func `the chain is not followed for the root of the first refresh, even after new roots`()
     throws
   {
     _ = try client().refresh(initialRoot: sample.root())
@@ -165,19 +168,19 @@ import Testing
     #expect(store.takeFetched() == usual(after: 3) + usual(after: 3))
   }
 
-  @Test func `a root that was accepted once is not accepted beside another trusted root`() throws {
+  @Test func `a root that was accepted before is not accepted with another trusted root`() throws {
     _ = try client().refresh(initialRoot: sample.root())
-    // The user starts over with another store, and leaves our other files where they are.
+    // The user switches to another store and keeps our other files.
     try folder.opened().removeFile("root.json")
     let other = try SampleMetadata()
     store.put(try other.publication().files)
-    // This refresh fails after the new root was kept: the record of it is not written.
+    // This refresh fails after the new root was stored, before it is recorded.
     store.remove("metadata/timestamp.json")
     #expect(try refusal(of: other.root()).code == .storeMissing)
     #expect(try refusal(of: sample.root()).code == .rootMismatch)
   }
 
-  @Test func `a network error on the way is reported as such`() throws {
+  @Test func `a network error on the chain is reported as such`() throws {
     let roots = try publishRoots(to: 3)
     _ = try client().refresh(initialRoot: roots[2])
     let offline = TrustClient(
@@ -186,7 +189,7 @@ import Testing
   }
 }
 
-/// A store that cannot be reached.
+/// An unreachable store.
 private struct Offline: MetadataFetcher {
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
     throw ContentError(.hostNotFound, "The host has no address", remedy: "Check the network")

@@ -19,13 +19,13 @@ import Testing
     (#"9223372036854775807"#, #"9223372036854775807"#),
     (#"-9223372036854775808"#, #"-9223372036854775808"#),
   ])
-  func `the canonical form sorts by code point and escapes only quote and back-slash`(
+  func `the canonical form sorts by code point and only escapes quote and backslash`(
     _ text: String, _ expected: String
   ) throws {
     #expect(try parsed(text).canonical == Array(expected.utf8))
   }
 
-  @Test func `what is encoded is read back equal, control characters included`() throws {
+  @Test func `encoding and decoding preserves values, including control characters`() throws {
     let value = JSONValue.object([
       "text": .string("line\nbell\u{7}quote\"slash\\"), "list": .array([.null, .bool(true)]),
       "number": .integer(-7),
@@ -41,7 +41,7 @@ import Testing
     "\u{feff}{}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}",
     "{\"\\u00e9\":1,\"e\\u0301\":2}",
   ])
-  func `what is not strict JSON is refused`(_ text: String) {
+  func `JSON that is not strict is refused`(_ text: String) {
     #expect(throws: JSONSyntaxError.self) { try parsed(text) }
   }
 
@@ -54,7 +54,7 @@ import Testing
     #expect(throws: JSONSyntaxError.self) { try JSONValue(parsing: [quote] + bytes + [quote]) }
   }
 
-  @Test func `32 levels are read and 33 are refused`() throws {
+  @Test func `32 levels are accepted and 33 are refused`() throws {
     func nested(_ levels: Int) -> String {
       String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
     }

@@ -4,9 +4,10 @@ import FoundationEssentials
 import HostedContent
 import Testing
 
-/// One key counts once, in whatever form somebody writes it down.
+/// Different encodings of one key count as one key.
 @Suite struct KeyEncodingTests {
-  /// Made by `openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt`.
+  /// Generated with `openssl ecparam -name prime256v1 -genkey -noout | openssl pkcs8 -topk8
+  /// -nocrypt`.
   private static let privateKey = """
     -----BEGIN PRIVATE KEY-----
     MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgDkViK5KaSPOtYVcw
@@ -15,7 +16,7 @@ import Testing
     -----END PRIVATE KEY-----
     """
 
-  /// The public half of `privateKey`, as `openssl ec -pubout` writes it with each option.
+  /// The public half of `privateKey`, from `openssl ec -pubout` with each option.
   private static let encodings: [(form: String, base64: String)] = [
     (
       "-conv_form uncompressed",
@@ -56,8 +57,9 @@ import Testing
     "-----BEGIN PUBLIC KEY-----\n\(base64)\n-----END PUBLIC KEY-----\n"
   }
 
-  /// A root that demands `threshold` signatures by `keys`, with `sign`'s signature for each of
-  /// them.
+  /// Returns a root that requires `threshold` signatures by `keys`.
+  ///
+  /// `sign` creates each signature.
   private func root(
     _ keys: [JSONValue], threshold: Int, sign: ([UInt8]) throws -> [UInt8]
   ) throws -> [UInt8] {
@@ -86,7 +88,7 @@ import Testing
   // MARK: P-256
 
   @Test(arguments: 1...4)
-  func `one P-256 key in four encodings reaches no threshold but one`(threshold: Int) throws {
+  func `one P-256 key in four encodings only satisfies a threshold of one`(threshold: Int) throws {
     let key = try SigningKey(pem: Array(Self.privateKey.utf8))
     let objects = Self.encodings.map {
       object("ecdsa", "ecdsa-sha2-nistp256", Self.pem($0.base64))
@@ -97,7 +99,7 @@ import Testing
   }
 
   @Test(arguments: encodings)
-  func `a P-256 key is read as an uncompressed point of the named curve only`(
+  func `a P-256 key must be an uncompressed point of the named curve`(
     form: String, base64: String
   ) throws {
     let isCanonical = form == "-conv_form uncompressed"
@@ -106,7 +108,7 @@ import Testing
     #expect(refusal == (isCanonical ? nil : .keyUnusable))
   }
 
-  @Test func `a private key that holds its point in another form is refused`() {
+  @Test func `a private key with its point in another form is refused`() {
     // openssl ec -conv_form compressed
     let compressed = """
       -----BEGIN PRIVATE KEY-----
@@ -120,7 +122,9 @@ import Testing
 
   // MARK: RSA
 
-  /// One modulus of 2048 bits under several exponents; whoever has its factors can sign for each.
+  /// One modulus of 2048 bits with several exponents.
+  ///
+  /// With its factors, one can sign for each of them.
   private static let exponents: [(exponent: Int, head: String, tail: String)] = [
     (65537, "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAuPE9S2rTnTIccVr2bgQW", "8wIDAQAB"),
     (17, "MIIBIDANBgkqhkiG9w0BAQEFAAOCAQ0AMIIBCAKCAQEAuPE9S2rTnTIccVr2bgQW", "8wIBEQ=="),
@@ -137,14 +141,14 @@ import Testing
     """
 
   @Test(arguments: exponents)
-  func `an RSA key has the exponent 65537, so that one modulus is one key`(
+  func `an RSA key must have the exponent 65537, so that one modulus is one key`(
     exponent: Int, head: String, tail: String
   ) {
     let key = PublicKey(pem: Self.pem("\(head)\n\(Self.modulus)\n\(tail)"))
     #expect((key != nil) == (exponent == 65537))
   }
 
-  @Test func `an RSA key is the same key with other line breaks in its PEM text`() throws {
+  @Test func `an RSA key with other line breaks in its PEM text is the same key`() throws {
     let whole = Self.exponents[0].head + Self.modulus + Self.exponents[0].tail
     let lines = whole.split(separator: "\n").joined()
     var narrow = ""
@@ -159,7 +163,7 @@ import Testing
 
   // MARK: Ed25519
 
-  /// Points of small order, for which anybody can sign, and numbers beyond the field's prime.
+  /// Points of small order, for which anyone can sign, and numbers beyond the field's prime.
   private static let unsoundPoints: [String] = [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",
@@ -173,7 +177,8 @@ import Testing
   ]
 
   @Test(arguments: unsoundPoints)
-  func `an Ed25519 key of small order, or not in its one encoding, is refused`(text: String) throws
+  func `an Ed25519 key of small order, or in a non-canonical encoding, is refused`(text: String)
+    throws
   {
     var bytes = try #require(Hexadecimal.bytes(of: text))
     #expect(PublicKey(bytes: bytes) == nil)
@@ -182,7 +187,7 @@ import Testing
   }
 
   @Test(arguments: 1...4)
-  func `a signature that nobody has made reaches no threshold, in no encoding of the neutral point`(
+  func `a forged signature does not satisfy a threshold, in any encoding of the neutral point`(
     threshold: Int
   ) throws {
     let ones = [
@@ -190,15 +195,17 @@ import Testing
     ]
     let beyond = ["7f", "ff"].map { "ee\(String(repeating: "f", count: 60))\($0)" }
     let objects = (ones + beyond).map { object("ed25519", "ed25519", $0) }
-    // The neutral point and the number zero: 0·B = R + h·A for every message, if A is neutral.
+    // The neutral point and zero: 0·B = R + h·A for every message, if A is neutral.
     let forged = [1] + [UInt8](repeating: 0, count: 63)
     let bytes = try root(objects, threshold: threshold) { _ in forged }
     #expect(code { _ = try TrustedMetadata(root: bytes) } == .signatureInvalid)
   }
 
-  @Test func `usual Ed25519 keys are accepted, also the largest numbers of the field`() throws {
+  @Test func `ordinary Ed25519 keys are accepted, including the largest numbers of the field`()
+    throws
+  {
     for _ in 0..<50 { #expect(try PublicKey(bytes: SigningKey.generate().publicKey.bytes) != nil) }
-    // p - 3, the largest number of a point whose order is not small.
+    // p - 3, the largest number of a point that is not of small order.
     let largest = "eaffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"
     #expect(PublicKey(bytes: try #require(Hexadecimal.bytes(of: largest))) != nil)
   }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct KeyTests {
-  /// A vector of RFC 8032, section 7.1, in hexadecimal digits.
+  /// A test vector of RFC 8032, section 7.1, in hexadecimal digits.
   struct Vector {
     let secret: String
     let publicKey: String
@@ -37,7 +37,7 @@ import Testing
     #expect(try key.publicKey.verifies(signature, of: message))
   }
 
-  @Test func `a changed message, signature or key verifies nothing`() throws {
+  @Test func `a changed message, signature or key fails verification`() throws {
     let (key, other) = (try SigningKey.generate(), try SigningKey.generate())
     var signature = try key.sign([1, 2, 3])
     #expect(try !key.publicKey.verifies(signature, of: [1, 2, 4]))
@@ -56,7 +56,7 @@ import Testing
       try key.identifier == "74c181c7ad8a0855d4b55e44d2ba87aabdddb196832571f15f92fece332e4916")
   }
 
-  @Test func `a key survives being written and read`() throws {
+  @Test func `writing and reading preserves a key`() throws {
     let key = try SigningKey.generate()
     let pem = try key.pem
     #expect(String(decoding: pem, as: UTF8.self).hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
@@ -65,14 +65,16 @@ import Testing
     #expect(try read.sign([7]) == key.sign([7]))
   }
 
-  /// `openssl genpkey -algorithm x25519`: a key, but none that signs.
+  /// From `openssl genpkey -algorithm x25519`: a key that cannot sign.
   static let agreementKey = """
     -----BEGIN PRIVATE KEY-----
     MC4CAQAwBQYDK2VuBCIEIAg+6+hEg7h89nHlmxThluBKX4GBsXq1f1R4jiW/odBt
     -----END PRIVATE KEY-----
     """
 
-  /// `openssl genpkey -algorithm ed25519 -aes256 -pass pass:secret`: nobody is asked to type it.
+  /// From `openssl genpkey -algorithm ed25519 -aes256 -pass pass:secret`.
+  ///
+  /// There must be no prompt.
   static let encryptedKey = """
     -----BEGIN ENCRYPTED PRIVATE KEY-----
     MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAiw7VezfP6rdwICCAAw
@@ -83,7 +85,7 @@ import Testing
     """
 
   @Test(arguments: KeyKind.allCases)
-  func `a key of each kind signs, verifies, and survives being written`(_ kind: KeyKind) throws {
+  func `a key of each kind signs and verifies, and writing preserves it`(_ kind: KeyKind) throws {
     let key = try SigningKey.generate(kind)
     let message = [UInt8](repeating: 7, count: 1000)
     let signature = try key.sign(message)
@@ -103,7 +105,7 @@ import Testing
     #expect(PublicKey(pem: key.publicKey.pem) == key.publicKey)
   }
 
-  @Test func `a P-256 key is one key, as PEM and as a point in hexadecimal digits`() throws {
+  @Test func `a P-256 key as PEM and as a point in hexadecimal digits is the same key`() throws {
     let key = try SigningKey.generate(.ecdsaP256).publicKey
     func root(_ type: String, _ text: String) throws -> TrustedMetadata {
       let signing = try SigningKey.generate()
@@ -130,7 +132,7 @@ import Testing
     "", "no key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", agreementKey,
     encryptedKey,
   ])
-  func `what is no unencrypted Ed25519 key is refused`(_ text: String) {
+  func `text that is not an unencrypted Ed25519 key is refused`(_ text: String) {
     let error = #expect(throws: ContentError.self) { try SigningKey(pem: Array(text.utf8)) }
     #expect(error?.code == (text == Self.encryptedKey ? .passphraseWrong : .keyUnusable))
   }

@@ -7,16 +7,16 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Files in `targets` that were lost or damaged, and are written again by publishing.
+/// Lost or damaged files in `targets`, which the next publication writes again.
 @Suite(.long) struct LostTargetTests {
   private let fixture: PublisherFixture
 
   init() throws { fixture = try PublisherFixture() }
 
-  /// What happened to a file.
+  /// A damage to a file.
   enum Accident: CaseIterable { case lost, shortened, changed, grown }
 
-  /// Lets the accident happen to the file in `targets` whose name ends in `suffix`.
+  /// Damages the file in `targets` whose name ends in `suffix`.
   private func suffer(_ accident: Accident, _ suffix: String, in path: String) throws {
     let folder = try FileSystem.real.directory(at: "\(fixture.storePath)/targets/\(path)")
     let name = try #require(folder.entries().map(\.name).first { $0.hasSuffix(suffix) })
@@ -30,7 +30,7 @@ import Testing
     try folder.replaceFile(name, with: bytes)
   }
 
-  /// Every file that the catalog promises, read as a client does.
+  /// Fetches every file that the catalog lists, like a client.
   private func fetchAll(_ root: [UInt8]) throws -> Int {
     let trust = try TemporaryFolder()
     let targets = try fixture.client(trust).refresh(initialRoot: root)
@@ -51,7 +51,7 @@ import Testing
     let written = try store.publish(paths, now: fixture.now).versions
     #expect(written.map(\.productIdentifier.rawValue) == ["book"])
     #expect(try fetchAll(store.initialRoot()) == 6)
-    // The catalog promises the same files as before, so nothing was signed.
+    // The catalog lists the same files as before, so nothing was signed.
     #expect(try fixture.files() == before)
     #expect(try store.publish(paths, now: fixture.now).versions.isEmpty)
   }
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: Accident.allCases)
-  func `a product whose record is lost gets a new one, and others are listed meanwhile`(
+  func `a product with a lost record gets a new one, and other products remain listed`(
     _ accident: Accident
   ) throws {
     let store = try fixture.create()
@@ -95,14 +95,14 @@ import Testing
     try store.add(book, details: ProductDetails(title: "New", price: 3), now: fixture.now)
     let record = try #require(store.products().first).record
     #expect(record.texts["en"]?.title == "New" && record.price == Price(3, currency: "USD"))
-    // The number of the retired version stays taken.
+    // The number of the retired version cannot be used again.
     try store.retire(book, ContentVersion("3"), now: fixture.now)
     #expect(
       code { try store.publish([fixture.package("book", "2.5")], now: fixture.now) }
         == .versionExists)
   }
 
-  @Test func `a lost package is not written again from other bytes`() throws {
+  @Test func `a lost package is not written again with other bytes`() throws {
     let store = try fixture.create()
     try store.publish([fixture.package("book", "1")], now: fixture.now)
     try suffer(.lost, ".content.pkg", in: "book/1")

@@ -5,10 +5,12 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// A store at several servers, each with files of its own.
+/// A store on several servers, each with its own files.
 private struct MirroredStore: MetadataFetcher {
   var stores = [StoreInMemory(), StoreInMemory()]
-  /// Throws for a server and a path, before anything is fetched.
+  /// Called with server and path before each fetch.
+  ///
+  /// Can throw.
   var fault: @Sendable (_ server: Int, _ retries: Bool) throws -> Void = { _, _ in }
 
   var servers: [any MetadataFetcher] {
@@ -55,14 +57,14 @@ struct MirrorTests {
       .refresh(initialRoot: sample.root())
   }
 
-  @Test("A mirror is not asked as long as the first server is right")
+  @Test("A mirror is not used while the first server is correct")
   func firstIsRight() throws {
     #expect(try refresh().version == 2)
     #expect(store.stores[1].takeFetched().isEmpty)
   }
 
   @Test(
-    "A file that is missing or not what was signed comes from the mirror",
+    "A missing or changed file comes from the mirror",
     arguments: [
       "metadata/timestamp.json", "metadata/2.snapshot.json", "metadata/2.targets.json",
     ], [[], Array("<html>".utf8), nil] as [[UInt8]?])
@@ -72,14 +74,14 @@ struct MirrorTests {
     #expect(store.stores[1].takeFetched().contains(path))
   }
 
-  @Test("An old publication at the first server is not used if the mirror has what was trusted")
+  @Test("An old publication on the first server is not used if the mirror has the trusted one")
   func rolledBack() throws {
     #expect(try refresh().version == 2)
     store.stores[0].put(try sample.publication(1).files)
     #expect(try refresh().version == 2)
   }
 
-  @Test("A new root is found at the mirror whose timestamp is used")
+  @Test("A new root comes from the mirror whose timestamp is used")
   func newRoot() throws {
     store.stores[0].remove("metadata/timestamp.json")
     let next = try sample.rotating(.timestamp)
@@ -88,7 +90,7 @@ struct MirrorTests {
     #expect(try refresh().version == 3)
   }
 
-  @Test("A target that is wrong at the first server comes from the mirror")
+  @Test("A target that is wrong on the first server comes from the mirror")
   func target() throws {
     let bytes = Array("words".utf8)
     let file = TargetFile(length: 5, digest: try Digest(of: bytes))
@@ -104,7 +106,7 @@ struct MirrorTests {
     #expect(code { _ = try targets.fetchTarget("a") } == .storeMissing)
   }
 
-  @Test("A server that is only busy is asked again, with retries, when the mirror is of no use")
+  @Test("A busy server is retried if the mirror fails")
   func busyServer() throws {
     var store = store
     let attempts = Mutex<[String]>([])
@@ -118,7 +120,7 @@ struct MirrorTests {
     #expect(attempts.withLock { Array($0.prefix(3)) } == ["0 false", "1 true", "0 true"])
   }
 
-  @Test("A failure of this machine ends a refresh at the first server")
+  @Test("A local failure ends a refresh at the first server")
   func ownFailure() throws {
     var store = store
     let asked = Mutex<[Int]>([])
@@ -131,7 +133,7 @@ struct MirrorTests {
     #expect(asked.withLock { $0 } == [0])
   }
 
-  @Test("The root of a store that vouches for itself is the first one that is well-formed")
+  @Test("Trust on first use takes the first well-formed root")
   func firstRoot() throws {
     #expect(try TrustClient.firstRoot(of: store) == nil)
     store.stores[0].put(["metadata/1.root.json": Array("<html>".utf8)])

@@ -9,7 +9,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What a publisher does with metadata that its keys have signed, but that is not the newest.
+/// Metadata that the publisher's keys have signed, but that is not the newest.
 @Suite(.long) struct PublicationRecordTests {
   private let fixture: PublisherFixture
 
@@ -29,7 +29,7 @@ import Testing
     try record(folder)["signed"]?[role]?["version"]?.integer
   }
 
-  @Test func `the record is readable by its owner alone, and names what was signed last`() throws {
+  @Test func `only the owner can read the record, which has the last signed versions`() throws {
     let store = try fixture.create()
     try fixture.add("a", to: store)
     let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
@@ -42,8 +42,7 @@ import Testing
 
   // MARK: Older metadata
 
-  @Test func `an old timestamp that was put back is refused, and no number is signed twice`() throws
-  {
+  @Test func `a restored old timestamp is refused, and no version is signed twice`() throws {
     let store = try fixture.create()
     let root = try store.initialRoot()
     let book = ProductIdentifier("book")
@@ -68,7 +67,7 @@ import Testing
     }
     #expect(try fixture.files() == before)
 
-    // Asked for, it continues from what was restored: the retired version is offered again.
+    // With `restored`, it continues from the restored files: the retired version is offered again.
     let restored = try fixture.open(restored: true)
     #expect(try restored.products().map(\.versions.count) == [1])
     try fixture.add("a", to: restored)
@@ -83,7 +82,7 @@ import Testing
     #expect(try fixture.client(trust).refresh(initialRoot: nil).version == 5)
   }
 
-  @Test func `a whole backup is signed again, also when nothing else changes`() throws {
+  @Test func `a complete backup is signed again, even if nothing else changes`() throws {
     let store = try fixture.create()
     let backup = try fixture.files()
     for product in ["a", "b"] { try fixture.add(product, to: store) }
@@ -95,11 +94,11 @@ import Testing
     #expect(renewal.roles == [.targets, .snapshot, .timestamp])
     #expect(try fixture.client(trust).refresh(initialRoot: nil).version == 4)
     #expect(try store.refresh(now: fixture.now).roles.isEmpty)
-    // It was no backup this time, and nothing is left to be done.
+    // The files are not from a backup this time, so there is nothing to do.
     #expect(try fixture.open(restored: true).refresh(now: fixture.now).roles.isEmpty)
   }
 
-  @Test func `a backup from before a rotation is restored with the roots that came since`() throws {
+  @Test func `a backup from before a rotation is restored with the later roots`() throws {
     let store = try fixture.create()
     try fixture.add("a", to: store)
     let backup = try fixture.files()
@@ -115,7 +114,7 @@ import Testing
     #expect(PublisherFixture.products(targets) == ["a", "b"])
   }
 
-  @Test func `two different files of one number are refused like an old one`() throws {
+  @Test func `two different files with one version are refused like an old file`() throws {
     let store = try fixture.create()
     try fixture.copy("store.keys", to: "other.keys")
     let before = try fixture.files()
@@ -155,7 +154,7 @@ import Testing
     #expect(try recorded("targets") == 4)
     let old = try fixture.bytes("timestamp.json")
     try fixture.add("more", to: second)
-    // Nothing is due, but what the other machine has signed is recorded.
+    // Nothing is due, but the other machine's signatures are recorded.
     #expect(try first.refresh(now: fixture.now).roles.isEmpty)
     #expect(try recorded("targets") == 6)
     try fixture.put(["timestamp.json": old])
@@ -163,7 +162,7 @@ import Testing
     #expect(code { try fixture.add("x", to: second) } == .storeRolledBack)
   }
 
-  /// A file system on which nothing in the keys' folder can be written.
+  /// A file system in which the keys' folder is read-only.
   private var readOnlyKeys: FileSystem {
     FileSystem { operation, path in
       let writes: [FileOperation] = [.create, .createDirectory, .write, .rename, .remove, .link]
@@ -172,7 +171,7 @@ import Testing
     }
   }
 
-  @Test func `with read-only keys the record is kept in a state folder`() throws {
+  @Test func `with read-only keys, the record is in a state folder`() throws {
     _ = try fixture.create()
     let before = try record()
     let error = refusal { try fixture.add("a", to: fixture.open(fileSystem: readOnlyKeys)) }
@@ -194,7 +193,7 @@ import Testing
     #expect(code { _ = try store.products() } == .storeRolledBack)
   }
 
-  @Test func `an empty state folder starts with the record that is beside the keys`() throws {
+  @Test func `an empty state folder starts with the record beside the keys`() throws {
     let store = try fixture.create()
     let old = try fixture.bytes("timestamp.json")
     try fixture.add("a", to: store)
@@ -204,7 +203,7 @@ import Testing
   }
 
   @Test(arguments: ["store", "store/state", "store/metadata/../targets/x"])
-  func `the record is never put inside of what is served`(_ path: String) throws {
+  func `the record is never inside the served folder`(_ path: String) throws {
     let options = StoreKeyOptions(stateFolder: URL(filePath: fixture.folder.path(path)))
     #expect(code { _ = try fixture.create(options) } == .usage)
     _ = try fixture.create()
@@ -212,7 +211,7 @@ import Testing
     #expect(try fixture.names("store") == ["metadata", "targets"])
   }
 
-  @Test func `a damaged record is named and not taken for none`() throws {
+  @Test func `a damaged record is an error, not a missing record`() throws {
     let store = try fixture.create()
     let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
     for text in ["", "{", "{}", #"{"firstRoot":{"version":1,"sha256":"00"},"signed":{}}"#] {
@@ -223,7 +222,7 @@ import Testing
     }
   }
 
-  @Test func `a store whose timestamp is gone is not created again with its keys`() throws {
+  @Test func `a store without its timestamp is not created again with its keys`() throws {
     _ = try fixture.create()
     let files = try fixture.files()
     try fixture.metadata.removeFile("timestamp.json")
@@ -234,7 +233,7 @@ import Testing
     try fixture.add("a", to: fixture.open())
   }
 
-  @Test func `no number follows the highest one that can be read`() throws {
+  @Test func `no version follows the highest accepted version`() throws {
     let store = try fixture.create()
     let keys = try FileSystem.real.directory(at: fixture.folder.path("store.keys"))
     let text = String(
@@ -249,15 +248,16 @@ import Testing
 
   // MARK: Crashes
 
-  /// Publishes with a failure at each step in turn; `recover` gets the timestamp as it was before,
-  /// and opens the store for the next try.
+  /// Publishes with a failure at each step in turn.
+  ///
+  /// `recover` gets the old timestamp and opens the store for the next attempt.
   private func publishWithFaults(_ recover: (_ before: [UInt8]) throws -> StoreFolder) throws
     -> Int
   {
     _ = try fixture.create()
     var (step, fired) = (0, true)
     var visible: [String: [UInt8]] = [:]
-    // What a client may have seen under a number must stay what it is.
+    // A version that a client may have seen must not change.
     func look() throws {
       let trust = try TemporaryFolder()
       _ = try fixture.client(trust).refresh(initialRoot: fixture.bytes("1.root.json"))
@@ -290,14 +290,15 @@ import Testing
     return step
   }
 
-  @Test func `whichever step of publishing fails, the next one succeeds and signs no number twice`()
+  @Test
+  func `after a failure at any step of publishing, the next publication signs no version twice`()
     throws
   {
     let steps = try publishWithFaults { _ in try fixture.open() }
     #expect(steps > 30)
   }
 
-  @Test func `a backup restored after a crash signs no number twice that clients may have seen`()
+  @Test func `a backup restored after a crash does not reuse versions that clients may have seen`()
     throws
   {
     let steps = try publishWithFaults { before in

@@ -7,7 +7,7 @@ import FileIO
 import FoundationEssentials
 import TestSupport
 
-/// A store with its keys in a folder of a test's own, and what others do to its files.
+/// A store with its keys in a temporary folder, and changes that others make to its files.
 struct PublisherFixture {
   let folder: TemporaryFolder
   let now = Date(timeIntervalSince1970: 1_900_000_000)
@@ -27,7 +27,7 @@ struct PublisherFixture {
     try StoreFolder.open(at: storePath, keys: keys, restored: restored, fileSystem: fileSystem)
   }
 
-  /// Publishes a product without content, and what the publisher was told if that failed.
+  /// Publishes a product without content.
   func add(_ product: String, to store: StoreFolder) throws {
     try store.add(ProductIdentifier(validating: product), now: now)
   }
@@ -62,7 +62,7 @@ struct PublisherFixture {
     for (name, bytes) in files { try metadata.replaceFile(name, with: bytes) }
   }
 
-  /// Makes `files` the metadata, as restoring a backup does that removes what it does not have.
+  /// Replaces the metadata with `files`, like restoring a backup that removes other files.
   func putBack(_ files: [String: [UInt8]]) throws {
     for name in try self.files().keys where files[name] == nil { try metadata.removeFile(name) }
     try put(files)
@@ -72,7 +72,7 @@ struct PublisherFixture {
     Set(try FileSystem.real.directory(at: folder.path(path)).entries().map(\.name))
   }
 
-  /// Copies the files of a folder without folders in it.
+  /// Copies the files of a folder, without its subfolders.
   func copy(_ name: String, to other: String) throws {
     let directory = try FileSystem.real.directory(at: folder.path(name))
     let target = try folder.opened().createDirectory(other, mode: 0o700)
@@ -83,7 +83,7 @@ struct PublisherFixture {
 
   // MARK: Clients
 
-  /// Whoever has had `root` from the start, and keeps what it trusts in `trust`.
+  /// Returns a client that starts with `root` and keeps its trusted metadata in `trust`.
   func client(_ trust: TemporaryFolder, time: Date? = nil) throws -> TrustClient {
     let now = time ?? now
     return TrustClient(
@@ -91,7 +91,7 @@ struct PublisherFixture {
       fetcher: FolderFetcher(try FileSystem.real.directory(at: storePath)), now: { now })
   }
 
-  /// The products that a new client sees, who trusts `root`.
+  /// Returns the products that a new client with `root` sees.
   func products(trusting root: [UInt8]) throws -> Set<String> {
     let trust = try TemporaryFolder()
     defer { withExtendedLifetime(trust) {} }
@@ -104,9 +104,10 @@ struct PublisherFixture {
 
   // MARK: An attacker
 
-  /// The metadata of somebody who may write the store's folder but has none of its keys.
+  /// Returns metadata from an attacker who can write the store's folder but has none of its keys.
   ///
-  /// His root names the store's own keys and his, so that either may sign.
+  /// The attacker's root lists the store's own keys and the attacker's keys, so that either can
+  /// sign.
   func forged(_ version: Int64, over root: [UInt8], rootVersion: Int64) throws -> [String: [UInt8]]
   {
     let sample = try SampleMetadata()

@@ -8,18 +8,19 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// What clients see while a publisher gives roles new keys, and after it was interrupted.
+/// The view of clients during a key rotation, and after an interrupted one.
 @Suite(.long) struct RotationTests {
   private let fixture: PublisherFixture
 
   init() throws { fixture = try PublisherFixture() }
 
-  /// Two clients: one that has trusted the store before, and one that starts from its first root.
+  /// Refreshes two clients: one that has trusted the store before, and one that starts with its
+  /// first root.
   private func refreshClients(
     _ known: TemporaryFolder, _ root: [UInt8], _ fixture: PublisherFixture
   ) throws {
     #expect(try fixture.products(trusting: root) == ["a"])
-    // Each moment is the first one for this client: it knows what was there before the rotation.
+    // For this client, each step is the first refresh after the state before the rotation.
     let trust = try TemporaryFolder()
     for entry in try known.opened().entries() {
       try trust.opened().replaceFile(
@@ -49,18 +50,18 @@ import Testing
       roles, plan: StoreKeyPlan(counts: [.targets: 2], thresholds: [.targets: 2]), now: fixture.now)
     #expect(steps.withLock { $0 } > 5)
     try refreshClients(known, root, fixture)
-    // What follows is signed by the new keys alone.
+    // The next publication is only signed by the new keys.
     try fixture.add("b", to: store)
     #expect(try fixture.products(trusting: root) == ["a", "b"])
     let targets = try fixture.client(known).refresh(initialRoot: nil)
     #expect(PublisherFixture.products(targets) == ["a", "b"])
   }
 
-  @Test func `whichever step of a rotation fails, clients can read the store at once`() throws {
+  @Test func `after a failure at any step of a rotation, clients can read the store`() throws {
     var (step, fired) = (0, true)
     while fired {
       step += SlowTests.stride(quick: 7)
-      // A store of its own, since each rotation makes the next one longer.
+      // A new store each time, because each rotation makes the next one longer.
       let fixture = try PublisherFixture()
       let store = try fixture.create()
       try fixture.add("a", to: store)
@@ -80,7 +81,7 @@ import Testing
     #expect(step > 30)
   }
 
-  @Test func `the old keys sign nothing after the rotation itself`() throws {
+  @Test func `the old keys do not sign after the rotation`() throws {
     let store = try fixture.create()
     try fixture.copy("store.keys", to: "old.keys")
     let old = try fixture.bytes("1.root.json")
@@ -94,7 +95,7 @@ import Testing
       code { _ = try trusted.update(timestamp: timestamp, now: fixture.now) } == .signatureInvalid)
   }
 
-  /// Rotates and publishes when a client asks for the timestamp for the first time.
+  /// Rotates and publishes when a client first requests the timestamp.
   private final class LateFetcher: MetadataFetcher {
     let store: FolderFetcher
     let change: Mutex<(@Sendable () throws -> Void)?>
@@ -116,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func `a client that has asked for roots just before a rotation asks again`() throws {
+  @Test func `a client that fetched the roots before a rotation fetches them again`() throws {
     let store = try fixture.create()
     try fixture.add("a", to: store)
     let trust = try TemporaryFolder()

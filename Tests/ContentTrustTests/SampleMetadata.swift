@@ -3,10 +3,10 @@ import ContentTrust
 import Digests
 import FoundationEssentials
 
-/// A store's four keys, and metadata signed with them that a test can bend.
+/// A store's four keys, and metadata signed with them that a test can modify.
 struct SampleMetadata {
   let keys: [RoleName: SigningKey]
-  /// The time at which all of it is valid.
+  /// The time at which all metadata is valid.
   let now: Date
   let expires: Date
 
@@ -22,7 +22,7 @@ struct SampleMetadata {
     expires = now.addingTimeInterval(1000)
   }
 
-  /// The same with new keys for `roles`.
+  /// Returns a copy with new keys for `roles`.
   func rotating(_ roles: RoleName...) throws -> SampleMetadata {
     var keys = keys
     for role in roles { keys[role] = try SigningKey.generate() }
@@ -75,7 +75,7 @@ struct SampleMetadata {
         snapshot: MetadataFile(version: snapshotVersion, bytes: snapshot)))
   }
 
-  /// A publication in which every role has `version`.
+  /// Returns a publication in which every role has `version`.
   func publication(_ version: Int64 = 1, files: [String: TargetFile] = [:]) throws -> Publication {
     let targets = try targets(version, files: files)
     let snapshot = try snapshot(version, targets: targets, version)
@@ -84,7 +84,7 @@ struct SampleMetadata {
       snapshot: snapshot, targets: targets)
   }
 
-  /// What a client trusts after `publication`.
+  /// Returns the state of a client after `publication`.
   func trusting(_ publication: Publication) throws -> TrustedMetadata {
     var trusted = try TrustedMetadata(root: root())
     _ = try trusted.update(timestamp: publication.timestamp, now: now)
@@ -94,14 +94,14 @@ struct SampleMetadata {
   }
 }
 
-/// The files of one step of a store's metadata.
+/// The files of one publication.
 struct Publication {
   let version: Int64
   var timestamp: [UInt8]
   var snapshot: [UInt8]
   var targets: [UInt8]
 
-  /// The files by their paths below the store.
+  /// The files by path in the store.
   var files: [String: [UInt8]] {
     [
       "metadata/timestamp.json": timestamp, "metadata/\(version).snapshot.json": snapshot,
@@ -111,7 +111,7 @@ struct Publication {
 }
 
 extension JSONValue {
-  /// The same document with the member at `path` replaced, or removed for nil.
+  /// Returns the document with the member at `path` replaced, or removed for nil.
   func replacing(_ path: String..., with value: JSONValue?) -> JSONValue {
     replacing(path[...], with: value)
   }
@@ -127,7 +127,7 @@ extension JSONValue {
   }
 }
 
-/// The code of the error that `body` throws; nil when it throws none of ours.
+/// Returns the code of the `ContentError` that `body` throws; nil for no or another error.
 func code(_ body: () throws -> Void) -> ContentError.Code? {
   do {
     try body()

@@ -3,42 +3,43 @@ import ContentTrust
 import Digests
 import FoundationEssentials
 
-/// A repository whose every key is in one hand, which may be a hostile one: it signs what it is
-/// told.
+/// A repository whose keys all belong to the test, so that it can sign hostile metadata.
 struct SampleRepository {
   let sample: SampleMetadata
   /// Versions by role.
   var versions: [RoleName: Int64] = [.timestamp: 1, .snapshot: 1, .targets: 1]
-  /// What the top-level targets promise.
+  /// The files in the top-level targets.
   var files: [String: TargetFile] = [:]
   /// The delegated roles by name.
   var roles: [String: Delegated] = [:]
-  /// The `delegations` of each role, the top-level one's under `targets`.
+  /// The `delegations` of each role.
+  ///
+  /// The top-level role is `targets`.
   var delegations: [String: [JSONValue]] = [:]
-  /// The keys that each role's delegations list.
+  /// The keys in the delegations of each role.
   var delegatedKeys: [String: [String: SigningKey]] = [:]
-  /// Takes the place of the lists in `delegations`, by role.
+  /// Replaces the lists in `delegations`, by role.
   var succinct: [String: JSONValue] = [:]
 
-  /// A role that targets are delegated to.
+  /// A delegated role.
   struct Delegated {
     var version: Int64 = 1
     var files: [String: TargetFile] = [:]
     var expires: Date
     var keys: [SigningKey]
-    /// Whether its signature is there twice.
+    /// Whether its signature is duplicated.
     var repeatsSignature = false
   }
 
   init(_ sample: SampleMetadata) { self.sample = sample }
 
-  /// What a target of these bytes is promised as.
+  /// Returns the metadata of a target with these bytes.
   static func file(_ text: String) throws -> TargetFile {
     TargetFile(
       length: Int64(text.utf8.count), digest: try Digest(of: Array(text.utf8)))
   }
 
-  /// Lets `delegator` delegate to `name`, with `keys` or one of the role's own.
+  /// Lets `delegator` delegate to `name`, with `keys` or a new key.
   mutating func delegate(
     _ delegator: String, to name: String, paths: [String] = ["*"], prefixes: [String]? = nil,
     terminating: Bool = false, keys: [SigningKey]? = nil, threshold: Int64 = 1
@@ -70,7 +71,7 @@ struct SampleRepository {
     return role.signed.replacing("delegations", with: .object(members))
   }
 
-  /// The files of the store as it is now, by path.
+  /// The current files of the store, by path.
   func published() throws -> [String: [UInt8]] {
     var published: [String: [UInt8]] = [:]
     var promises: [String: MetadataFile] = [:]
@@ -98,7 +99,7 @@ struct SampleRepository {
     return published
   }
 
-  /// The next version of everything that is not a delegated role.
+  /// Increments the version of everything except delegated roles.
   mutating func advance() {
     for role in versions.keys { versions[role, default: 0] += 1 }
   }

@@ -22,7 +22,7 @@ import Testing
       trustFolder: try folder.opened(), fetcher: store, now: { [sample] in sample.now })
   }
 
-  /// A publication of which the metadata of `role` has its signature twice, and the root of it.
+  /// Publishes with a duplicate signature in the metadata of `role`, and returns the root.
   private func publish(repeating role: RoleName) throws -> [UInt8] {
     func bent(_ bytes: [UInt8], _ name: RoleName) throws -> [UInt8] {
       name == role ? try bytes.repeatingSignature() : bytes
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(arguments: RoleName.allCases)
-  func `metadata with two signatures under one key ID is refused, though enough keys have signed`(
+  func `metadata with two signatures under one key ID is refused, even if enough keys have signed`(
     role: RoleName
   ) throws {
     let root = try publish(repeating: role)
@@ -45,7 +45,7 @@ import Testing
         == (role == .root ? .rootInvalid : .metadataDamaged))
   }
 
-  @Test func `the same for a second signature that is not valid, and for the next root`() throws {
+  @Test func `an invalid second signature is refused too, and so is the next root`() throws {
     let bytes = try sample.root()
     let wrong = try bytes.repeatingSignature(as: String(repeating: "00", count: 64))
     #expect(code { _ = try TrustedMetadata(root: wrong) } == .metadataDamaged)
@@ -54,7 +54,7 @@ import Testing
     #expect(code { _ = try client().refresh(initialRoot: bytes) } == .metadataDamaged)
   }
 
-  @Test func `the same for a delegated role`() throws {
+  @Test func `a delegated role with two signatures under one key ID is refused`() throws {
     var repository = SampleRepository(sample)
     try repository.delegate("targets", to: "A")
     repository.roles["A"]?.files["file"] = try SampleRepository.file("x")
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: ["1.root.json", "timestamp.json", "1.snapshot.json", "1.targets.json"])
-  func `a publisher does not build on such metadata`(_ name: String) throws {
+  func `a publisher does not continue from such metadata`(_ name: String) throws {
     let store = try StoreFolder.create(at: folder.path("store"), now: sample.now)
     let metadata = try folder.opened().directory(at: ["store", "metadata"])
     let bytes = try metadata.contents(of: name, limit: 1 << 20)
@@ -74,11 +74,11 @@ import Testing
     #expect(throws: ContentError.self) { try store.refresh(everything: true, now: sample.now) }
   }
 
-  @Test func `a key that is given twice signs once`() throws {
+  @Test func `a duplicate key signs once`() throws {
     let key = try #require(sample.keys[.root])
     let bytes = try RoleSigner(keys: [key, key]).adding([key]).sign(sample.rootRole())
     guard case .array(let signatures)? = try JSONValue(parsing: bytes)["signatures"] else {
-      Issue.record("There are no signatures")
+      Issue.record("No signatures")
       return
     }
     #expect(signatures.count == 1)
@@ -86,7 +86,9 @@ import Testing
 }
 
 extension [UInt8] {
-  /// Metadata with its first signature twice, the second time as `digits` unless nil.
+  /// Returns the metadata with its first signature twice.
+  ///
+  /// The second one is `digits` unless nil.
   func repeatingSignature(as digits: String? = nil) throws -> [UInt8] {
     let document = try JSONValue(parsing: self)
     guard case .array(let signatures)? = document["signatures"], let first = signatures.first else {

@@ -24,7 +24,7 @@ import Testing
 
   private func created() throws -> StoreFolder { try StoreFolder.create(at: storePath, now: now) }
 
-  /// The store's files as a new client sees them at `time`.
+  /// Returns the store's files as a new client sees them at `time`.
   private func read(at time: Date? = nil, root: [UInt8]? = nil) throws -> TrustedTargets {
     let time = time ?? now
     let trust = try TemporaryFolder()
@@ -54,7 +54,7 @@ import Testing
     return folder.path(output)
   }
 
-  /// Every file below the store with its bytes' digest.
+  /// Every file in the store with the digest of its bytes.
   private func files() throws -> [String: String] {
     func files(in directory: Directory, _ prefix: String) throws -> [String: String] {
       var found: [String: String] = [:]
@@ -75,8 +75,7 @@ import Testing
 
   // MARK: Creating
 
-  @Test func `a new store has signed metadata, no products, and keys of its own beside it`() throws
-  {
+  @Test func `a new store has signed metadata, no products, and its own keys beside it`() throws {
     let store = try created()
     #expect(try store.products().isEmpty)
     #expect(try read().targets.isEmpty)
@@ -101,21 +100,21 @@ import Testing
     #expect(try root.status(of: "root.pem")?.permissions == 0o600)
   }
 
-  @Test func `a store is not created over another one or over other files`() throws {
+  @Test func `a store is not created in a folder with a store or other files`() throws {
     _ = try created()
     #expect(code { _ = try created() } == .fileExists)
     try folder.opened().createDirectory("other").replaceFile("file", with: [1])
     #expect(code { _ = try StoreFolder.create(at: folder.path("other")) } == .fileExists)
   }
 
-  @Test func `what is no store is not opened`() throws {
+  @Test func `a folder that is not a store is not opened`() throws {
     #expect(code { _ = try StoreFolder.open(at: storePath) } == .storeMissing)
     #expect(code { _ = try StoreFolder.open(at: folder.path) } == .storeMissing)
   }
 
   // MARK: Publishing
 
-  @Test func `a published package is read back with everything the catalog says of it`() throws {
+  @Test func `a published package is in the catalog with all its values`() throws {
     let store = try created()
     let path = try package("com.example.book", "1.10")
     let details = ProductDetails(
@@ -164,13 +163,13 @@ import Testing
     #expect(products[1].record.texts["en"]?.title == "b")
   }
 
-  @Test func `several packages are one step of the metadata`() throws {
+  @Test func `several packages are published in one step of the metadata`() throws {
     let store = try created()
     try store.publish([package("a", "1"), package("b", "1"), package("c", "1")], now: now)
     #expect(try read().version == 2)
   }
 
-  @Test func `texts and price stay when a later publication says nothing of them`() throws {
+  @Test func `a later publication without texts and price keeps them`() throws {
     let store = try created()
     let details = ProductDetails(title: "Ein Buch", language: "de", price: 1.50)
     try store.publish([package("com.example.book", "1")], details: details, now: now)
@@ -186,7 +185,7 @@ import Testing
     #expect(free.price == nil)
   }
 
-  @Test func `a version that is published with other bytes is refused, equal by number`() throws {
+  @Test func `an equal version with other bytes is refused`() throws {
     let store = try created()
     try store.publish([package("com.example.book", "1.0")], now: now)
     let before = try files()
@@ -208,13 +207,15 @@ import Testing
     #expect(try read().fetchRecord(of: book).texts["en"]?.title == "New")
   }
 
-  @Test func `one version given twice with other bytes is refused`() throws {
+  @Test func `two packages with one version and different bytes are refused`() throws {
     let store = try created()
     let paths = [try package("a", "1"), try package("a", "1.0", text: "other")]
     #expect(code { try store.publish(paths, now: now) } == .versionExists)
   }
 
-  @Test func `a bad package refuses the whole publish, and every bad one is named`() throws {
+  @Test func `an invalid package refuses the whole publication, and every invalid one is named`()
+    throws
+  {
     let store = try created()
     let before = try files()
     let good = try package("a", "1")
@@ -230,7 +231,7 @@ import Testing
     #expect(try files() == before)
   }
 
-  @Test func `a refused package is named with all its findings`() throws {
+  @Test func `the error for a refused package has all its findings`() throws {
     let store = try created()
     let info = """
       <?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
@@ -277,7 +278,7 @@ import Testing
 
   // MARK: Several contents
 
-  @Test func `each content of a product has a folder and versions of its own`() throws {
+  @Test func `each content of a product has its own folder and versions`() throws {
     let store = try created()
     try store.publish(
       [
@@ -302,7 +303,7 @@ import Testing
         == ["a 1", "0.maps 1.0", "a.audio 2", "a.audio 1"])
   }
 
-  @Test func `a version of one content is published whatever versions the others have`() throws {
+  @Test func `the versions of a product's contents are independent`() throws {
     let store = try created()
     try store.publish([package("a", "1")], now: now)
     let audio = try package("a", "1", content: "a.audio")
@@ -320,7 +321,7 @@ import Testing
     (product: "b", content: "a"), ("b", "a.audio"), ("b", "empty"), ("a.audio", nil),
     ("a", "b.only"), ("a", "b"),
   ])
-  func `a content that another product has, and a product called like one, are refused`(
+  func `a content of another product, and a product with a content's identifier, are refused`(
     product: String, content: String?
   ) throws {
     let store = try created()
@@ -340,7 +341,7 @@ import Testing
     #expect(code { try store.add(name, now: now) } == .contentClaimed)
   }
 
-  @Test func `two products of one publication may not share a content`() throws {
+  @Test func `two products of one publication cannot share a content`() throws {
     let store = try created()
     for second in [("b", "x"), ("x", nil)] {
       let paths = [
@@ -353,11 +354,11 @@ import Testing
   }
 
   @Test(arguments: ["content.pkg", "Content.Index", "x.content.pkg", "0a.content.INDEX"])
-  func `a content that is called as files of the store are is refused`(content: String) throws {
+  func `a content with a file name of the store is refused`(content: String) throws {
     let store = try created()
     let path = try package("a", "1", content: content)
     #expect(code { try store.publish([path], now: now) } == .identifierInvalid)
-    // As a product's own content it has no folder beside those files.
+    // As a product's own content, it has no folder beside those files.
     try store.publish([package(content, "1")], now: now)
     #expect(try store.products().map(\.record.productIdentifier.rawValue) == [content])
   }
@@ -368,7 +369,7 @@ import Testing
     ProductDetails(language: ""), ProductDetails(language: "e n"),
     ProductDetails(type: .consumable),
   ])
-  func `details that cannot be are refused`(_ details: ProductDetails) throws {
+  func `invalid details are refused`(_ details: ProductDetails) throws {
     let store = try created()
     let path = try package("a", "1")
     #expect(code { try store.publish([path], details: details, now: now) } == .usage)
@@ -382,9 +383,9 @@ import Testing
       code { try store.add(book, details: ProductDetails(type: .consumable), now: now) } == .usage)
   }
 
-  // MARK: Rising and retiring
+  // MARK: Increasing and retiring
 
-  @Test func `a version that is not higher than every published one is refused`() throws {
+  @Test func `a version that is not higher than all published ones is refused`() throws {
     let store = try created()
     try store.publish([package("com.example.book", "2")], now: now)
     for version in ["1", "1.9", "2.0"] {
@@ -397,7 +398,9 @@ import Testing
     #expect(try store.products()[0].versions.map(\.version.rawValue) == ["2.0.1", "2"])
   }
 
-  @Test func `a retired version is offered no more, its files stay, its number too`() throws {
+  @Test func `a retired version is not offered, its files stay, and its number cannot be reused`()
+    throws
+  {
     let store = try created()
     try store.publish([package("com.example.book", "1")], now: now)
     try store.publish([package("com.example.book", "2")], now: now)
@@ -409,7 +412,7 @@ import Testing
     #expect(
       code { try store.publish([package("com.example.book", "2", text: "b")], now: now) }
         == .versionExists)
-    // Changing the product's words does not let the number be used again.
+    // Changing the product's texts does not free the number.
     try store.add(book, details: ProductDetails(title: "Other"), now: now)
     #expect(
       code { try store.publish([package("com.example.book", "1.5")], now: now) } == .versionExists)
@@ -431,7 +434,7 @@ import Testing
     #expect(code { _ = try read(at: later.addingTimeInterval(91 * Self.day)) } == .metadataExpired)
   }
 
-  @Test func `a refresh late in the root's life renews the root for those who trust the first`()
+  @Test func `a refresh renews an old root, and clients of the first root can follow`()
     throws
   {
     let store = try created()
@@ -446,7 +449,7 @@ import Testing
 
   // MARK: Keys and locks
 
-  @Test func `a second publisher is refused while one publishes`() throws {
+  @Test func `a second publisher is refused during a publication`() throws {
     let store = try created()
     let keys = try FileSystem.real.directory(at: folder.path("shop/store.keys"))
     do {
@@ -460,7 +463,7 @@ import Testing
     try store.refresh(now: now)
   }
 
-  @Test func `without its keys a store is read but not written`() throws {
+  @Test func `a store without its keys can be read but not written`() throws {
     let store = try created()
     let parent = try FileSystem.real.directory(at: folder.path("shop"))
     try parent.directory("store.keys").removeFile("snapshot.pem")
@@ -481,7 +484,8 @@ import Testing
 
   // MARK: Faults
 
-  @Test func `whichever step of creating a store fails, creating it again succeeds`() throws {
+  @Test func `after a failure at any step of creating a store, creating it again succeeds`() throws
+  {
     var step = 0
     var fired = true
     while fired {
@@ -505,7 +509,7 @@ import Testing
 
   @Test
   func
-    `whichever step of publishing fails, the catalog is old or new, and publishing again succeeds`()
+    `after a failure at any step of publishing, the catalog is old or new, and a retry succeeds`()
     throws
   {
     _ = try created().publish([package("com.example.book", "1")], now: now)

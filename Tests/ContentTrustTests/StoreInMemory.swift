@@ -2,7 +2,9 @@ import ContentModel
 import ContentTrust
 import Concurrency
 
-/// A store whose files a test replaces, and which remembers what was fetched.
+/// A store in memory.
+///
+/// It records what was fetched.
 final class StoreInMemory: MetadataFetcher {
   private struct State {
     var files: [String: [UInt8]] = [:]
@@ -11,14 +13,14 @@ final class StoreInMemory: MetadataFetcher {
 
   private let state = Mutex(State())
 
-  /// Puts files into the store; others stay.
+  /// Adds or replaces files.
   func put(_ files: [String: [UInt8]]) {
     state.withLock { $0.files.merge(files) { $1 } }
   }
 
   func remove(_ path: String) { state.withLock { $0.files[path] = nil } }
 
-  /// What was fetched since the last call, in order.
+  /// Returns what was fetched since the last call, in order.
   func takeFetched() -> [String] {
     state.withLock { state in
       defer { state.fetched = [] }

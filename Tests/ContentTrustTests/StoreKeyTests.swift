@@ -24,7 +24,7 @@ import Testing
     try StoreFolder.open(at: storePath, keys: keys)
   }
 
-  /// A client that keeps what it trusts in `trust`, at `time`.
+  /// Returns a client that keeps its trusted metadata in `trust`, at `time`.
   private func client(_ trust: TemporaryFolder, of path: String? = nil, at time: Date? = nil) throws
     -> TrustClient
   {
@@ -38,9 +38,9 @@ import Testing
     Set(try FileSystem.real.directory(at: folder.path(path)).entries().map(\.name))
   }
 
-  // MARK: Where keys are
+  // MARK: Key folders
 
-  @Test func `root keys that were carried away are needed for nothing but the root`() throws {
+  @Test func `offline root keys are only needed for the root`() throws {
     let keys = StoreKeyOptions(rootFolder: URL(filePath: folder.path("safe")))
     let store = try StoreFolder.create(at: storePath, keys: keys, now: now)
     #expect(try names("safe") == ["root.pem"])
@@ -60,7 +60,9 @@ import Testing
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).targets.count == 1)
   }
 
-  @Test func `without the root's keys a refresh says until when, and renews the rest`() throws {
+  @Test func `without the root keys, a refresh returns the root's expiry and renews the rest`()
+    throws
+  {
     let keys = StoreKeyOptions(rootFolder: URL(filePath: folder.path("safe")))
     let store = try StoreFolder.create(at: storePath, keys: keys, now: now)
     try folder.opened().removeTree("safe")
@@ -71,7 +73,7 @@ import Testing
   }
 
   @Test(arguments: ["store/keys", "store/metadata/../targets/k", "store"])
-  func `keys are not put inside of what is served`(_ path: String) throws {
+  func `keys are never inside the served folder`(_ path: String) throws {
     for keys in [
       StoreKeyOptions(folder: URL(filePath: folder.path(path))),
       StoreKeyOptions(rootFolder: URL(filePath: folder.path(path))),
@@ -80,7 +82,7 @@ import Testing
     }
   }
 
-  @Test func `a folder of keys is 0700, wherever it is`() throws {
+  @Test func `every keys folder has mode 0700`() throws {
     let keys = StoreKeyOptions(
       folder: URL(filePath: folder.path("deep/keys")),
       rootFolder: URL(filePath: folder.path("deep/root-keys")))
@@ -93,7 +95,7 @@ import Testing
     try open(keys).add(book, now: now)
   }
 
-  @Test func `a root key of an older store lies among the others`() throws {
+  @Test func `the root key of an older store is found in the keys' folder`() throws {
     let store = try StoreFolder.create(at: storePath, now: now)
     let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
     try keys.directory("root").rename("root.pem", to: keys, "root.pem")
@@ -105,7 +107,7 @@ import Testing
 
   // MARK: Passphrases
 
-  @Test func `encrypted keys need their passphrase, and nobody is asked for it`() throws {
+  @Test func `encrypted keys need their passphrase, and there is no prompt`() throws {
     let secret = StoreKeyOptions(
       passphrase: Array("online".utf8), rootPassphrases: [Array("offline".utf8)])
     let store = try StoreFolder.create(at: storePath, keys: secret, now: now)
@@ -127,7 +129,7 @@ import Testing
   }
 
   @Test(arguments: [[], [0], [UInt8](repeating: 65, count: 1024)])
-  func `a passphrase that libcrypto would cut off is refused`(_ passphrase: [UInt8]) throws {
+  func `a passphrase that libcrypto would truncate is refused`(_ passphrase: [UInt8]) throws {
     let keys = StoreKeyOptions(passphrase: passphrase)
     #expect(code { _ = try StoreFolder.create(at: storePath, keys: keys, now: now) } == .usage)
   }
@@ -143,7 +145,7 @@ import Testing
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).targets.count == 1)
   }
 
-  @Test func `two of three root keys sign, whichever two are here`() throws {
+  @Test func `any two of three root keys can sign`() throws {
     let plan = StoreKeyPlan(counts: [.root: 3, .targets: 2], thresholds: [.root: 2, .targets: 2])
     let store = try StoreFolder.create(at: storePath, plan: plan, now: now)
     #expect(try names("store.keys/root") == ["root-1.pem", "root-2.pem", "root-3.pem"])
@@ -172,7 +174,7 @@ import Testing
   // MARK: Rotation
 
   @Test(arguments: StoreRole.allCases)
-  func `each role gets new keys, and those who trust the first root follow`(_ role: StoreRole)
+  func `each role gets new keys, and clients of the first root can follow`(_ role: StoreRole)
     throws
   {
     let store = try StoreFolder.create(at: storePath, now: now)
@@ -199,7 +201,7 @@ import Testing
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).version == 2)
   }
 
-  @Test func `a lost online key is replaced without it`() throws {
+  @Test func `a lost online key is replaced`() throws {
     let store = try StoreFolder.create(at: storePath, now: now)
     let keys = try FileSystem.real.directory(at: folder.path("store.keys"))
     for name in ["targets.pem", "snapshot.pem", "timestamp.pem"] { try keys.removeFile(name) }
@@ -210,11 +212,14 @@ import Testing
     #expect(try client(trust).refresh(initialRoot: store.initialRoot()).targets.count == 1)
   }
 
-  @Test func `whichever step of a rotation fails, a refresh or another rotation mends it`() throws {
+  @Test
+  func `after a failure at any step of a rotation, a refresh or another rotation completes it`()
+    throws
+  {
     var (step, fired) = (0, true)
     while fired {
       step += SlowTests.stride(quick: 3)
-      // A store of its own each time: every root takes more steps to read.
+      // A new store each time, because every root adds steps.
       let path = folder.path("store-\(step)")
       let store = try StoreFolder.create(at: path, now: now)
       try store.add(book, now: now)
@@ -237,7 +242,7 @@ import Testing
     #expect(step > 30)
   }
 
-  @Test func `a store survives two rotations that were interrupted one after the other`() throws {
+  @Test func `a store survives two interrupted rotations in a row`() throws {
     let store = try StoreFolder.create(at: storePath, now: now)
     try store.add(book, now: now)
     let trust = try TemporaryFolder()
@@ -262,7 +267,7 @@ import Testing
 
   // MARK: Refresh
 
-  @Test func `a refresh renews what has less than half of its time left`() throws {
+  @Test func `a refresh renews metadata with less than half of its lifetime left`() throws {
     let store = try StoreFolder.create(at: storePath, now: now)
     func roles(after days: TimeInterval) throws -> [StoreRole] {
       try store.refresh(now: now.addingTimeInterval(days * Self.day)).roles

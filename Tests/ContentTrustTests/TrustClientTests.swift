@@ -24,7 +24,9 @@ import Testing
     TrustClient(trustFolder: try folder.opened(fileSystem), fetcher: store, now: clock.read)
   }
 
-  /// Names, sizes, inodes and times of the kept files: any rewriting changes them.
+  /// The identities of the stored files.
+  ///
+  /// A rewritten file has another identity.
   private func keptFiles() throws -> [String: FileIdentity?] {
     let directory = try folder.opened()
     return try directory.entries().reduce(into: [:]) {
@@ -34,12 +36,12 @@ import Testing
 
   // MARK: First use
 
-  @Test func `without a root there is nothing to trust`() throws {
+  @Test func `a first refresh without a root fails`() throws {
     #expect(code { _ = try client().refresh(initialRoot: nil) } == .rootMissing)
     #expect(try client().cached() == nil)
   }
 
-  @Test func `the first refresh keeps root, timestamp, snapshot, targets and its time`() throws {
+  @Test func `the first refresh stores root, timestamp, snapshot, targets and its time`() throws {
     let targets = try client().refresh(initialRoot: sample.root())
     #expect(targets.version == 1)
     #expect(
@@ -48,7 +50,7 @@ import Testing
       ])
   }
 
-  @Test func `later refreshes need no root and write nothing when nothing is new`() throws {
+  @Test func `later refreshes need no root and write nothing without news`() throws {
     _ = try client().refresh(initialRoot: sample.root())
     let before = try keptFiles()
     _ = store.takeFetched()
@@ -58,7 +60,7 @@ import Testing
     #expect(store.takeFetched() == ["metadata/2.root.json", "metadata/timestamp.json"])
   }
 
-  @Test func `a new publication is fetched by version and takes the old one's place`() throws {
+  @Test func `a new publication is fetched by version and replaces the old one`() throws {
     let client = try client()
     _ = try client.refresh(initialRoot: sample.root())
     store.put(try sample.publication(2).files)
@@ -71,7 +73,7 @@ import Testing
       ])
   }
 
-  @Test func `what was trusted is there without the store, even when it has expired`() throws {
+  @Test func `trusted metadata is available without the store, even after it has expired`() throws {
     let file = TargetFile(length: 1, digest: try Digest(of: [7]))
     store.put(try sample.publication(2, files: ["a/b": file]).files)
     _ = try client().refresh(initialRoot: sample.root())
@@ -81,7 +83,7 @@ import Testing
     #expect(store.takeFetched().isEmpty)
   }
 
-  @Test func `kept targets that were changed are not believed`() throws {
+  @Test func `stored targets that were changed are not trusted`() throws {
     _ = try client().refresh(initialRoot: sample.root())
     let other = try SampleMetadata().targets(9)
     try folder.opened().replaceFile("targets.json", with: other)
@@ -90,7 +92,7 @@ import Testing
     #expect(try client().cached()?.version == 1)
   }
 
-  @Test func `a kept root that is damaged is an error that says which file to remove`() throws {
+  @Test func `the error for a damaged stored root names the file to remove`() throws {
     _ = try client().refresh(initialRoot: sample.root())
     try folder.opened().replaceFile("root.json", with: Array("{}".utf8))
     let error = #expect(throws: ContentError.self) {
@@ -102,7 +104,7 @@ import Testing
   }
 
   @Test(arguments: ["timestamp.json", "snapshot.json", "targets.json", "last-refresh.json"])
-  func `another kept file that is damaged is replaced`(_ name: String) throws {
+  func `other damaged stored files are replaced`(_ name: String) throws {
     _ = try client().refresh(initialRoot: sample.root())
     let directory = try folder.opened()
     try directory.replaceFile(name, with: Array("{".utf8))
@@ -115,7 +117,7 @@ import Testing
   @Test(arguments: [
     "metadata/timestamp.json", "metadata/1.snapshot.json", "metadata/1.targets.json",
   ])
-  func `a file that is not in the store is named`(_ path: String) throws {
+  func `the error for a missing file names it`(_ path: String) throws {
     store.remove(path)
     let error = #expect(throws: ContentError.self) {
       try client().refresh(initialRoot: sample.root())
@@ -133,7 +135,7 @@ import Testing
   }
 
   @Test(arguments: ["metadata/1.snapshot.json", "metadata/1.targets.json"])
-  func `a snapshot or targets longer than promised are refused`(_ path: String) throws {
+  func `a snapshot or targets longer than listed are refused`(_ path: String) throws {
     let bytes = try #require(try store.fetch(path, limit: .max))
     store.put([path: bytes + [0x20]])
     #expect(code { _ = try client().refresh(initialRoot: sample.root()) } == .digestMismatch)
@@ -150,7 +152,7 @@ import Testing
     #expect(try client().cached()?.version == 2)
   }
 
-  @Test func `a failed refresh leaves what was trusted`() throws {
+  @Test func `a failed refresh does not change the trusted metadata`() throws {
     _ = try client().refresh(initialRoot: sample.root())
     var next = try sample.publication(2)
     next.targets.removeLast()
@@ -163,7 +165,7 @@ import Testing
 
   // MARK: Root rotation
 
-  @Test func `a chain of roots is followed and kept`() throws {
+  @Test func `a chain of roots is followed and stored`() throws {
     var current = sample
     for version in 2...5 {
       let next = try current.rotating(.root)
@@ -178,7 +180,7 @@ import Testing
     #expect(try TrustedMetadata(root: kept).root.version == 5)
   }
 
-  @Test func `an expired root is no harm when a newer one is there`() throws {
+  @Test func `an expired root does not matter if there is a newer one`() throws {
     store.put(["metadata/2.root.json": try sample.root(2)])
     let expired = try sample.root(1, expires: sample.now.addingTimeInterval(-5))
     #expect(try client().refresh(initialRoot: expired).version == 1)
@@ -191,7 +193,7 @@ import Testing
     #expect(code { _ = try client().refresh(initialRoot: sample.root()) } == .metadataExpired)
   }
 
-  @Test func `after new keys a store may go back behind stolen versions, across runs`() throws {
+  @Test func `after new keys, versions below the attacker's are accepted, across runs`() throws {
     store.put(try sample.publication(1_000_000).files)
     _ = try client().refresh(initialRoot: sample.root())
     let next = try sample.rotating(.snapshot)
@@ -200,7 +202,7 @@ import Testing
     #expect(try client().refresh(initialRoot: nil).version == 2)
   }
 
-  @Test func `a client that only reads decides the same, and leaves the folder as it is`() throws {
+  @Test func `a read-only client decides the same, and does not change the folder`() throws {
     store.put(try sample.publication(5).files)
     _ = try client().refresh(initialRoot: sample.root())
     let before = try keptFiles()
@@ -212,7 +214,7 @@ import Testing
     #expect(code { _ = try reader().refresh(initialRoot: nil) } == .metadataRolledBack)
     store.put(try sample.publication(6).files)
     #expect(try reader().refresh(initialRoot: nil).version == 6)
-    // New keys withdraw what was recorded, whether the new root is found or given.
+    // New keys withdraw the recorded metadata, whether the new root is found or given.
     let next = try sample.rotating(.snapshot)
     let root = try next.root(2)
     store.put(["metadata/2.root.json": root])
@@ -225,7 +227,8 @@ import Testing
 
   // MARK: Clock
 
-  @Test func `a clock that went back by more than an hour is named with both times`() throws {
+  @Test func `the error for a clock that was set back by more than an hour has both times`() throws
+  {
     _ = try client().refresh(initialRoot: sample.root())
     clock.advance(by: -3601)
     let error = #expect(throws: ContentError.self) { try client().refresh(initialRoot: nil) }
@@ -258,7 +261,7 @@ import Testing
 
   // MARK: Faults
 
-  @Test func `whichever step of a refresh fails, the old or the new is kept and the next succeeds`()
+  @Test func `after a failure at any step of a refresh, the old or new state is stored and usable`()
     throws
   {
     let next = try sample.rotating(.timestamp)
@@ -283,8 +286,8 @@ import Testing
         ).refresh(initialRoot: nil)
       }
       fired = fault.hasFired
-      // A step whose failure means less than its success, such as removing what is not there, may
-      // fail unnoticed; none may leave anything that cannot be gone on from.
+      // A failure of some steps, such as removing a missing file, may go unnoticed. None may leave
+      // a state from which the client cannot continue.
       #expect(failure == nil || failure == .fileFailed)
       #expect(try [1, 2].contains(client.cached()?.version ?? 0))
       #expect(try client.refresh(initialRoot: nil).version == 2)
@@ -304,7 +307,7 @@ final class TestClock: Sendable {
   func advance(by interval: TimeInterval) { time.withLock { $0 += interval } }
 }
 
-/// A file system whose n-th step fails, once.
+/// A file system in which the n-th step fails once.
 final class FaultAtStep: Sendable {
   private let remaining: Mutex<Int>
 

@@ -15,12 +15,12 @@ import Testing
     past = now.addingTimeInterval(-1)
   }
 
-  /// What a client trusts before the first timestamp.
+  /// The state of a client before the first timestamp.
   private func fresh() throws -> TrustedMetadata { try TrustedMetadata(root: sample.root()) }
 
-  // MARK: The good way
+  // MARK: Valid metadata
 
-  @Test func `a whole publication is trusted`() throws {
+  @Test func `a complete publication is trusted`() throws {
     let digest = try Digest(of: [1, 2, 3])
     let file = TargetFile(length: 3, digest: digest, custom: .object(["a": .integer(1)]))
     let trusted = try sample.trusting(sample.publication(files: ["a/b.pkg": file]))
@@ -29,7 +29,7 @@ import Testing
     #expect(trusted.snapshot?.version == 1)
   }
 
-  @Test func `the next publication takes the place of the one before`() throws {
+  @Test func `the next publication replaces the previous one`() throws {
     var trusted = try sample.trusting(sample.publication())
     let next = try sample.publication(2)
     #expect(try trusted.update(timestamp: next.timestamp, now: now))
@@ -39,14 +39,14 @@ import Testing
     #expect(trusted.targets?.version == 2)
   }
 
-  @Test func `a timestamp of the version that is trusted changes nothing`() throws {
+  @Test func `a timestamp with the trusted version changes nothing`() throws {
     let publication = try sample.publication()
     var trusted = try sample.trusting(publication)
     #expect(try !trusted.update(timestamp: publication.timestamp, now: now))
     #expect(trusted.targets != nil)
   }
 
-  @Test func `unknown fields are allowed and are part of what is signed`() throws {
+  @Test func `unknown fields are allowed and signed`() throws {
     let role = try sample.rootRole().signed.replacing("x-note", with: .string("é\"\\"))
     let bytes = try sample.signer(.root).sign(role)
     _ = try TrustedMetadata(root: bytes)
@@ -55,7 +55,7 @@ import Testing
     #expect(code { _ = try TrustedMetadata(root: changed) } == .signatureInvalid)
   }
 
-  @Test func `white space and the order of members do not matter to signatures`() throws {
+  @Test func `white space and the order of members do not affect signatures`() throws {
     let text = String(decoding: try sample.root(), as: UTF8.self)
     let spaced = text.split(separator: ",").joined(separator: " ,\n ")
     _ = try TrustedMetadata(root: Array(spaced.utf8))
@@ -110,7 +110,8 @@ import Testing
     #expect(try refusal(of: role, bent: relabelled) == .signatureInvalid)
   }
 
-  /// A root whose timestamp role demands two signatures by `keys`, under these identifiers.
+  /// Returns a root whose timestamp role requires two signatures by `keys`, under these
+  /// identifiers.
   private func rootDemandingTwo(_ keys: [String: SigningKey]) throws -> [UInt8] {
     let identifiers = keys.keys.sorted()
     var role = try sample.rootRole().signed
@@ -123,7 +124,7 @@ import Testing
     return try sample.signer(.root).sign(role)
   }
 
-  /// Timestamp metadata with one signature for each pair.
+  /// Returns timestamp metadata with one signature for each pair.
   private func timestamp(signedBy pairs: [(String, SigningKey)]) throws -> [UInt8] {
     let bytes = try sample.publication().timestamp
     let document = try JSONValue(parsing: bytes)
@@ -152,7 +153,7 @@ import Testing
 
   // MARK: Expiry
 
-  @Test func `an expired root is refused once no newer one is there`() throws {
+  @Test func `an expired root is refused if there is no newer one`() throws {
     let trusted = try TrustedMetadata(root: sample.root(expires: now))
     #expect(code { try trusted.checkRootExpiry(now: now) } == .metadataExpired)
     try trusted.checkRootExpiry(now: past)
@@ -166,7 +167,7 @@ import Testing
     #expect(trusted.timestamp == nil)
   }
 
-  @Test func `a trusted timestamp that expires meanwhile is refused`() throws {
+  @Test func `a trusted timestamp that has expired since is refused`() throws {
     let publication = try sample.publication()
     var trusted = try sample.trusting(publication)
     #expect(
@@ -193,7 +194,9 @@ import Testing
     #expect(trusted.targets == nil)
   }
 
-  @Test func `an error of expiry names the role, both times and the owner's command`() throws {
+  @Test func `the error for expired metadata has the role, both times and the owner's command`()
+    throws
+  {
     let trusted = try TrustedMetadata(root: sample.root(expires: now))
     let error = #expect(throws: ContentError.self) { try trusted.checkRootExpiry(now: now) }
     #expect(error?.message.contains("root metadata expired at 2030-03-17T17:46:40Z") == true)
@@ -233,7 +236,7 @@ import Testing
     #expect(code { try trusted.update(snapshot: snapshot, now: now) } == .metadataRolledBack)
   }
 
-  @Test func `a snapshot that drops a file it had is refused`() throws {
+  @Test func `a snapshot without a file of the previous snapshot is refused`() throws {
     let targets = try sample.targets()
     let file = try MetadataFile(version: 1, bytes: targets)
     let role = SnapshotRole(version: 1, expires: sample.expires, targets: file).signed
@@ -247,14 +250,14 @@ import Testing
       code { try trusted.update(snapshot: next.snapshot, now: now) } == .metadataRolledBack)
   }
 
-  @Test func `a snapshot that the timestamp does not promise is refused`() throws {
+  @Test func `a snapshot that does not match the timestamp is refused`() throws {
     var trusted = try fresh()
     _ = try trusted.update(timestamp: sample.publication(2).timestamp, now: now)
     let other = try sample.publication(1).snapshot
     #expect(code { try trusted.update(snapshot: other, now: now) } == .digestMismatch)
   }
 
-  @Test func `targets that the snapshot does not promise are refused`() throws {
+  @Test func `targets that do not match the snapshot are refused`() throws {
     var trusted = try fresh()
     let publication = try sample.publication(2)
     _ = try trusted.update(timestamp: publication.timestamp, now: now)
@@ -263,10 +266,10 @@ import Testing
     #expect(code { try trusted.update(targets: other, now: now) } == .digestMismatch)
   }
 
-  /// A promise of a version only, without length and digest.
+  /// An entry with only a version, without length and digest.
   private func promise(_ version: Int64) -> JSONValue { .object(["version": .integer(version)]) }
 
-  @Test func `a snapshot of another version is refused where only a version is promised`() throws {
+  @Test func `a snapshot with another version is refused if only a version is listed`() throws {
     let publication = try sample.publication(1)
     let file = try MetadataFile(version: 2, bytes: publication.snapshot)
     let role = TimestampRole(version: 1, expires: sample.expires, snapshot: file).signed
@@ -277,7 +280,7 @@ import Testing
       code { try trusted.update(snapshot: publication.snapshot, now: now) } == .metadataRolledBack)
   }
 
-  @Test func `targets of another version are refused where only a version is promised`() throws {
+  @Test func `targets with another version are refused if only a version is listed`() throws {
     let targets = try sample.targets(1)
     let file = try MetadataFile(version: 2, bytes: targets)
     let role = SnapshotRole(version: 1, expires: sample.expires, targets: file).signed
@@ -297,9 +300,9 @@ import Testing
     #expect(code { try trusted.update(targets: publication.targets, now: now) } == .inconsistent)
   }
 
-  // MARK: Form
+  // MARK: Format
 
-  @Test func `truncated snapshot and targets are refused by their promised length`() throws {
+  @Test func `truncated snapshot and targets are refused because of their length`() throws {
     let publication = try sample.publication()
     var trusted = try fresh()
     _ = try trusted.update(timestamp: publication.timestamp, now: now)
@@ -310,7 +313,7 @@ import Testing
     #expect(code { try trusted.update(targets: targets, now: now) } == .digestMismatch)
   }
 
-  @Test func `a truncated timestamp or root is refused wherever it breaks off`() throws {
+  @Test func `a timestamp or root truncated at any byte is refused`() throws {
     let timestamp = try sample.publication().timestamp
     var trusted = try fresh()
     for count in stride(from: 0, to: timestamp.count, by: 7) {
@@ -323,7 +326,8 @@ import Testing
   }
 
   @Test(arguments: RoleName.allCases)
-  func `metadata of another role is refused though its key has signed it`(_ role: RoleName) throws {
+  func `metadata of another role is refused even if its key has signed it`(_ role: RoleName) throws
+  {
     func retyped(_ bytes: [UInt8]) throws -> [UInt8] {
       let type: RoleName = role == .targets ? .snapshot : .targets
       let signed = try #require(try JSONValue(parsing: bytes)["signed"])
@@ -342,7 +346,7 @@ import Testing
       ("spec_version", .string("10.0")), ("spec_version", nil), ("meta", .array([])), ("meta", nil),
       ("meta", .object([:])), ("_type", nil),
     ] as [(String, JSONValue?)])
-  func `a timestamp with a bad member is refused though its key has signed it`(
+  func `a timestamp with an invalid member is refused even if its key has signed it`(
     _ member: String, _ value: JSONValue?
   ) throws {
     let bytes = try sample.publication().timestamp
@@ -352,7 +356,7 @@ import Testing
     #expect(code { _ = try trusted.update(timestamp: bent, now: now) } == .metadataDamaged)
   }
 
-  @Test func `a root with a threshold of zero or a key named twice is refused`() throws {
+  @Test func `a root with a threshold of zero or a duplicate key is refused`() throws {
     let role = try sample.rootRole().signed
     let zero = try sample.signer(.root).sign(
       role.replacing("roles", "targets", "threshold", with: .integer(0)))
@@ -365,14 +369,14 @@ import Testing
 
   // MARK: Root rotation
 
-  @Test func `a root signed by the old and the new key takes the place of the old`() throws {
+  @Test func `a root signed by the old and the new key replaces the old root`() throws {
     let next = try sample.rotating(.root)
     var trusted = try fresh()
     #expect(try !trusted.update(root: next.root(2, alsoSignedBy: sample)))
     #expect(trusted.root.version == 2)
   }
 
-  @Test func `a root that only the new key has signed is refused`() throws {
+  @Test func `a root signed only by the new key is refused`() throws {
     let next = try sample.rotating(.root)
     var trusted = try fresh()
     let bytes = try next.root(2)
@@ -380,21 +384,21 @@ import Testing
     #expect(trusted.root.version == 1)
   }
 
-  @Test func `a root that only the old key has signed is refused`() throws {
+  @Test func `a root signed only by the old key is refused`() throws {
     let next = try sample.rotating(.root)
     var trusted = try fresh()
     let bytes = try sample.signer(.root).sign(next.rootRole(2))
     #expect(code { try trusted.update(root: bytes) } == .signatureInvalid)
   }
 
-  @Test func `a root that skips a version or repeats one is refused`() throws {
+  @Test func `a root that skips or repeats a version is refused`() throws {
     var trusted = try fresh()
     let (same, skipped) = (try sample.root(1), try sample.root(3))
     #expect(code { try trusted.update(root: same) } == .metadataRolledBack)
     #expect(code { try trusted.update(root: skipped) } == .metadataDamaged)
   }
 
-  @Test func `after a rotation the old key's metadata is refused`() throws {
+  @Test func `metadata signed with the old key is refused after a rotation`() throws {
     let next = try sample.rotating(.timestamp)
     var trusted = try fresh()
     try trusted.update(root: next.root(2))
@@ -404,7 +408,7 @@ import Testing
   }
 
   @Test(arguments: [RoleName.timestamp, .snapshot])
-  func `a new key lets a store go back behind versions that a thief has signed`(
+  func `a new key allows versions below those that an attacker has signed`(
     _ role: RoleName
   ) throws {
     var trusted = try sample.trusting(sample.publication(1_000_000))
@@ -419,7 +423,7 @@ import Testing
 
   // MARK: Helper
 
-  /// What refuses a publication in which the metadata of `role` is bent, and rightly promised.
+  /// Returns the error for a publication with modified metadata of `role` that is listed correctly.
   private func refusal(of role: RoleName, bent: ([UInt8]) throws -> [UInt8]) throws
     -> ContentError.Code?
   {

@@ -8,7 +8,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Publishers with different key folders, and what they leave.
+/// Publishers with different key folders.
 @Suite(.long) struct TwoPublisherTests {
   private let fixture: PublisherFixture
 
@@ -18,7 +18,7 @@ import Testing
     StoreKeyOptions(folder: URL(filePath: fixture.folder.path(name)))
   }
 
-  @Test func `a publisher with a copy of the keys is refused while another one publishes`() throws {
+  @Test func `a publisher with a copy of the keys is refused during another publication`() throws {
     let store = try fixture.create()
     try fixture.copy("store.keys", to: "second.keys")
     let second = try fixture.open(keys("second.keys"))
@@ -34,7 +34,8 @@ import Testing
     #expect(try fixture.products(trusting: store.initialRoot()) == ["first", "second"])
   }
 
-  @Test func `two publishers cannot create one store with different keys at once`() throws {
+  @Test func `two publishers cannot create one store with different keys at the same time`() throws
+  {
     let codes = Mutex<[ContentError.Code?]>([])
     let other = keys("other.keys")
     let watched = FileSystem { operation, path in
@@ -50,14 +51,14 @@ import Testing
     try fixture.add("a", to: store)
   }
 
-  @Test func `a publication that was replaced by another one of its number is noticed later`()
+  @Test func `a publication that another one with the same version replaced is detected later`()
     throws
   {
     let store = try fixture.create()
     try fixture.copy("store.keys", to: "second.keys")
     let before = try fixture.files()
     try fixture.add("lost", to: store)
-    // The second machine publishes to its own copy, and uploads that over the first one's.
+    // The second machine publishes to its own copy, and uploads it over the first publication.
     try fixture.putBack(before)
     let second = try fixture.open(keys("second.keys"))
     try fixture.add("a", to: second)
