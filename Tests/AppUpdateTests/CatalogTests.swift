@@ -6,7 +6,7 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("One's own server's answers")
+@Suite("Responses of your own server")
 struct CatalogTests {
   static let file = #"""
     {"apps": [
@@ -45,7 +45,7 @@ struct CatalogTests {
   }
 
   @Test(
-    "Look-ups",
+    "Lookups",
     arguments: [
       ("id=364709193", [364_709_193]), ("id=2,364709193", [364_709_193, 2]), ("id=9", []),
       ("bundleId=com.example.MAC", [2]), ("id=364709193&country=cn", [364_709_193]),
@@ -75,7 +75,7 @@ struct CatalogTests {
   }
 
   @Test(
-    "Version questions",
+    "Version queries",
     arguments: [
       ("version=1.0", true, true), ("version=1.4.9", true, true), ("version=1.5", true, false),
       ("version=1.6", true, true), ("version=1.6.1", true, false),
@@ -99,7 +99,7 @@ struct CatalogTests {
     #expect(byNumber == answer)
   }
 
-  @Test("An app that is sold in one country is found without a country, and in that one")
+  @Test("An app sold in one country is found in that country and without a country")
   func soldInOneCountry() throws {
     for (query, status) in [("", 200), ("&country=cn", 200), ("&country=us", 404)] {
       let question = parameters("bundleId=com.example.china&version=1.0" + query)
@@ -110,7 +110,7 @@ struct CatalogTests {
   }
 
   @Test(
-    "Wrong questions are refused in words",
+    "Invalid queries are refused with a message",
     arguments: [
       ("/lookup", "", 400), ("/lookup", "id=1&country=usa", 400), ("/lookup", "id=1&limit=0", 400),
       ("/search", "", 400), ("/search", "term=", 400), ("/search", "term=x&limit=201", 400),
@@ -125,14 +125,14 @@ struct CatalogTests {
     #expect(String(decoding: answer.body, as: UTF8.self).contains("errorMessage"))
   }
 
-  @Test("Other paths are somebody else's")
+  @Test("Other paths are not handled")
   func otherPaths() throws {
     for path in ["/", "/lookup/", "/apps.json", "lookup"] {
       #expect(try catalog().answer(path: path, parameters: parameters("id=2")) == nil)
     }
   }
 
-  @Test("Unknown fields of a listing are served as they stand in the file")
+  @Test("Unknown fields of a listing are served unchanged")
   func unknownFields() throws {
     let answer = try #require(
       try catalog().answer(path: "/lookup", parameters: parameters("id=364709193")))
@@ -142,7 +142,7 @@ struct CatalogTests {
   }
 
   @Test(
-    "A wrong file is refused, and the error names the app",
+    "An invalid file is refused, and the error names the app",
     arguments: [
       ("", "cannot be read"), ("{}", "apps"), (#"{"apps":{}}"#, "apps"),
       (#"{"apps":[1]}"#, "app 1"),
@@ -160,7 +160,7 @@ struct CatalogTests {
   }
 
   struct WrongField: Sendable {
-    /// The member that replaces `X` in line 3 of the file.
+    /// Replaces `X` in line 3 of the file.
     let member: String
     let field: String
   }
@@ -181,7 +181,7 @@ struct CatalogTests {
   ]
 
   @Test(
-    "An unknown name or a wrong type is refused with file, line and field", arguments: wrongFields)
+    "An unknown name or a wrong type is an error with file, line and field", arguments: wrongFields)
   func wrongField(one: WrongField) throws {
     let text = """
       {"apps": [{"listing": {"trackId": 1, "version": "1"}},
@@ -207,18 +207,18 @@ struct CatalogTests {
   ]
 
   @Test(
-    "A field of the listing that the server itself reads must be of its type",
+    "Fields of the listing that the server uses must have the correct type",
     arguments: wrongListings)
   func wrongListing(members: String) {
     #expect(code { try catalog("{\"apps\": [{\"listing\": {\(members)}}]}") } == .storeDamaged)
   }
 
-  @Test("An unknown name beside the list of apps is refused")
+  @Test("An unknown top-level name is refused")
   func wrongName() {
     #expect(code { try catalog(#"{"apps": [], "app": []}"#) } == .storeDamaged)
   }
 
-  @Test("While the changed file is wrong, the last valid one is served")
+  @Test("While the changed file is invalid, the last valid one is served")
   func lastValidFile() throws {
     let folder = try TemporaryFolder()
     let file = AppCatalogFile(in: folder.directory)
@@ -239,7 +239,7 @@ struct CatalogTests {
     #expect(try served() == "2.1")
   }
 
-  @Test("The file is read anew when it was changed, and may be missing")
+  @Test("The file is read again after a change, and may be missing")
   func changedFile() throws {
     let folder = try TemporaryFolder()
     let file = AppCatalogFile(in: folder.directory)
@@ -254,7 +254,7 @@ struct CatalogTests {
     }
   }
 
-  @Test("Bytes that were damaged at random are read or refused with a typed error")
+  @Test("Randomly damaged files are accepted or refused with a typed error")
   func damagedBytes() throws {
     var random = SplitMix(state: 23)
     let original = Array(Self.file.utf8)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("Checks that a caller asks for")
+@Suite("Explicit checks")
 struct CheckRequestTests {
   let folder: TemporaryFolder
   let clock = TestClock()
@@ -19,7 +19,7 @@ struct CheckRequestTests {
       clock: clock.clock, fileSystem: .real)
   }
 
-  @Test("A check makes a request, passes a CDN by if asked to, and a foreground may use the cache")
+  @Test("A check sends a request, optionally bypassing a CDN; a foreground may use the cache")
   func requests() async throws {
     let transport = ScriptedTransport(selling: ["us": listing("2.0")])
     let lookup = AppLookup(.init(), transport: transport, clock: clock.clock)
@@ -41,7 +41,7 @@ struct CheckRequestTests {
     #expect(transport.requests[2].headers["Cache-Control"] == "no-cache")
   }
 
-  @Test("The minimum is raised and lowered at run time, with a store as the source")
+  @Test("The minimum can be raised and lowered at run time")
   func policyAtRunTime() async throws {
     let checker = try checker(ScriptedSource(listing("2.0")))
     #expect(await checker.check().action == .remind)
@@ -54,7 +54,7 @@ struct CheckRequestTests {
   }
 
   @Test(
-    "A check that is cancelled returns at once, and the shared look goes on",
+    "A canceled check returns at once, and the shared check continues",
     .timeLimit(.minutes(10)))
   func cancelledCheck() async throws {
     let (gate, open) = AsyncStream.makeStream(of: Void.self)

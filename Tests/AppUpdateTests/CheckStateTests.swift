@@ -16,7 +16,7 @@ struct CheckStateTests {
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
   }
 
-  /// The state in which `events` leave a new one.
+  /// Returns a new state after `events`.
   private func state(
     after events: UpdateCheckState.Event..., installed: String = "1.0",
     policy: AppUpdatePolicy = AppUpdatePolicy()
@@ -45,7 +45,7 @@ struct CheckStateTests {
     return UpdatePush(fields: fields)
   }
 
-  @Test("A log-in decides: none, remind, force")
+  @Test("The answer at login decides: none, remind, force")
   func logIn() throws {
     for (answer, action) in [
       (Self.nothing, UpdateDecision.Action.none), (Self.offer, .remind), (Self.demand, .force),
@@ -61,7 +61,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A look is made at the foreground when the interval is over, and not before")
+  @Test("A foreground checks only after the interval")
   func interval() throws {
     var state = try state()
     #expect(state.apply(.foreground(looksAnyway: false), at: noon) == [.look])
@@ -73,10 +73,10 @@ struct CheckStateTests {
     #expect(state.apply(.foreground(looksAnyway: false), at: noon + hour) == [.look])
     #expect(
       state.apply(.foreground(looksAnyway: false), at: noon - day) == [.look],
-      "a clock that was set back keeps no look away")
+      "a clock that was set back does not prevent a check")
   }
 
-  @Test("A look that fails is told, counts as none, and leaves what was forced")
+  @Test("A failed check is reported, does not count, and keeps a forced update")
   func failedLook() throws {
     let error = ContentError(.hostNotFound, "No address", remedy: "Wait")
     var free = try state()
@@ -89,7 +89,7 @@ struct CheckStateTests {
     #expect(forced.requirement != nil)
   }
 
-  @Test("What is forced is asked again at each foreground until the app is updated")
+  @Test("A forced update is presented at each foreground until the app is updated")
   func forcedUntilUpdated() throws {
     var forced = try state(after: .loggedIn(account: "ada", Self.demand))
     for number in 1...3 {
@@ -105,7 +105,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A demand without a version is met by any newer version")
+  @Test("A requirement without a version is met by any newer version")
   func unversionedDemand() throws {
     let answer = AppVersionAnswer(hasNewVersion: true, needUpgrade: true)
     let forced = try state(after: .loggedIn(account: "ada", answer), installed: "1.4")
@@ -116,7 +116,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A demand by the minimum is met by the minimum")
+  @Test("The minimum version meets a requirement of the minimum")
   func minimumDemand() throws {
     let policy = AppUpdatePolicy(minimumSupportedVersion: try version("1.5"))
     let forced = try state(
@@ -128,7 +128,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A reminder comes again after its interval, and not before")
+  @Test("A reminder is repeated only after its interval")
   func reminderInterval() throws {
     var state = try state()
     let looked = UpdateCheckState.Event.looked(UpdateOffer(listing("2.0")), account: nil)
@@ -137,7 +137,7 @@ struct CheckStateTests {
     #expect(state.apply(looked, at: noon + day).presented?.action == .remind)
   }
 
-  @Test("A skipped version is not offered again, a later one is")
+  @Test("A skipped version is not offered again, but a later one is")
   func skip() throws {
     var state = try state()
     #expect(state.apply(.skipped(try version("2.0")), at: noon) == [.save])
@@ -148,7 +148,7 @@ struct CheckStateTests {
     #expect(next.presented?.action == .remind)
   }
 
-  @Test("What is forced cannot be skipped")
+  @Test("A forced update cannot be skipped")
   func noSkipWhenForced() throws {
     var state = try state(after: .loggedIn(account: "ada", Self.demand))
     #expect(state.apply(.skipped(try version("2.0")), at: noon) == [])
@@ -174,7 +174,7 @@ struct CheckStateTests {
     PushCase(push: push(version: "0.9"), outcome: .upToDate),
   ]
 
-  @Test("A push is remembered, or ignored with a reason", arguments: pushCases)
+  @Test("A push is recorded, or ignored with a reason", arguments: pushCases)
   func remembered(one: PushCase) throws {
     var state = try state(after: .loggedIn(account: "ada", Self.nothing))
     let memory = state.memory
@@ -186,7 +186,7 @@ struct CheckStateTests {
       let demanded = try #require(state.requirement?.decision)
       #expect(
         effects == [.save, .closeGate(demanded), .handledPush(.remembered(demanded))],
-        "nobody is asked now")
+        "no prompt now")
       let expected = one.push.downloadURL ?? state.storeURL
       #expect(demanded.downloadURL == expected)
       let foreground = state.apply(.foreground(looksAnyway: false), at: noon + 1)
@@ -194,7 +194,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A push to nobody who is logged in is ignored")
+  @Test("A push without a logged-in account is ignored")
   func pushWithoutLogIn() throws {
     var state = try state()
     #expect(
@@ -204,7 +204,7 @@ struct CheckStateTests {
       left.apply(.pushed(Self.push()), at: noon) == [.handledPush(.ignored(.otherAccount))])
   }
 
-  @Test("What was demanded of one account does not bind another, and binds the first again")
+  @Test("A requirement for one account does not bind another, but binds the first again")
   func otherAccount() throws {
     var state = try state(after: .loggedIn(account: "ada", Self.demand))
     let bob = state.apply(.loggedIn(account: "bob", nil), at: noon)
@@ -216,11 +216,11 @@ struct CheckStateTests {
     #expect(ada.presented?.action == .force)
   }
 
-  @Test("Only who demanded can withdraw")
+  @Test("Only the origin of a requirement can withdraw it")
   func withdrawal() throws {
     var byServer = try state(after: .loggedIn(account: "ada", Self.demand))
     let store = byServer.apply(.looked(UpdateOffer(listing("1.0")), account: "ada"), at: noon)
-    #expect(store.decided?.action == .force, "a store does not withdraw a server's demand")
+    #expect(store.decided?.action == .force, "a store does not withdraw a server's requirement")
     let server = byServer.apply(.loggedIn(account: "ada", Self.nothing), at: noon)
     #expect(server.contains(.openGate))
     #expect(byServer.requirement == nil)
@@ -233,7 +233,7 @@ struct CheckStateTests {
     #expect(byStore.requirement != nil)
   }
 
-  @Test("What says nothing about a demand leaves it")
+  @Test("An answer without a statement keeps a requirement")
   func demandStays() throws {
     let policy = AppUpdatePolicy(all: .critical)
     let offers = [nil, UpdateOffer(listing("1.9")), UpdateOffer(listing("?"))]
@@ -246,7 +246,7 @@ struct CheckStateTests {
     }
   }
 
-  @Test("A version that went down is refused and reported")
+  @Test("A decreased version is refused and reported")
   func wentDown() throws {
     var state = try state(after: .looked(UpdateOffer(listing("3.0")), account: nil))
     let effects = state.apply(.looked(UpdateOffer(listing("2.0")), account: nil), at: noon + day)
@@ -258,7 +258,7 @@ struct CheckStateTests {
     #expect(again.decided?.action == .remind)
   }
 
-  @Test("An answer for an account that has left meanwhile is not heard")
+  @Test("An answer for an account that has logged out since is ignored")
   func lateAnswer() throws {
     var state = try state(after: .loggedIn(account: "bob", Self.nothing))
     let memory = state.memory
@@ -267,7 +267,7 @@ struct CheckStateTests {
     #expect(state.memory == memory)
   }
 
-  @Test("A demand that holds is presented once a foreground, and once when it is new")
+  @Test("A requirement is presented once when it is new, and once per foreground")
   func presentedOnce() throws {
     var state = try state(policy: AppUpdatePolicy(all: .critical))
     let looked = UpdateCheckState.Event.looked(UpdateOffer(listing("2.0")), account: nil)
@@ -280,10 +280,10 @@ struct CheckStateTests {
     #expect(second.last == .look)
     let third = state.apply(looked, at: noon + day)
     #expect(third.presented == nil)
-    #expect(!third.closesGate, "the gate is closed by the same")
+    #expect(!third.closesGate, "the gate is closed by the same requirement")
   }
 
-  @Test("No event in any order brings a forced app through, or leaves the gate astray")
+  @Test("No order of events bypasses a forced update or leaves the gate in a wrong state")
   func randomSchedules() throws {
     var random = SplitMix(state: 7)
     func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }

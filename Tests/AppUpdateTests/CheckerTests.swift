@@ -8,7 +8,7 @@ import Testing
 
 @testable import AppUpdate
 
-/// Offers what a test says.
+/// A source with scripted offers.
 final class ScriptedSource: AppUpdateSource {
   private let offer: @Sendable (String?) async throws -> UpdateOffer?
   private let counter = Mutex(0)
@@ -29,7 +29,7 @@ final class ScriptedSource: AppUpdateSource {
   }
 }
 
-/// Counts from any thread.
+/// A thread-safe counter.
 final class Tally: Sendable {
   private let number = Mutex(0)
 
@@ -38,7 +38,7 @@ final class Tally: Sendable {
   func add() { number.withLock { $0 += 1 } }
 }
 
-/// Keeps what it hears, and says on which queue.
+/// Records events, and the queue of each call.
 final class RecordingUpdateObserver: AppUpdateObserver {
   private let heard = Mutex<[AppUpdateEvent]>([])
   private let onEvent: @Sendable (AppUpdateEvent) -> Void
@@ -92,7 +92,7 @@ struct CheckerTests {
   private var file: String { UpdateMemoryFile.name }
   private var memory: Directory { get throws { try folder.directory.directory("updates") } }
 
-  @Test("A foreground looks, asks, and remembers across a restart that it asked")
+  @Test("A foreground checks and reminds, and the reminder is recorded across a restart")
   func foreground() async throws {
     let source = ScriptedSource(listing("2.0"))
     let checker = try checker(source)
@@ -113,7 +113,7 @@ struct CheckerTests {
     #expect(source.looks == 2)
   }
 
-  @Test("What is forced survives a restart, and ends with the update")
+  @Test("A forced update survives a restart, and ends with the update")
   func forcedAcrossRestart() async throws {
     let first = try checker()
     try await first.logIn(account: "ada", answer: CheckStateTests.demand)
@@ -134,7 +134,7 @@ struct CheckerTests {
     #expect(await updated.enterForeground().action == .none)
   }
 
-  @Test("A push closes the gate, and what is under way ends undisturbed")
+  @Test("A push closes the gate, and running operations complete")
   func push() async throws {
     let checker = try checker()
     try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
@@ -145,7 +145,7 @@ struct CheckerTests {
     }
     #expect(result == "sent")
     let error = await #expect(throws: UpdateRequired.self) {
-      try await checker.gate.perform("send order") { Issue.record("it began") }
+      try await checker.gate.perform("send order") { Issue.record("the operation ran") }
     }
     #expect(error?.downloadURL == (try link("https://get.example/push")))
     #expect(await checker.receive(CheckStateTests.push(account: "bob")) == .ignored(.otherAccount))
@@ -155,13 +155,13 @@ struct CheckerTests {
     try await checker.gate.enter("another account's order")
     guard case .remembered = await checker.receive(try UpdatePush(json: Array(payload.utf8)))
     else {
-      Issue.record("an account written as a number is the same")
+      Issue.record("the account can be a number")
       return
     }
     #expect(code { try UpdatePush(json: Array("x".utf8)) } == .answerUnreadable)
   }
 
-  @Test("A thousand entries while a push arrives: each passes whole or is refused, none after it")
+  @Test("With 1,000 entries during a push, each completes or is refused, and none enters after it")
   func manyEntries() async throws {
     let checker = try checker()
     try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
@@ -188,13 +188,13 @@ struct CheckerTests {
     }
     let passed = outcomes.filter { $0 }.count
     #expect(outcomes.count == 1001)
-    #expect(finished.count == passed, "who entered ended, who was refused never began")
+    #expect(finished.count == passed, "entries that passed completed, refused ones did not run")
     #expect(passed <= 1000)
     await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("late") }
     #expect(checker.gate.closedBy?.reason == .pushDemands)
   }
 
-  @Test("Looks that are wanted at once share one")
+  @Test("Concurrent checks share one request")
   func sharedLook() async throws {
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
     let source = ScriptedSource { _ in
@@ -209,12 +209,12 @@ struct CheckerTests {
     open.finish()
     var decisions: Set<UpdateDecision> = []
     for look in looks { decisions.insert(await look.value) }
-    // Whoever came after the first look had ended made one of their own.
+    // Callers after the end of the first check start another one.
     #expect(source.looks <= 10)
     #expect(decisions.contains { $0.action == .remind })
   }
 
-  @Test("Observers hear everything in order, on their queue, and are held weakly")
+  @Test("Observers get all events in order, on their queue, and are held weakly")
   func observers() async throws {
     let checker = try checker(
       ScriptedSource(listing("2.0")), policy: AppUpdatePolicy(all: .critical))
@@ -245,7 +245,7 @@ struct CheckerTests {
     #expect(observer.events.count == 3)
   }
 
-  @Test("An observer may call the checker from within a call")
+  @Test("An observer can call the checker inside a callback")
   func reentrancy() async throws {
     let checker = try checker(ScriptedSource(listing("2.0")))
     let (calls, call) = AsyncStream.makeStream(of: UpdateDecision.self)
@@ -262,15 +262,15 @@ struct CheckerTests {
     for await decision in calls { #expect(decision.reason == .skipped) }
   }
 
-  /// Waits until the observers have heard what was told before.
+  /// Waits until the observers have received earlier events.
   private func drain() async {
-    // The checker's own queue works on this one; a second round is behind what the first let in.
+    // The checker's private queue targets this one. A second round covers what the first enqueued.
     for _ in 0..<2 {
       await withCheckedContinuation { done in queue.async { done.resume() } }
     }
   }
 
-  // MARK: Memory
+  // MARK: Saved state
 
   static let damages = [
     "", "{", "null", "[]", "{\"format\":2,\"memory\":{}}", "{\"format\":1}",
@@ -278,7 +278,7 @@ struct CheckerTests {
     String(repeating: " ", count: 200_000), String(repeating: "[", count: 60_000),
   ]
 
-  @Test("A damaged memory costs what it held, is reported, and is set aside", arguments: damages)
+  @Test("A damaged saved state is lost, reported, and renamed", arguments: damages)
   func damaged(text: String) async throws {
     let first = try checker(ScriptedSource(listing("2.0")))
     _ = await first.enterForeground()
@@ -287,20 +287,20 @@ struct CheckerTests {
     let checker = try checker(ScriptedSource(listing("2.0")))
     var events = checker.events.makeAsyncIterator()
     guard case .failed(let error)? = await events.next() else {
-      Issue.record("nothing was reported")
+      Issue.record("no report")
       return
     }
     #expect(error.code == .updateMemoryDamaged)
     #expect(error.subject?.hasSuffix("updates/\(file)") == true)
     #expect(try memory.status(of: "\(file).damaged") != nil)
-    #expect(await checker.enterForeground().action == .remind, "it is looked and asked again")
+    #expect(await checker.enterForeground().action == .remind, "it checks and reminds again")
     let (kept, failure) = try UpdateMemoryFile(folder: folder.path("updates"), fileSystem: .real)
       .load()
     #expect(failure == nil)
     #expect(kept.lastLook == clock.now)
   }
 
-  @Test("The first observer hears what happened before it")
+  @Test("The first observer gets earlier events")
   func earlyEvents() async throws {
     try folder.directory.createDirectory("updates").replaceFile(file, with: Array("x".utf8))
     let checker = try checker()
@@ -308,14 +308,15 @@ struct CheckerTests {
     checker.add(observer)
     await drain()
     guard case .failed(let error)? = observer.events.first else {
-      Issue.record("nothing was reported")
+      Issue.record("no report")
       return
     }
     #expect(error.code == .updateMemoryDamaged)
   }
 
   @Test(
-    "Whatever step of saving fails, the gate closes, the failure is told, and the file is whole")
+    "If any step of saving fails, the gate closes, the error is reported, and the file stays valid"
+  )
   func failingDisk() async throws {
     try await checker().logIn(account: "ada", answer: CheckStateTests.nothing)
     for number in 1... {
@@ -346,12 +347,12 @@ struct CheckerTests {
     }
   }
 
-  @Test("What happened before the first observer is heard once, in order, and by it only")
+  @Test("Only the first observer gets earlier events, once and in order")
   func backlog() async throws {
     let checker = try checker()
     let first = RecordingUpdateObserver()
     let second = RecordingUpdateObserver()
-    // Nothing is told while the queue stands still, so that who observes meanwhile could hear
+    // The queue is suspended, so an observer that is added in the meantime could get an event
     // twice.
     queue.suspend()
     let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
@@ -369,7 +370,7 @@ struct CheckerTests {
     for expected in second.events { #expect(await events.next() == expected) }
   }
 
-  @Test("The longest texts that can come in are saved in a file that can be read")
+  @Test("The longest accepted texts are saved in a readable file")
   func longTexts() async throws {
     let notes = String(repeating: "\u{1}", count: 100_000)
     let url = "https://get.example/" + String(repeating: "a", count: 1900)
@@ -385,7 +386,7 @@ struct CheckerTests {
       await code { try await again.logIn(account: account + "x", answer: nil) } == .queryInvalid)
   }
 
-  @Test("A look that fails is told and leaves what was forced")
+  @Test("A failed check is reported, and a forced update stays forced")
   func failedLook() async throws {
     struct Broken: Error {}
     let source = ScriptedSource { _ in throw Broken() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("When a demand is withdrawn, replaced or kept")
+@Suite("Withdrawing, replacing and keeping requirements")
 struct DemandTests {
   private typealias Event = UpdateCheckState.Event
 
@@ -20,7 +20,9 @@ struct DemandTests {
     return state
   }
 
-  /// The answer of a server to `ada`; `needUpgrade` nil leaves the field out.
+  /// The server's answer to `ada`.
+  ///
+  /// Without the field `needUpgrade` for nil.
   private func answer(_ version: String, new: Bool = true, needUpgrade: Bool?) -> Event {
     var fields: [String: JSONField] = ["version": .text(version), "hasNewVersion": .truth(new)]
     fields["needUpgrade"] = needUpgrade.map(JSONField.truth)
@@ -35,7 +37,7 @@ struct DemandTests {
 
   // MARK: A version number that decreases
 
-  @Test("A wrong version number that was corrected is what is required from then on")
+  @Test("After a wrong version number is corrected, the corrected one is required")
   func correctedDemand() throws {
     var state = try state(after: [ada, answer("20.0", needUpgrade: true)])
     let effects = state.apply(answer("2.0", needUpgrade: true), at: noon + hour)
@@ -45,21 +47,21 @@ struct DemandTests {
     #expect(!updated.apply(.launched, at: noon + hour).closesGate)
   }
 
-  @Test("A user who updated before the correction is let in by needUpgrade: false")
+  @Test("needUpgrade: false withdraws the requirement for a user who updated before the correction")
   func correctedAfterUpdate() throws {
     let wrong = try state(after: [ada, answer("20.0", needUpgrade: true)])
     for (installed, offered) in [("2.0", "2.0"), ("2.1", "2.0"), ("1.5", "2.0")] {
       var updated = try state(installed: installed, memory: wrong.memory)
-      #expect(updated.apply(.launched, at: noon).closesGate, "the server still demands 20.0")
+      #expect(updated.apply(.launched, at: noon).closesGate, "the server still requires 20.0")
       let effects = updated.apply(
         answer(offered, new: installed < offered, needUpgrade: false), at: noon + hour)
       #expect(effects.contains(.openGate), "\(installed)")
       #expect(effects.reported?.code == .appVersionWentDown)
-      #expect(effects.presented == nil, "a number that went down is not offered")
+      #expect(effects.presented == nil, "a decreased number is not offered")
     }
   }
 
-  @Test("A number that went down without needUpgrade neither forces nor withdraws")
+  @Test("A decreased number without needUpgrade neither forces nor withdraws")
   func silentDecrease() throws {
     var forced = try state(after: [ada, answer("20.0", needUpgrade: true)])
     let effects = forced.apply(answer("2.0", needUpgrade: nil), at: noon + hour)
@@ -68,7 +70,7 @@ struct DemandTests {
     #expect(!effects.contains(.openGate))
   }
 
-  @Test("A forced version reaches those who were reminded of a wrong, higher one")
+  @Test("A forced version also applies to users who were reminded of a wrong, higher one")
   func forcedAfterWrongReminder() throws {
     var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
     let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
@@ -82,7 +84,7 @@ struct DemandTests {
   func remindedAfterCorrection() throws {
     var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
     let correction = state.apply(answer("2.1", needUpgrade: false), at: noon + 30 * day)
-    #expect(correction.presented == nil, "a number that went down is not offered")
+    #expect(correction.presented == nil, "a decreased number is not offered")
     #expect(correction.reported?.code == .appVersionWentDown)
     let later = state.apply(answer("2.2", needUpgrade: false), at: noon + 60 * day)
     #expect(later.presented?.offered == (try version("2.2")))
@@ -90,11 +92,11 @@ struct DemandTests {
     _ = state.apply(answer("2.1", needUpgrade: nil), at: noon + 90 * day)
     #expect(
       state.memory.history.highestOnServer == (try version("2.2")),
-      "without needUpgrade it may come out of a cache")
+      "without needUpgrade, it may be from a cache")
   }
 
   @Test(
-    "A server that demands a lower number that is not newer than the installed one forces nothing")
+    "A required version that is not newer than the installed one forces nothing")
   func forcedButInstalled() throws {
     var state = try state(installed: "3.0", after: [ada, answer("20.0", needUpgrade: false)])
     let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
@@ -102,7 +104,7 @@ struct DemandTests {
     #expect(state.requirement == nil)
   }
 
-  @Test("needUpgrade: false withdraws also beside a version that cannot be read")
+  @Test("needUpgrade: false withdraws a requirement even with an invalid version")
   func unreadableVersion() throws {
     let answers: [(Bool?, Bool)] = [(false, true), (true, false), (nil, false)]
     for (needUpgrade, isOpen) in answers {
@@ -112,7 +114,7 @@ struct DemandTests {
     }
   }
 
-  @Test("A store's wrong number does not lock out those who run its newest version")
+  @Test("A wrong number in the store does not lock out users of its newest version")
   func wrongNumberInStore() throws {
     let policy = AppUpdatePolicy(all: .critical)
     let wrong = try state(policy: policy, after: [store("20.0")])
@@ -124,7 +126,7 @@ struct DemandTests {
     #expect(effects.reported?.code == .appVersionWentDown)
   }
 
-  @Test("The minimum is enforced also when the store's number went down")
+  @Test("The minimum is enforced even if the store's number decreased")
   func minimumAfterDecrease() throws {
     let policy = AppUpdatePolicy(minimumSupportedVersion: try version("2.0"))
     let reminded = try state(after: [store("20.0")])
@@ -134,7 +136,7 @@ struct DemandTests {
     #expect(effects.reported?.code == .appVersionWentDown)
   }
 
-  @Test("With the server's file as the only lever, a wrong number is corrected without a lock-out")
+  @Test("A wrong number is corrected in the server's file, without a lockout")
   func correctedFile() async throws {
     let server = try AppServer()
     let source = ServerUpdateSource(
@@ -155,10 +157,10 @@ struct DemandTests {
     #expect(await old.check().offered == (try version("2.0")), "the old version is still refused")
   }
 
-  // MARK: A demand lapses by nothing but its end
+  // MARK: A requirement does not lapse
 
   @Test(
-    "A forced update stays forced while a later one is too young",
+    "A forced update stays forced while a later version is too recent",
     arguments: ["2026-01-15T11:00:00Z", "2026-01-15T20:00:00Z"])
   func youngRelease(date: String) throws {
     let policy = AppUpdatePolicy(all: .critical)
@@ -170,7 +172,7 @@ struct DemandTests {
     #expect(state.requirement?.needed == (try version("2.0")))
   }
 
-  @Test("A forced update stays forced when the clock is set back before its release")
+  @Test("A forced update stays forced if the clock is set back before its release")
   func clockSetBack() throws {
     let policy = AppUpdatePolicy(all: .critical)
     var state = try state(policy: policy, after: [store("2.0")])
@@ -182,7 +184,7 @@ struct DemandTests {
     }
   }
 
-  @Test("A release date far in the future is wrong, and does not keep an update back")
+  @Test("A release date far in the future does not delay an update")
   func farFuture() throws {
     var state = try state(policy: AppUpdatePolicy(all: .critical))
     let future = store("2.0", ["currentVersionReleaseDate": .text("2027-01-15T12:00:00Z")])
@@ -195,7 +197,7 @@ struct DemandTests {
     .pushed(CheckStateTests.push(version: version))
   }
 
-  @Test("A late push without a version is ignored by the newest version that is known")
+  @Test("A late push without a version is ignored if the newest known version is installed")
   func latePush() throws {
     let known = [
       answer("2.0", new: false, needUpgrade: false), store("2.0"), store("1.9"),
@@ -216,7 +218,7 @@ struct DemandTests {
     #expect(behind.apply(push(), at: noon).closesGate)
   }
 
-  @Test("A push does not replace a higher demand", arguments: ["2.0", nil])
+  @Test("A push does not replace a higher requirement", arguments: ["2.0", nil])
   func lowerPush(version: String?) throws {
     var state = try state(after: [ada, answer("3.0", needUpgrade: true)])
     let held = try #require(state.requirement?.decision)
@@ -228,7 +230,7 @@ struct DemandTests {
 
   // MARK: Accounts
 
-  @Test("The answer to one account leaves the demand to another")
+  @Test("The answer for one account keeps the requirement for another")
   func otherAccount() throws {
     var state = try state(after: [ada, answer("2.0", needUpgrade: true)])
     let bob = state.apply(.loggedIn(account: "bob", CheckStateTests.nothing), at: noon)
@@ -238,7 +240,7 @@ struct DemandTests {
     #expect(withdrawn.contains(.openGate))
   }
 
-  @Test("The demands to two accounts, and a store's, are kept side by side")
+  @Test("Requirements for two accounts and from a store are kept separately")
   func severalDemands() throws {
     var state = try state(
       policy: AppUpdatePolicy(all: .critical),
@@ -246,7 +248,7 @@ struct DemandTests {
         store("3.0"), ada, answer("2.0", needUpgrade: true),
         .loggedIn(account: "bob", CheckStateTests.demand),
       ])
-    #expect(state.requirement?.needed == (try version("3.0")), "the highest demand holds")
+    #expect(state.requirement?.needed == (try version("3.0")), "the highest requirement applies")
     _ = state.apply(store("1.0"), at: noon)
     for account in ["ada", "bob"] {
       _ = state.apply(.loggedIn(account: account, nil), at: noon)

@@ -42,7 +42,7 @@ struct FeedTests {
     return (summary, rows)
   }
 
-  @Test("Rows are the same wherever the buffer's seams lie", arguments: 1...40)
+  @Test("Rows do not depend on the buffer size", arguments: 1...40)
   func seams(chunk: Int) throws {
     let feed = try feed((0..<5).map(row), footer: "#recordsWritten:5", chunk: chunk)
     let (summary, rows) = try read(feed)
@@ -54,7 +54,7 @@ struct FeedTests {
     #expect(rows[3]["title"] == "App 3\nwith a second line")
   }
 
-  @Test("Identifiers are found in one pass, which ends when all are found")
+  @Test("Identifiers are found in one pass, which ends after the last one")
   func find() throws {
     let feed = try feed((0..<100).map(row), chunk: 64)
     let found = try feed.rows(where: "application_id", isIn: ["1007", "1093"])
@@ -68,7 +68,7 @@ struct FeedTests {
     #expect(!stopped.isComplete)
   }
 
-  @Test("Empty and missing fields are empty, and 0x02 alone ends no row")
+  @Test("Empty and missing fields are empty, and 0x02 alone does not end a row")
   func oddRows() throws {
     let feed = try feed([["", "", "a\u{2}b", ""], ["1"], []])
     let (summary, rows) = try read(feed)
@@ -79,7 +79,7 @@ struct FeedTests {
     #expect(rows[2]["export_date"] == "")
   }
 
-  @Test("A feed that breaks off, or has other rows than it says, is damaged")
+  @Test("A truncated feed, and a feed with a wrong number of rows, are damaged")
   func damaged() throws {
     for cut in [1, 2, 3, 10] {
       let feed = try feed((0..<3).map(row), cut: cut)
@@ -105,7 +105,7 @@ struct FeedTests {
     #expect(try read(feed).0.rows == 0)
   }
 
-  @Test("Random feeds are read as they were written")
+  @Test("Random feeds are read back unchanged")
   func random() throws {
     var random = SplitMix(state: 11)
     let alphabet: [String] = ["a", "ü", "\n", "\u{2}", " ", "#", "0"]
@@ -117,7 +117,7 @@ struct FeedTests {
               .map { _ in alphabet.randomElement(using: &random) ?? "" }.joined()
           }
       }
-      // A mark inside a text cannot be told from a row's end; the format has no escape for it.
+      // A terminator inside a text looks like the end of a row. The format has no escape for it.
       let isClear = rows.allSatisfy { $0.allSatisfy { !$0.contains("\u{2}\n") } }
       guard isClear else { continue }
       let feed = try feed(rows, chunk: Int.random(in: 1...30, using: &random))

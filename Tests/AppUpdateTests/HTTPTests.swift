@@ -7,7 +7,7 @@ import Testing
 
 @testable import AppUpdate
 
-/// A server of one's own, in this process, and the file that feeds it.
+/// A server in this process, and the file that it serves.
 final class AppServer: Sendable {
   let folder: TemporaryFolder
   let server: StoreServer
@@ -25,7 +25,7 @@ final class AppServer: Sendable {
 
   deinit { server.stop() }
 
-  /// Offers one app, with more members of its entry.
+  /// Offers one app, optionally with more members of its entry.
   func offer(
     _ version: String, _ listingFields: [String: JSONField] = [:], _ more: [String: JSONField] = [:]
   ) throws {
@@ -45,7 +45,7 @@ final class AppServer: Sendable {
 struct HTTPTests {
   let key: LookupQuery.Key = .bundleIDs(["com.example.courier"])
 
-  @Test("Look-up, search and version question, from the file to the typed answer")
+  @Test("Lookup, search and version query, from the file to the typed answer")
   func wholeWay() async throws {
     let server = try AppServer()
     try server.offer(
@@ -71,7 +71,7 @@ struct HTTPTests {
     #expect(server.server.requests.last?.status == 200)
   }
 
-  @Test("The file decides the moment of an update, and is not offered itself")
+  @Test("A change of the file takes effect at once, and the file itself is not served")
   func moment() async throws {
     let server = try AppServer()
     let lookup = try server.lookup()
@@ -83,7 +83,7 @@ struct HTTPTests {
     }
     let count = server.server.requests.count
     _ = try await lookup.lookUp(LookupQuery(key))
-    #expect(server.server.requests.count == count, "the answer came out of the cache")
+    #expect(server.server.requests.count == count, "the answer came from the cache")
     let response = try await HTTPLookupTransport().get(
       LookupRequest(url: try link("\(server.url.absoluteString)apps.json")))
     #expect(response.status == 404)
@@ -93,13 +93,13 @@ struct HTTPTests {
     #expect(code { try serve(server.folder) } == .storeDamaged)
   }
 
-  /// Begins to serve a folder, for what that throws.
+  /// Starts to serve a folder, to get its errors.
   private func serve(_ folder: TemporaryFolder) throws {
     var configuration = StoreServer.Configuration()
     try configuration.serveApps(ofFolder: folder.path)
   }
 
-  @Test("An app that is sold elsewhere is found there")
+  @Test("An app that is sold in another country is found there")
   func storefronts() async throws {
     let server = try AppServer()
     try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
@@ -111,7 +111,7 @@ struct HTTPTests {
     #expect(unknown == .unknown(tried: [.us]))
   }
 
-  @Test("A version question reaches an app of one country without a country, or with that one")
+  @Test("A version query finds an app of one country with that country or without a country")
   func country() async throws {
     let server = try AppServer()
     try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
@@ -127,7 +127,7 @@ struct HTTPTests {
     }
   }
 
-  @Test("A server that asks to wait is heard, and a question that it refuses is told")
+  @Test("A server's request to wait is respected, and a refused query is an error")
   func refusals() async throws {
     let server = try AppServer(faults: "/lookup status 429 retry-after 86400 once")
     try server.offer("2.0")
@@ -145,7 +145,7 @@ struct HTTPTests {
     #expect(await code { try await source.answer(for: app, account: nil) } == .requestRefused)
   }
 
-  @Test("Answers that are too long, broken off or no JSON are typed errors, and the next one works")
+  @Test("Oversized, truncated and non-JSON answers are typed errors, and the next query works")
   func badAnswers() async throws {
     let server = try AppServer(faults: "/lookup cut 20 3 times")
     try server.offer("2.0", ["description": .text(String(repeating: "x", count: 100_000))])
@@ -162,7 +162,7 @@ struct HTTPTests {
     #expect(await code { try await late.lookUp(LookupQuery(key)) } == .connectionRefused)
   }
 
-  @Test("A look-up whose task is cancelled ends at once")
+  @Test("A lookup ends at once if its task is canceled")
   func cancel() async throws {
     let server = try AppServer(faults: "/lookup latency 60s")
     try server.offer("2.0")
@@ -172,7 +172,7 @@ struct HTTPTests {
     #expect(await code { try await task.value } == .stopped)
   }
 
-  @Test("From the first reminder to the forced update and past it, with the file as the only lever")
+  @Test("From a reminder to a forced update and beyond, controlled by the file")
   func story() async throws {
     let server = try AppServer()
     let clock = TestClock()

@@ -5,13 +5,13 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("Answers of a look-up")
+@Suite("Lookup answers")
 struct ListingTests {
   private func read(_ json: String) throws -> LookupAnswer {
     try LookupAnswer(json: Array(json.utf8))
   }
 
-  @Test("Every documented field is read, and what is unknown is kept")
+  @Test("Every documented field is read, and unknown fields are kept")
   func allFields() throws {
     let json = #"""
       {"resultCount":1,"serverHint":"a","results":[{
@@ -71,7 +71,7 @@ struct ListingTests {
   }
 
   @Test(
-    "The size is a text or a number",
+    "The size can be a string or a number",
     arguments: [
       (JSONField.text("5"), Int64?(5)), (.integer(5), 5), (.number(5), 5), (.text("x"), nil),
       (.null, nil), (.number(5.5), nil), (.list([]), nil),
@@ -81,7 +81,7 @@ struct ListingTests {
   }
 
   @Test(
-    "Truth is a boolean, a number or a text",
+    "Booleans can be booleans, numbers or strings",
     arguments: [
       (JSONField.truth(true), Bool?(true)), (.integer(1), true), (.text("1"), true),
       (.text("TRUE"), true), (.text("yes"), true), (.truth(false), false), (.integer(0), false),
@@ -101,10 +101,10 @@ struct ListingTests {
     #expect(JSONField.text(text).date == noon + offset)
   }
 
-  @Test("What is no date is none", arguments: ["", "soon", "2026-13-01T00:00:00Z", "15.1.2026"])
+  @Test("An invalid date is nil", arguments: ["", "soon", "2026-13-01T00:00:00Z", "15.1.2026"])
   func noDates(text: String) { #expect(JSONField.text(text).date == nil) }
 
-  @Test("Fields that are left out or wrong are nil and hurt no other field")
+  @Test("Missing or invalid fields are nil, and do not affect other fields")
   func missing() throws {
     let app = try #require(
       read(
@@ -120,7 +120,7 @@ struct ListingTests {
   }
 
   @Test(
-    "What one field cannot represent damages that field only",
+    "An unrepresentable value only affects its field",
     arguments: [
       (#""Thumbs \ud83d up""#, .text("Thumbs \u{fffd} up")), (#""\ude00""#, .text("\u{fffd}")),
       (#""\ud83d\ud83d\ude00""#, .text("\u{fffd}😀")), (#""\ud83dx""#, .text("\u{fffd}x")),
@@ -133,14 +133,14 @@ struct ListingTests {
     #expect(answer.results[0].fields["x"] == field)
   }
 
-  @Test("Bytes that are not UTF-8 damage one text only")
+  @Test("Invalid UTF-8 only affects one string")
   func wrongBytes() throws {
     let json = Array(#"{"results":[{"version":"2.0","x":"a"#.utf8) + [0xff] + Array(#"b"}]}"#.utf8)
     #expect(try LookupAnswer(json: json).results[0].fields["x"] == .text("a\u{fffd}b"))
   }
 
   @Test(
-    "What is not JSON is refused with its line",
+    "Invalid JSON is refused with its line",
     arguments: [
       "{\n\"a\": 01}", "{\n\"a\": 1.}", "{\n\"a\": +1}", "{\n\"a\": nul}", "{\n\"a\": \"\\x\"}",
       "{\n\"a\": \"\\u12g4\"}", "{\n\"a\": \"b\tc\"}", "{\n\"a\": [1,]}", "{\n\"a\": 1,}",
@@ -153,20 +153,20 @@ struct ListingTests {
     #expect(error?.cause?.contains("line 2") == true)
   }
 
-  @Test("A result that is no object costs that one only")
+  @Test("A result that is not an object is skipped")
   func oddResult() throws {
     #expect(try read(#"{"resultCount":2,"results":[1,{"trackId":5}]}"#).results.count == 1)
   }
 
   @Test(
-    "What is no answer is a typed error",
+    "An invalid answer is a typed error",
     arguments: [
       "", "{", "[]", "{}", "null", #"{"results":{}}"#, "<html>", #"{"resultCount":0}"#, "\u{0}",
       #"{"results":[}"#,
     ])
   func noAnswer(json: String) { #expect(code { try read(json) } == .answerUnreadable) }
 
-  @Test("A question that the server refuses carries its words")
+  @Test("A refused query has the server's message")
   func refusedQuestion() {
     let error = #expect(throws: ContentError.self) {
       try read(#"{"errorMessage":"Invalid value(s) for key(s): [country]"}"#)
@@ -191,7 +191,7 @@ struct ListingTests {
     }
   }
 
-  @Test("Size and depth are bounded before anything is parsed")
+  @Test("Size and depth are limited")
   func bounds() {
     let deep = String(repeating: "[", count: 100_000)
     #expect(code { try read(deep) } == .answerUnreadable)
@@ -200,7 +200,7 @@ struct ListingTests {
     #expect(code { try read(allowed + closed) } == nil)
     #expect(code { try read(allowed + "[" + "]" + closed) } == .answerUnreadable)
     let quoted = #"{"results":[],"x":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[[["}"#
-    #expect(code { try read(quoted) } == nil, "brackets in texts are no depth")
+    #expect(code { try read(quoted) } == nil, "brackets in strings do not count")
     let long = Array(#"{"results":[]}"#.utf8)
     #expect(code { try LookupAnswer(json: long, limit: long.count) } == nil)
     #expect(code { try LookupAnswer(json: long, limit: long.count - 1) } == .answerUnreadable)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("Looking apps up")
+@Suite("App lookup")
 struct LookupTests {
   let clock = TestClock()
   let key: LookupQuery.Key
@@ -19,7 +19,7 @@ struct LookupTests {
     return AppLookup(configuration, transport: transport, clock: clock.clock)
   }
 
-  @Test("A look-up asks the server's /lookup for the storefront, with a limit and a time-out")
+  @Test("A lookup requests the server's /lookup for the storefront, with limit and timeout")
   func request() async throws {
     let transport = ScriptedTransport(selling: ["us": listing("2.0")])
     let answer = try await lookup(transport).lookUp(LookupQuery(key))
@@ -42,7 +42,7 @@ struct LookupTests {
         == "https://itunes.apple.com/search?term=x&country=us&entity=software&media=software")
   }
 
-  @Test("An answer is kept for its time to live, an empty one for less")
+  @Test("An answer is cached for its lifetime, an empty one for a shorter time")
   func cache() async throws {
     let transport = ScriptedTransport(selling: ["us": listing("2.0")])
     let lookup = try lookup(transport)
@@ -63,7 +63,7 @@ struct LookupTests {
     #expect(transport.requests.count == 4)
   }
 
-  @Test("A fresh look-up passes all caches by, and its answer is kept")
+  @Test("A fresh lookup bypasses all caches, and its answer is cached")
   func fresh() async throws {
     let transport = ScriptedTransport { _, number in .listings([listing("\(number + 1).0")]) }
     let lookup = try lookup(transport)
@@ -74,11 +74,11 @@ struct LookupTests {
     }
     #expect(try await lookup.lookUp(LookupQuery(key)).results[0].versionText == "3.0")
     let urls = transport.requests.map(\.url.absoluteString)
-    #expect(Set(urls).count == 3, "each fresh one has a URL of its own")
+    #expect(Set(urls).count == 3, "each fresh lookup has a unique URL")
     #expect(transport.requests[1].headers["Cache-Control"] == "no-cache")
   }
 
-  @Test("A reload makes a request that caches on the way may answer, and its answer is kept")
+  @Test("A reload sends a request that other caches may answer, and its answer is cached")
   func reload() async throws {
     let transport = ScriptedTransport { _, number in .listings([listing("\(number + 1).0")]) }
     let lookup = try lookup(transport)
@@ -91,7 +91,7 @@ struct LookupTests {
     #expect(transport.requests[1].headers["Cache-Control"] == nil)
   }
 
-  @Test("The cache is bounded")
+  @Test("The cache size is limited")
   func boundedCache() async throws {
     let transport = ScriptedTransport { _, _ in .listings([listing("1.0")]) }
     let lookup = try lookup(transport) { $0.cachedAnswers = 2 }
@@ -105,7 +105,7 @@ struct LookupTests {
     #expect(transport.requests.count == 4)
   }
 
-  @Test("The twenty-first call within a minute waits for its turn")
+  @Test("The twenty-first call within a minute waits")
   func limiter() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport)
@@ -117,7 +117,7 @@ struct LookupTests {
     #expect(transport.requests.count == 21)
   }
 
-  @Test("Who would have to wait longer than its patience fails at once, and keeps no place")
+  @Test("A call that would wait longer than its limit fails at once, without reserving a slot")
   func patience() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport) {
@@ -135,7 +135,7 @@ struct LookupTests {
   }
 
   @Test(
-    "A server that asks to wait is not called before",
+    "A server that asks to wait is not called earlier",
     arguments: [
       (403, "30", 30.0), (429, "7", 7), (503, "Thu, 15 Jan 2026 12:00:45 GMT", 45),
       (403, nil, 60), (429, "soon", 60), (429, "-5", 60), (503, "0", 0),
@@ -157,7 +157,7 @@ struct LookupTests {
     #expect(clock.slept == (seconds > 0 ? [seconds] : []))
   }
 
-  @Test("A wait longer than one's patience fails without a call")
+  @Test("A wait longer than the limit fails without a call")
   func longRetryAfter() async throws {
     let transport = ScriptedTransport { _, _ in
       .json("", status: 429, headers: ["retry-after": "9999999"])
@@ -169,10 +169,10 @@ struct LookupTests {
     #expect(transport.requests.count == 1)
     clock.advance(86_400)
     _ = await code { try await lookup.lookUp(LookupQuery(key)) }
-    #expect(transport.requests.count == 2, "no server keeps us away for more than a day")
+    #expect(transport.requests.count == 2, "a server's wait is limited to one day")
   }
 
-  @Test("A server's version question keeps to Retry-After, too")
+  @Test("A version query respects Retry-After")
   func serverRetryAfter() async throws {
     let transport = ScriptedTransport { _, _ in
       .json("", status: 503, headers: ["Retry-After": "3600"])
@@ -186,7 +186,7 @@ struct LookupTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("A server's version question passes the caches of a CDN only if asked to")
+  @Test("A version query bypasses a CDN only on request")
   func serverBehindCDN() async throws {
     let transport = ScriptedTransport { _, _ in .json(#"{"hasNewVersion":false}"#) }
     let source = ServerUpdateSource(
@@ -201,7 +201,7 @@ struct LookupTests {
     #expect(marks[1] != nil && marks[2] != nil && marks[1] != marks[2])
   }
 
-  @Test("Who waits for a turn hears that the server asks to wait meanwhile")
+  @Test("A waiting call is refused if the server asks to wait in the meantime")
   func blockedWhileWaiting() {
     var limiter = CallLimiter(callsPerMinute: 1, patience: 100)
     #expect(limiter.takeTurn(at: noon) == .after(seconds: 0))
@@ -215,7 +215,7 @@ struct LookupTests {
     #expect(limiter.takeTurn(at: noon + 91) == .refused(seconds: 500))
   }
 
-  @Test("A clock that is set back keeps nobody waiting for days")
+  @Test("A clock that is set back does not delay calls for days")
   func clockSetBack() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport) { $0.callsPerMinute = 1 }
@@ -226,7 +226,7 @@ struct LookupTests {
   }
 
   @Test(
-    "Other statuses are typed errors, and nothing is kept",
+    "Other statuses are typed errors, and are not cached",
     arguments: [
       (400, ContentError.Code.queryInvalid), (404, .requestRefused), (301, .requestRefused),
       (500, .serverFailed), (502, .serverFailed), (204, .answerUnreadable),
@@ -241,7 +241,7 @@ struct LookupTests {
     #expect(transport.requests.count == 2)
   }
 
-  @Test("What the transport throws comes out as it is")
+  @Test("Errors of the transport are rethrown unchanged")
   func transportError() async throws {
     let transport = ScriptedTransport { _, _ in
       throw ContentError(.hostNotFound, "No address", remedy: "Wait")
@@ -262,14 +262,14 @@ struct FindingTests {
     return try await lookup.find(key, candidates: candidates.map { try CountryCode($0) })
   }
 
-  @Test("The wanted storefront offers it")
+  @Test("The requested storefront offers it")
   func offered() async throws {
     let transport = ScriptedTransport(selling: ["us": listing("1.0")])
     #expect(try await find(transport, candidates: ["cn"]) == .offered(listing("1.0")))
     #expect(transport.requests.count == 1)
   }
 
-  @Test("Caches did not know it yet")
+  @Test("Caches do not have it yet")
   func lagging() async throws {
     let transport = ScriptedTransport { request, _ in
       .listings(request.parameters["fresh"] == nil ? [] : [listing("1.0")])
@@ -278,7 +278,7 @@ struct FindingTests {
     #expect(transport.requests.count == 2)
   }
 
-  @Test("It is sold elsewhere only, and where is said")
+  @Test("It is only sold in another country, which is returned")
   func elsewhere() async throws {
     let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
     let finding = try await find(transport, candidates: ["us", "de", "cn", "fr"])
@@ -286,7 +286,7 @@ struct FindingTests {
     #expect(transport.requests.map { $0.parameters["country"] } == ["us", "us", "de", "cn"])
   }
 
-  @Test("Nobody who was asked knows it")
+  @Test("No storefront has it")
   func unknown() async throws {
     let transport = ScriptedTransport(selling: [:])
     let finding = try await find(transport, candidates: ["de", "cn", "de"])
@@ -296,7 +296,7 @@ struct FindingTests {
     #expect(transport.requests.count == 4)
   }
 
-  @Test("The kind of app is asked for in every call")
+  @Test("Every call has the kind of app")
   func entity() async throws {
     let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
     let source = StoreUpdateSource(
@@ -309,7 +309,7 @@ struct FindingTests {
         == [String](repeating: "macSoftware", count: 3))
   }
 
-  @Test("Another app in the answer is not the one that was asked for")
+  @Test("Another app in the answer is ignored")
   func otherApp() async throws {
     let other = listing("9.0", ["bundleId": .text("com.example.other")])
     let transport = ScriptedTransport(selling: ["us": other])

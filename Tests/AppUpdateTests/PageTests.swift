@@ -16,7 +16,7 @@ struct PageTests {
 
   private let selling = ScriptedTransport(selling: ["us": listing("2.0")])
 
-  @Test("An item's page has its data, and its address carries the tokens")
+  @Test("An item's page has its data, and a URL with the tokens")
   func load() async throws {
     let page = page(selling)
     var parameters = ProductPageParameters(itemIdentifier: 364_709_193)
@@ -35,7 +35,7 @@ struct PageTests {
     #expect(page.content == content)
   }
 
-  @Test("Tokens take the place of those that the store's address has")
+  @Test("Tokens replace those in the store's URL")
   func oldTokens() throws {
     var parameters = ProductPageParameters(itemIdentifier: 5)
     parameters.affiliateToken = "new"
@@ -48,7 +48,7 @@ struct PageTests {
   }
 
   @Test(
-    "Identifiers that are none, or that the store does not know, are error 5",
+    "Invalid or unknown identifiers are error 5",
     arguments: [0, -1, Int64.min, 1, Int64.max])
   func invalid(number: Int64) async throws {
     let page = page(selling)
@@ -62,7 +62,7 @@ struct PageTests {
     #expect(page.content == nil)
   }
 
-  @Test("A store that cannot be reached is error 5, and the cause says so")
+  @Test("An unreachable store is error 5, with the cause")
   func unreachable() async throws {
     let page = page(
       ScriptedTransport { _, _ in
@@ -74,7 +74,7 @@ struct PageTests {
     #expect(error?.cause.code == .hostNotFound)
   }
 
-  @Test("Tokens of a wrong length are refused before anything is sent")
+  @Test("Tokens with an invalid length are refused before anything is sent")
   func longTokens() async throws {
     let transport = ScriptedTransport(selling: [:])
     for token in ["", String(repeating: "x", count: 41)] {
@@ -116,7 +116,7 @@ struct PageTests {
     }
   }
 
-  @Test("The completion comes once on the queue, and the delegate hears of each page's end once")
+  @Test("The completion is called once on the queue, and the delegate once per dismissal")
   func completion() async throws {
     let queue = DispatchQueue(label: "test")
     let key = DispatchSpecificKey<Bool>()

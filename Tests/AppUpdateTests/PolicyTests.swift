@@ -30,7 +30,7 @@ struct PolicyTests {
     .init(.remind, .every(seconds: 600), allowsSkip: true),
   ]
 
-  /// What the past may be, from the point of view of a reminder.
+  /// The possible histories of reminders.
   enum Past: CaseIterable, Sendable {
     case nothing, remindedNow, remindedAnHourAgo, remindedYesterday, remindedAWeekAgo
     case remindedInTheFuture, skippedThis, skippedOther
@@ -85,7 +85,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("From a pre-release to its release is a level of its own")
+  @Test("An update from a prerelease to its release has its own level")
   func suffix() throws {
     var policy = AppUpdatePolicy(all: .ignore)
     policy.suffix = .critical
@@ -95,7 +95,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "What is not newer is no update",
+    "A version that is not newer is not an update",
     arguments: [
       ("1.0", "1.0.0", UpdateDecision.Reason.upToDate), ("1.0.0", "1.0", .upToDate),
       ("2.0", "1.9", .offerIsOlder), ("1.10", "1.9", .offerIsOlder),
@@ -108,7 +108,7 @@ struct PolicyTests {
     #expect(decision.reason == reason)
   }
 
-  @Test("No offer and no readable version are reasons of their own")
+  @Test("A missing offer and an invalid version have their own reasons")
   func noOffer() throws {
     #expect(try decide(nil).reason == .notOffered)
     #expect(try decide(store("latest")).reason == .versionUnreadable)
@@ -117,7 +117,7 @@ struct PolicyTests {
     #expect(try decide(garbled).reason == .versionUnreadable)
   }
 
-  @Test("A version that went down is refused, unless a server forces it")
+  @Test("A decreased version is refused, unless a server forces it")
   func wentDown() throws {
     var history = UpdateHistory()
     history.note(store("3.0"))
@@ -141,7 +141,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "A system that is too old is never asked to update",
+    "A system that is too old never gets an update",
     arguments: [("14.9", "15.0", true), ("15.0", "15", false), ("9.3", "10.0", true)])
   func minimumSystem(system: String, needed: String, isTooOld: Bool) throws {
     let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("2.0"))
@@ -149,14 +149,14 @@ struct PolicyTests {
     let decision = try decide(offer, system: system, policy: policy)
     #expect(decision.action == (isTooOld ? .none : .force))
     if isTooOld { #expect(decision.reason == .systemTooOld(needed: try version(needed))) }
-    #expect(try decide(offer, policy: policy).action == .force, "an unknown system asks nothing")
+    #expect(try decide(offer, policy: policy).action == .force, "an unknown system is not checked")
     let answer = server([
       "hasNewVersion": .integer(1), "minimumOsVersion": .text(needed), "version": .text("2.0"),
     ])
     #expect(try decide(answer, system: system).action == (isTooOld ? .none : .remind))
   }
 
-  @Test("Below the minimum is forced, whatever the rule, the age and the past")
+  @Test("A version below the minimum is forced, for any rule, age and history")
   func minimumVersion() throws {
     var history = UpdateHistory()
     history.skippedVersion = try version("2.0")
@@ -177,7 +177,7 @@ struct PolicyTests {
     #expect(try decide(answer, policy: policy).action == .force)
   }
 
-  @Test("A single version that is blocked is forced, others are not", arguments: ["1.6", "1.6.0"])
+  @Test("A blocked version is forced, others are not", arguments: ["1.6", "1.6.0"])
   func blocked(blocked: String) throws {
     var policy = AppUpdatePolicy(all: .ignore)
     policy.blockedVersions = [try version(blocked)]
@@ -193,7 +193,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "A version must be as old as the policy says",
+    "A version must have the policy's minimum age",
     arguments: [
       (0, 0.0, true), (1, 0, false), (1, 23 * hour, false), (1, 24 * hour, true),
       (7, 6 * day, false), (7, 7 * day, true), (-3, 0, true), (1, -day, false),
@@ -218,7 +218,7 @@ struct PolicyTests {
     (.null, false), (.text("?"), false),
   ]
 
-  @Test("A server's answer is read as texts, numbers and booleans", arguments: truths, truths)
+  @Test("A server's answer can have strings, numbers and booleans", arguments: truths, truths)
   func serverAnswer(new: (JSONField, Bool), needed: (JSONField, Bool)) throws {
     let offer = server([
       "hasNewVersion": new.0, "needUpgrade": needed.0,
@@ -233,10 +233,10 @@ struct PolicyTests {
     case .remind: #expect(decision.reason == .serverOffers)
     case .none: #expect(decision.reason == .serverHasNone)
     }
-    #expect(!decision.allowsSkip, "without a version nothing can be skipped")
+    #expect(!decision.allowsSkip, "without a version, skipping is impossible")
   }
 
-  @Test("A server that demands what is installed demands nothing")
+  @Test("A server that requires the installed version requires nothing")
   func serverDemandsInstalled() throws {
     for (text, reason) in [("1.0", UpdateDecision.Reason.upToDate), ("0.9", .offerIsOlder)] {
       let offer = server(["needUpgrade": .truth(true), "version": .text(text)])
@@ -244,7 +244,7 @@ struct PolicyTests {
     }
   }
 
-  @Test("A server's reminder has a rule of its own, and its version can be skipped")
+  @Test("A server's reminder has its own rule, and its version can be skipped")
   func serverReminder() throws {
     let offer = server(["hasNewVersion": .truth(true), "version": .text("2.0")])
     var history = UpdateHistory()
@@ -257,7 +257,7 @@ struct PolicyTests {
   }
 
   @Test(
-    "A link that leads neither to a store nor to a web page is left out",
+    "A link that does not lead to a store or a web page is omitted",
     arguments: [
       "javascript:alert(1)", "file:///etc/passwd", "data:text/html,x", "", "not a url", "/relative",
       "https://x.example/" + String(repeating: "a", count: 2000),
@@ -275,7 +275,7 @@ struct PolicyTests {
     #expect(try decide(offer).downloadURL?.absoluteString == text)
   }
 
-  @Test("Release notes are bounded, and cut between characters")
+  @Test("Release notes are truncated between characters")
   func notes() throws {
     let long = String(repeating: "ü", count: 5000)
     let notes = try decide(store("2.0", ["releaseNotes": .text("a" + long)])).releaseNotes
@@ -283,7 +283,7 @@ struct PolicyTests {
     #expect(try decide(store("2.0", ["releaseNotes": .text("short")])).releaseNotes == "short")
   }
 
-  @Test("A policy and a decision survive coding")
+  @Test("Encoding and decoding preserves a policy and a decision")
   func coding() throws {
     var policy = AppUpdatePolicy(all: .relaxed, minimumSupportedVersion: try version("1.5"))
     policy.major = .init(.remind, .every(seconds: 5), allowsSkip: false)

@@ -21,7 +21,7 @@ struct PromptTests {
     UpdatePrompt(decision, appName: "Courier", texts: texts, languages: languages)
   }
 
-  @Test("A reminder can be put off, and skipped where the rule allows it")
+  @Test("A reminder can be postponed, and skipped if the rule allows it")
   func remind() throws {
     let prompt = try #require(try shown(decision(.remind), "en"))
     #expect(prompt.buttons.map(\.choice) == [.update, .later, .skip])
@@ -33,7 +33,7 @@ struct PromptTests {
     #expect(persistent.buttons.map(\.choice) == [.update, .later])
   }
 
-  @Test("What is forced can only be updated, and nothing is asked for none")
+  @Test("A forced prompt only offers the update, and none has no prompt")
   func force() throws {
     let prompt = try #require(try shown(decision(.force), "en"))
     #expect(prompt.buttons.map(\.choice) == [.update])
@@ -41,7 +41,7 @@ struct PromptTests {
   }
 
   @Test(
-    "A language falls back to what it is a kind of, then to the next, then to English",
+    "A language falls back to its parent, then to the next language, then to English",
     arguments: [
       (["de"], "de"), (["de-AT"], "de"), (["de_CH.UTF-8@euro"], "de"), (["DE"], "de"),
       (["zh-Hans-CN"], "zh"), (["zh-TW"], "zh-Hant"), (["zh_HK.UTF-8"], "zh-Hant"),
@@ -56,7 +56,7 @@ struct PromptTests {
     #expect(prompt?.language == found)
   }
 
-  @Test("Every built-in language says the app, both versions and every button")
+  @Test("Every built-in language has the app, both versions and every button")
   func builtIn() throws {
     let languages = UpdateTexts().byLanguage.keys.sorted()
     #expect(
@@ -75,7 +75,7 @@ struct PromptTests {
     }
   }
 
-  @Test("A caller's words take the place of the built-in ones, and add languages")
+  @Test("Custom texts replace the built-in ones, and add languages")
   func ownWords() throws {
     var words = UpdateTexts.english
     words.remindMessage = "{app}! {version} {unknown} {installed"
@@ -86,14 +86,14 @@ struct PromptTests {
     #expect(message == "Courier! 2.0 {unknown} {installed")
   }
 
-  @Test("What is put into a text is not looked at again")
+  @Test("Replaced placeholders are not expanded again")
   func noInjection() throws {
     let prompt = UpdatePrompt(
       try decision(.remind), appName: "{version}{app}", texts: UpdateTexts(), languages: ["en"])
     #expect(prompt?.message == "{version}{app} 2.0 is available; you have 1.0.")
   }
 
-  @Test("Without a version the text still reads well")
+  @Test("Without a version, the text is still a sentence")
   func noVersion() throws {
     let prompt = shown(try decision(.force, version: nil), "en")
     #expect(

@@ -4,10 +4,10 @@ import Testing
 
 @testable import AppUpdate
 
-@Suite("Questions to a store")
+@Suite("Queries to a store")
 struct QueryTests {
   @Test(
-    "The Apple ID is read out of a number or a link",
+    "The Apple ID is read from a number or a link",
     arguments: [
       "364709193", "id364709193", "https://apps.apple.com/de/app/some-name/id364709193?mt=8",
       "https://apps.apple.com/app/id364709193",
@@ -23,7 +23,7 @@ struct QueryTests {
   }
 
   @Test(
-    "What holds no Apple ID is refused",
+    "Text without an Apple ID is refused",
     arguments: [
       "", "0", "-1", "id", "id0", "x", "https://apps.apple.com/us/app/name",
       "https://apps.apple.com/us/app/id12x", "99999999999999999999", "https://example.com/?i=5",
@@ -34,17 +34,17 @@ struct QueryTests {
   }
 
   @Test(
-    "Countries are two assigned letters", arguments: ["us", "US", "cn", "Gb", "de", "ru", "xk"])
+    "Assigned country codes are accepted", arguments: ["us", "US", "cn", "Gb", "de", "ru", "xk"])
   func country(text: String) throws {
     #expect(try CountryCode(text).rawValue == text.lowercased())
   }
 
   @Test(
-    "A language, a locale and three letters are no country",
+    "Languages, locales and three letters are refused as countries",
     arguments: ["en", "en_US", "zh-CN", "usa", "u", "", "xx", "uk", "zz", "d1", "ＵＳ"])
   func noCountry(text: String) { #expect(code { try CountryCode(text) } == .countryInvalid) }
 
-  @Test("The error of a locale names its country")
+  @Test("The error for a locale names its country")
   func localeRemedy() {
     for (text, hint) in [("en_US", "“us”"), ("zh-CN", "“cn”"), ("uk", "gb")] {
       let error = #expect(throws: ContentError.self) { try CountryCode(text) }
@@ -52,7 +52,7 @@ struct QueryTests {
     }
   }
 
-  @Test("A look-up's parameters stand in the URL as the server documents them")
+  @Test("A lookup's URL has the parameters of the server's documentation")
   func lookupParameters() throws {
     let ids = try [AppleID(1), AppleID(22)]
     let query = LookupQuery(
@@ -72,7 +72,7 @@ struct QueryTests {
     }
   }
 
-  @Test("A search's parameters stand in the URL, everything escaped")
+  @Test("A search's URL has its parameters, escaped")
   func searchParameters() throws {
     var query = SearchQuery("jack & johnson+ü", country: .us)
     query.attribute = "softwareDeveloper"
@@ -112,7 +112,7 @@ struct QueryTests {
   }
 
   @Test(
-    "What is no server cannot be asked",
+    "An invalid server URL is refused",
     arguments: ["ftp://example.com", "/local", "https:///x", "https://example.com/?a=b"])
   func noServer(text: String) async throws {
     let lookup = AppLookup(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AppUpdate
 
-/// 2026-01-15 12:00 UTC, when the tests' clocks start.
+/// 2026-01-15 12:00 UTC, the start of the tests' clocks.
 let noon = Date(timeIntervalSince1970: 1_768_478_400)
 let hour = 3600.0
 let day = 86_400.0
@@ -18,7 +18,7 @@ func app(_ text: String, system: String? = nil) throws -> InstalledApp {
     systemVersion: try system.map { try AppVersion($0) })
 }
 
-/// A listing with the fields that most tests need, and those that one adds.
+/// A listing with the fields that most tests need, and additional ones.
 func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing {
   let fields: [String: JSONField] = [
     "trackId": .integer(364_709_193), "bundleId": .text("com.example.courier"),
@@ -31,7 +31,7 @@ func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing
 
 func link(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-/// The code of the `ContentError` that `body` throws; nil when it throws none.
+/// Returns the code of the `ContentError` that `body` throws; nil if it throws none.
 func code(_ body: () throws -> some Any) -> ContentError.Code? {
   do {
     _ = try body()
@@ -46,12 +46,14 @@ func code(_ body: () async throws -> some Any) async -> ContentError.Code? {
   } catch { return (error as? ContentError)?.code }
 }
 
-/// A clock that a test moves; who sleeps moves it, too.
+/// A clock that a test advances.
+///
+/// Sleeping advances it too.
 final class TestClock: Sendable {
   private let state = Mutex((now: noon, slept: [Double]()))
 
   var now: Date { state.withLock { $0.now } }
-  /// How long was slept, one number a sleep.
+  /// The durations of all sleeps.
   var slept: [Double] { state.withLock { $0.slept } }
 
   func advance(_ seconds: Double) { state.withLock { $0.now += seconds } }
@@ -68,7 +70,7 @@ final class TestClock: Sendable {
   }
 }
 
-/// Answers requests as a test says, and keeps them.
+/// Answers requests with a closure, and records them.
 final class ScriptedTransport: LookupTransport {
   private let answer: @Sendable (LookupRequest, Int) throws -> LookupResponse
   private let seen = Mutex<[LookupRequest]>([])
@@ -78,7 +80,7 @@ final class ScriptedTransport: LookupTransport {
     self.answer = answer
   }
 
-  /// Answers look-ups from `listings` by country.
+  /// Answers lookups from `listings` by country.
   convenience init(selling listings: [String: AppListing]) {
     self.init { request, _ in
       let country = request.parameters["country"] ?? "us"
@@ -98,7 +100,7 @@ final class ScriptedTransport: LookupTransport {
 }
 
 extension LookupRequest {
-  /// The query's parameters.
+  /// The parameters of the query.
   var parameters: [String: String] {
     let items = URLComponents(url: url, resolvingAgainstBaseURL: false)?.queryItems ?? []
     return Dictionary(items.map { ($0.name, $0.value ?? "") }, uniquingKeysWith: { $1 })

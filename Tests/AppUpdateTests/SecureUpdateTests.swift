@@ -6,7 +6,7 @@ import Testing
 
 @testable import AppUpdate
 
-/// An update that is forced on a user comes over HTTPS only.
+/// A forced update must come over HTTPS.
 @Suite("Secure updates")
 struct SecureUpdateTests {
   static let manifest = "itms-services://?action=download-manifest&url=https://get.example/m.plist"
@@ -16,7 +16,7 @@ struct SecureUpdateTests {
   // MARK: Servers
 
   @Test(
-    "A server over plain HTTP is not asked",
+    "A server over plain HTTP is not called",
     arguments: [
       "http://example.com", "HTTP://example.com", "http://127.0.0.1.example.com",
       "http://localhost.example.com", "http://0.0.0.0", "http://10.0.0.1", "http://128.0.0.1",
@@ -39,7 +39,7 @@ struct SecureUpdateTests {
   }
 
   @Test(
-    "HTTPS and this machine are asked",
+    "Servers over HTTPS and on this machine are called",
     arguments: [
       "https://example.com", "http://127.0.0.1:8080", "http://127.255.0.9", "http://localhost/a",
       "http://LOCALHOST", "http://[::1]:8080",
@@ -51,11 +51,11 @@ struct SecureUpdateTests {
     #expect(transport.requests.count == 1)
   }
 
-  @Test("A redirect from this machine to plain HTTP elsewhere is not believed")
+  @Test("A redirect from this machine to plain HTTP on another is refused")
   func redirect() async throws {
     let other = try AppServer()
     try other.offer("9.0")
-    // The same machine, by an address that is not one of the loopback.
+    // The same machine, with an address that is not a loopback address.
     let elsewhere = "http://0.0.0.0:\(other.server.port)"
     let server = try AppServer(faults: "* redirect \(elsewhere){path}")
     try server.offer("2.0")
@@ -77,7 +77,7 @@ struct SecureUpdateTests {
     "ftp://get.example/a", "//get.example/a", "https:///a", "https:get.example", "",
   ]
 
-  @Test("A link that is not secure is in no decision, prompt or error", arguments: refused)
+  @Test("An insecure link is not in a decision, prompt or error", arguments: refused)
   func refusedLinks(text: String) throws {
     for allowsItmsServices in [false, true] {
       var policy = AppUpdatePolicy()
@@ -95,7 +95,7 @@ struct SecureUpdateTests {
   }
 
   @Test(
-    "HTTPS and the stores' own schemes are kept",
+    "Links with HTTPS and store schemes are kept",
     arguments: [
       "https://get.example/app", "HTTPS://get.example/app", "itms-apps://get.example/app/id1",
       "itms-appss://x.example/", "macappstore://x.example/", "market://details?id=a.b",
@@ -107,13 +107,13 @@ struct SecureUpdateTests {
     }
   }
 
-  @Test("A link of itms-services is in a decision only if the policy allows it")
+  @Test("A decision has an itms-services link only if the policy allows it")
   func itmsServices() throws {
     var policy = AppUpdatePolicy()
     for offer in offers(Self.manifest) { #expect(try decide(offer, policy).downloadURL == nil) }
     policy.allowsItmsServices = true
     let links = try offers(Self.manifest).map { try decide($0, policy).downloadURL?.absoluteString }
-    #expect(links == [Self.manifest, nil], "a store's own look-up never leads past the store")
+    #expect(links == [Self.manifest, nil], "a store's lookup never bypasses the store")
   }
 
   private func offers(_ link: String) -> [UpdateOffer] {
@@ -129,7 +129,7 @@ struct SecureUpdateTests {
       about: offer, installed: try app("1.0"), history: UpdateHistory(), now: noon)
   }
 
-  // MARK: What is forced
+  // MARK: Forced updates
 
   private func state(
     _ memory: UpdateMemory = UpdateMemory(), allowsItmsServices: Bool = false
@@ -146,7 +146,7 @@ struct SecureUpdateTests {
   }
 
   @Test(
-    "A forced update with an insecure link leads to the store instead, and the observer hears why",
+    "A forced update with an insecure link uses the store's link, and reports the error",
     arguments: ["http://get.example/app", manifest])
   func forced(text: String) throws {
     let store = try link("https://store.example/app")
@@ -167,7 +167,7 @@ struct SecureUpdateTests {
     #expect(state.requirement?.decision.downloadURL == store)
   }
 
-  @Test("A reminder with an insecure link leads to the store, without a report")
+  @Test("A reminder with an insecure link uses the store's link, without a report")
   func reminded() throws {
     var state = try state()
     let answer = AppVersionAnswer(
@@ -177,7 +177,7 @@ struct SecureUpdateTests {
     #expect(effects.reportedCodes.isEmpty)
   }
 
-  @Test("A link that was remembered is judged again when the app starts")
+  @Test("A saved link is checked again when the app starts")
   func remembered() throws {
     var allowing = try state(allowsItmsServices: true)
     _ = allowing.apply(.loggedIn(account: "ada", Self.demand(Self.manifest)), at: noon)
@@ -197,7 +197,7 @@ struct SecureUpdateTests {
         == (try link("https://store.example/app")))
   }
 
-  @Test("A checker is not made with a store link that is not secure")
+  @Test("A checker with an insecure store link is refused")
   func storeLink() throws {
     let folder = try TemporaryFolder()
     var configuration = AppUpdateChecker.Configuration(
@@ -210,7 +210,7 @@ struct SecureUpdateTests {
     _ = try AppUpdateChecker(configuration, source: ScriptedSource(nil))
   }
 
-  @Test("A server's file with a link over plain HTTP is refused when it is read")
+  @Test("A server's file with a link over plain HTTP is refused")
   func catalogFile() throws {
     func read(_ link: String) throws {
       let app = #"{"listing": {"trackId": 1, "version": "1"}, "downloadUrl": "\#(link)"}"#
@@ -221,7 +221,7 @@ struct SecureUpdateTests {
     try read(Self.manifest)
   }
 
-  @Test("A product page does not lead to plain HTTP, nor past the store")
+  @Test("A product page never links to plain HTTP or bypasses the store")
   func page() throws {
     for text in ["http://get.example/app", Self.manifest] {
       let url = ProductPageParameters(itemIdentifier: 5).pageURL(

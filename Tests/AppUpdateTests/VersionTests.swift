@@ -88,7 +88,7 @@ struct VersionTests {
     1.2-beta | < | 1.10-alpha
     """.split(separator: "\n").map(Pair.init)
 
-  @Test("Numbers decide component by component, then the suffix", arguments: pairs)
+  @Test("Versions are compared number by number, then by suffix", arguments: pairs)
   func order(pair: Pair) throws {
     let (left, right) = (try version(pair.left), try version(pair.right))
     let found = left < right ? "<" : left == right ? "=" : left > right ? ">" : "?"
@@ -103,14 +103,14 @@ struct VersionTests {
   func size() { #expect(Self.pairs.count >= 60) }
 
   @Test(
-    "Spaces around a version mean nothing", arguments: [" 1.2", "1.2 ", "\t1.2\r\n", "  1.2  "])
+    "Spaces around a version are ignored", arguments: [" 1.2", "1.2 ", "\t1.2\r\n", "  1.2  "])
   func spaces(text: String) throws {
     #expect(try version(text) == version("1.2"))
     #expect(try version(text).rawValue == "1.2")
   }
 
   @Test(
-    "What is no version is refused",
+    "Invalid versions are refused",
     arguments: [
       "", " ", ".", "1.", ".1", "1..2", "1.x", "x", "beta", "v", "vv1", "-1", "1.-2", "1,2",
       "1.2 (34)", "1.2/3", "1.2-", "1.2-.", "1.2--beta", "1.2-beta.", "1.2-bêta", "१.२",
@@ -121,11 +121,11 @@ struct VersionTests {
     #expect(code { try version(text) } == .versionInvalid)
   }
 
-  /// The ways in which the source documents' checks go wrong, and what they say.
+  /// Common mistakes in version checks, and their results.
   enum Mistake: CaseIterable, Sendable {
     case asFloat, asText, byInequality, withoutCarry, byLength, numericSearch
 
-    /// Whether this way calls `offered` newer than `installed`.
+    /// Whether this mistake calls `offered` newer than `installed`.
     func isNewer(_ offered: String, than installed: String) -> Bool {
       let numbers = { (text: String) in text.split(separator: ".").map { Int($0) ?? 0 } }
       let (new, old) = (numbers(offered), numbers(installed))
@@ -141,7 +141,7 @@ struct VersionTests {
       }
     }
 
-    /// A case that this way judges wrongly.
+    /// A case that this mistake gets wrong.
     var victim: (offered: String, installed: String, isNewer: Bool) {
       switch self {
       case .asFloat: ("2.31", "2.4", true)
@@ -154,16 +154,17 @@ struct VersionTests {
     }
   }
 
-  @Test("Each classic mistake is made by others only", arguments: Mistake.allCases)
+  @Test("No classic mistake is made", arguments: Mistake.allCases)
   func mistakes(mistake: Mistake) throws {
     let (offered, installed, isNewer) = mistake.victim
-    #expect(mistake.isNewer(offered, than: installed) != isNewer, "the mistake is one")
+    #expect(
+      mistake.isNewer(offered, than: installed) != isNewer, "the mistake gives another result")
     #expect(try (version(offered) > version(installed)) == isNewer)
   }
 
   @Test("A build number is never compared")
   func buildNumber() throws {
-    // The store's 2.4 against the build 2301 of 2.3 would never be an update.
+    // The store's 2.4 would never be an update for build 2301 of 2.3.
     var installed = try app("2.3")
     installed.build = "2301"
     let decision = AppUpdatePolicy().decision(
@@ -183,7 +184,7 @@ struct VersionTests {
     #expect(try version(new).difference(from: version(old)) == level)
   }
 
-  @Test("Versions survive coding as they were written")
+  @Test("Encoding and decoding preserves a version's text")
   func coding() throws {
     let original = try version("v1.02-Beta+5")
     #expect(original.rawValue == "v1.02-Beta+5")

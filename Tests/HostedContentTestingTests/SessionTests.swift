@@ -8,7 +8,7 @@ struct SessionTests {
     Payment(productIdentifier: try ProductIdentifier(validating: product))
   }
 
-  @Test("What is published is bought over HTTP and installed; a new version is an update")
+  @Test("A published product is bought over HTTP and installed, and a new version is an update")
   func publish() async throws {
     let session = try StoreSession()
     try session.publish("book", files: ["a/b.txt": [1, 2, 3]])
@@ -21,7 +21,7 @@ struct SessionTests {
     #expect(try await queue.updates().map(\.offered.rawValue) == ["1.1"])
   }
 
-  @Test("Two sessions and two runs of one see the same dates and nothing of each other")
+  @Test("Sessions are independent, and see the same dates in each run")
   func separate() async throws {
     let sessions = [try StoreSession(), try StoreSession()]
     try sessions[0].publish("book")
@@ -36,7 +36,7 @@ struct SessionTests {
     #expect(dates[0] == dates[1] && sessions[0].folder != sessions[1].folder)
   }
 
-  @Test("Reset leaves nothing of before")
+  @Test("Reset removes all earlier state")
   func reset() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -51,7 +51,7 @@ struct SessionTests {
       try queue.installedVersion(of: ProductIdentifier("book"))?.rawValue == "2.0")
   }
 
-  @Test("A session removes its own files and nothing beside them")
+  @Test("A session only removes its own files")
   func removal() throws {
     let manager = FileManager.default
     let other = manager.temporaryDirectory.appending(
@@ -71,7 +71,7 @@ struct SessionTests {
     #expect(manager.fileExists(atPath: other.path))
   }
 
-  @Test("A killed engine writes nothing more, and the next one goes on with what was written")
+  @Test("A killed engine writes nothing more, and the next one continues from its files")
   func kill() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -90,7 +90,7 @@ struct SessionTests {
   }
 
   @Test(
-    "A payment that is asked about waits over launches until it is decided",
+    "A deferred payment waits across launches until the decision",
     arguments: [true, false])
   func askToBuy(isApproved: Bool) async throws {
     let session = try StoreSession()
@@ -115,7 +115,7 @@ struct SessionTests {
     await #expect(throws: ContentError.self) { try await session.approve(id) }
   }
 
-  /// The transaction once it is reported in `state`.
+  /// Waits for the transaction in `state`.
   @discardableResult
   private func state(
     _ state: TransactionState, of id: TransactionID,
@@ -129,7 +129,7 @@ struct SessionTests {
     throw CancellationError()
   }
 
-  @Test("Chosen payments fail with the chosen error, as many as were said")
+  @Test("The given number of payments fail with the given error")
   func failing() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -145,7 +145,7 @@ struct SessionTests {
     _ = try await queue.deliver(payment("book"))
   }
 
-  @Test("An interrupted purchase fails, and comes as another transaction once it is mended")
+  @Test("An interrupted purchase fails, and completes as another transaction after it is resolved")
   func interrupted() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -169,7 +169,7 @@ struct SessionTests {
     }
   }
 
-  @Test("What is refunded or has expired is told, and restored no more")
+  @Test("Refunded and expired purchases are reported, and not restored")
   func endings() async throws {
     let session = try StoreSession()
     try session.publish("refunded")
@@ -212,7 +212,7 @@ struct SessionTests {
     }
   }
 
-  @Test("A catalog expires with the clock, and is good again once it is refreshed")
+  @Test("A catalog expires with the clock, and is valid again after a refresh")
   func expiry() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -224,7 +224,7 @@ struct SessionTests {
     #expect(try await queue.products(["book"]).products.count == 1)
   }
 
-  @Test("Downloads meet what the fault script says, and heal when it ends")
+  @Test("Downloads fail as scripted, and recover when the faults end")
   func faults() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -238,7 +238,7 @@ struct SessionTests {
     #expect(throws: ContentError.self) { try session.setFaults("*.pkg explode") }
   }
 
-  @Test("A store that goes off the network comes back at the same address")
+  @Test("A store that was unreachable returns at the same address")
   func network() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -250,7 +250,7 @@ struct SessionTests {
     #expect(try await queue.products(["book"]).products.count == 1)
   }
 
-  @Test("A restore fails after as many purchases as were said")
+  @Test("A restore fails after the given number of purchases")
   func restore() async throws {
     let session = try StoreSession()
     let queue = try session.launch()

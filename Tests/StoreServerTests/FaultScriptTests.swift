@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Fault scripts")
 struct FaultScriptTests {
-  @Test("Every fault has a form, and a rule is a pattern, a filter, a fault and a schedule")
+  @Test("Every fault is parsed, in rules with pattern, filter, fault and schedule")
   func forms() throws {
     let table: [(String, Fault)] = [
       ("close", .transmission(.close)), ("reset", .transmission(.reset(nil))),
@@ -65,7 +65,7 @@ struct FaultScriptTests {
       ])
   }
 
-  @Test("Comments and empty lines are no rules")
+  @Test("Comments and empty lines are ignored")
   func comments() throws {
     #expect(try FaultScript("").rules.isEmpty)
     #expect(try FaultScript("# a\n\n   \t\n  # b").rules.isEmpty)
@@ -74,7 +74,7 @@ struct FaultScriptTests {
   }
 
   @Test(
-    "A mistake is named with its line",
+    "A syntax error is reported with its line",
     arguments: [
       ("close", "“close” is not a pattern"), ("/a", "The fault is missing"),
       ("/a PUT close", "Unknown fault “PUT”"), ("/a clsoe", "Unknown fault “clsoe”"),
@@ -106,7 +106,7 @@ struct FaultScriptTests {
     #expect(error?.remedy.isEmpty == false)
   }
 
-  @Test("A star stands for any characters and a question mark for one")
+  @Test("A star matches any characters and a question mark matches one")
   func patterns() {
     for (pattern, path, fits) in [
       ("*", "/a/b", true), ("*", "", true), ("/a", "/a", true), ("/a", "/ab", false),
@@ -118,7 +118,7 @@ struct FaultScriptTests {
       #expect(Glob(text: pattern).matches(path) == fits, "\(pattern) \(path)")
     }
     let stars = String(repeating: "*a", count: 30)
-    #expect(!Glob(text: stars).matches(String(repeating: "a", count: 29)), "no blow-up")
+    #expect(!Glob(text: stars).matches(String(repeating: "a", count: 29)), "not exponential")
   }
 
   @Test("Each rule counts the requests for each path that it matches")
@@ -140,10 +140,10 @@ struct FaultScriptTests {
     #expect(flips("GET", "/b", range: true) == [2])
     #expect(flips("GET", "/b", range: true) == [])
     book.set(try FaultScript("* range flip 2 once"))
-    #expect(flips("GET", "/b", range: true) == [2], "other rules, and counts from zero")
+    #expect(flips("GET", "/b", range: true) == [2], "new rules, and counters from zero")
   }
 
-  @Test("A body goes step by step, the same each time")
+  @Test("The steps of a body are reproducible")
   func steps() {
     func steps(_ length: Int64, _ change: (inout Transmission.Disturbance) -> Void) -> [BodySteps
       .Step]
@@ -181,20 +181,20 @@ struct FaultScriptTests {
       } == [.send(8), .cut])
   }
 
-  @Test("A line's rate holds over late wake-ups, and idleness earns a moment only")
+  @Test("The rate limit compensates for late wake-ups, and limits the credit for idle time")
   func rate() {
     let start = ContinuousClock.now
     let limiter = SendPacer(bytesPerSecond: 1_000, now: start)
     #expect(limiter.delay(of: 500, now: start) == .milliseconds(500))
     #expect(limiter.delay(of: 500, now: start) == .milliseconds(1_000))
-    // Woken 15 ms late: the next part ends when it would have ended anyhow.
+    // Woken 15 ms late: the next part ends at the time when it would have ended otherwise.
     let late = start + .milliseconds(1_015)
     #expect(limiter.delay(of: 100, now: late) == .milliseconds(85))
     let idle = start + .seconds(60)
     #expect(limiter.delay(of: 100, now: idle) == .milliseconds(80))
   }
 
-  @Test("Amounts are read as people write them")
+  @Test("Quantities with units are parsed")
   func amounts() {
     for (text, bytes) in [
       ("0", 0), ("12", 12), ("1kB", 1_000), ("1KiB", 1_024), ("2MB", 2_000_000), ("1GiB", 1 << 30),

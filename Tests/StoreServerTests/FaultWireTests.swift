@@ -2,7 +2,7 @@ import Glibc
 import StoreServer
 import Testing
 
-/// Each fault as a client that keeps every byte sees it.
+/// Each fault, as seen by a client that keeps every byte.
 @Suite("Faults on the wire")
 struct FaultWireTests {
   private static let all = ServerFixture.file
@@ -10,7 +10,7 @@ struct FaultWireTests {
 
   // MARK: Ends
 
-  @Test("cut: closed after n bytes, though more was promised")
+  @Test("cut: closed after n bytes, before the end of the body")
   func cut() throws {
     let got = try ServerFixture("* cut 10").get()
     #expect(got.status == 200)
@@ -34,7 +34,7 @@ struct FaultWireTests {
     let before = try ServerFixture("* reset").get()
     #expect(before.bytes == [])
     #expect(before.end == .reset)
-    // What was sent before a reset may be lost with it, but never is there more.
+    // Bytes from before a reset may be lost, but no more bytes arrive.
     let later = try ServerFixture("* reset 10").get()
     #expect(Self.all[..<10].starts(with: later.body))
     #expect(later.end == .reset)
@@ -56,7 +56,7 @@ struct FaultWireTests {
     #expect(served?.faults == ["* stall 10"])
   }
 
-  @Test("stall, drip, slow-head, latency and rate bring every byte in the end, and not sooner")
+  @Test("stall, drip, slow-head, latency and rate deliver every byte, but not too early")
   func slow() throws {
     for (rule, least) in [
       ("stall 10 30ms", 30), ("drip 400 15ms", 30), ("slow-head 50 10ms", 20), ("latency 30ms", 30),
@@ -71,7 +71,7 @@ struct FaultWireTests {
     }
   }
 
-  @Test("The server's own latency and rate keep the connection")
+  @Test("The server's own latency and rate keep the connection open")
   func line() throws {
     let fixture = try ServerFixture {
       $0.latency = .milliseconds(10)
@@ -86,7 +86,7 @@ struct FaultWireTests {
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200, 200])
   }
 
-  @Test("An answer that is delayed for longer than a connection may be idle comes all the same")
+  @Test("A response that is delayed for longer than the idle timeout still arrives")
   func idle() throws {
     let fixture = try ServerFixture("* latency 1.1s") { $0.idleSeconds = 1 }
     #expect(try fixture.get().body == Self.all)
@@ -95,7 +95,7 @@ struct FaultWireTests {
 
   // MARK: Lengths
 
-  @Test("content-length: missing, too large, too small, or any other")
+  @Test("content-length: missing, too large, too small, or any value")
   func contentLength() throws {
     for (words, length) in [("none", nil), ("+5", "1005"), ("-5", "995"), ("7", "7")] {
       let got = try ServerFixture("* content-length \(words)").get()
@@ -107,7 +107,7 @@ struct FaultWireTests {
     }
   }
 
-  @Test("longer: bytes behind the end that was promised")
+  @Test("longer: bytes after the end of the body")
   func longer() throws {
     let got = try ServerFixture("* longer 5").get("/targets/file.bin", Self.range)
     #expect(got.status == 206)
@@ -115,7 +115,7 @@ struct FaultWireTests {
     #expect(got.body == Array(Self.all[100..<200]) + [0, 0, 0, 0, 0])
   }
 
-  @Test("endless: the body goes on until the client leaves")
+  @Test("endless: the body continues until the client leaves")
   func endless() async throws {
     let fixture = try ServerFixture("* endless")
     let client = try fixture.client()
@@ -128,7 +128,7 @@ struct FaultWireTests {
     #expect(await fixture.nextFinished()?.bytesSent ?? 0 >= 300_000)
   }
 
-  @Test("A client that takes nothing is given up after the idle time")
+  @Test("A client that reads nothing is disconnected after the idle timeout")
   func unread() async throws {
     let fixture = try ServerFixture("* endless") { $0.idleSeconds = 1 }
     let client = try fixture.client()
@@ -139,7 +139,7 @@ struct FaultWireTests {
 
   // MARK: Ranges
 
-  @Test("ignore-range: the whole file for a range")
+  @Test("ignore-range: the whole file for a range request")
   func ignoreRange() throws {
     let got = try ServerFixture("* range ignore-range").get("/targets/file.bin", Self.range)
     #expect(got.status == 200)
@@ -147,7 +147,7 @@ struct FaultWireTests {
     #expect(got.body == Self.all)
   }
 
-  @Test("partial: another part than asked, truthfully named")
+  @Test("partial: another part than requested, with the correct Content-Range")
   func partial() throws {
     for (words, range) in [
       ("short 40", 100..<160), ("short 5000", 100..<101), ("shifted 50", 150..<250),
@@ -162,7 +162,7 @@ struct FaultWireTests {
     }
   }
 
-  @Test("content-range: missing or not true, over the right bytes")
+  @Test("content-range: missing or wrong, with the correct bytes")
   func contentRange() throws {
     for (words, text) in [
       ("none", nil), ("shifted 7", "bytes 107-206/1000"), ("total 5", "bytes 100-199/5"),
@@ -177,7 +177,7 @@ struct FaultWireTests {
     #expect(whole.status == 200 && whole.header("Content-Range") == nil)
   }
 
-  @Test("unsatisfiable: 416 with the size or without")
+  @Test("unsatisfiable: 416 with or without the size")
   func unsatisfiable() throws {
     for (words, text) in [("", "bytes */1000"), (" bare", nil)] {
       let got = try ServerFixture("* unsatisfiable\(words)").get("/targets/file.bin", Self.range)
@@ -188,7 +188,7 @@ struct FaultWireTests {
 
   // MARK: Other content
 
-  @Test("validators: others each time, weak ones, none")
+  @Test("validators: changed each time, weak, or none")
   func validators() throws {
     let fixture = try ServerFixture("/targets/* validators changed after 1")
     let answers = try (1...3).map { _ in try fixture.get() }
@@ -196,7 +196,7 @@ struct FaultWireTests {
     #expect(Set(answers.map { $0.header("Last-Modified") }).count == 3)
     let tag = try #require(answers[0].header("ETag"))
     let resumed = try fixture.get("/targets/file.bin", Self.range, "If-Range: \(tag)")
-    #expect(resumed.status == 200, "an honest server of a file that changed")
+    #expect(resumed.status == 200, "a correct server after the file has changed")
 
     try fixture.server.setFaults(FaultScript("* validators weak"))
     #expect(try fixture.get().header("ETag") == "W/\(tag)")
@@ -206,7 +206,7 @@ struct FaultWireTests {
     #expect(bare.body == Self.all)
   }
 
-  @Test("body changed: other bytes under the same validators; flip: one other byte")
+  @Test("body changed: other bytes with the same validators; flip: one other byte")
   func damaged() throws {
     let fixture = try ServerFixture()
     let right = try fixture.get()
@@ -225,7 +225,7 @@ struct FaultWireTests {
       "counted from the start of the file")
   }
 
-  @Test("gzip: a real stream that nobody asked for")
+  @Test("gzip: a valid stream without Accept-Encoding")
   func gzip() throws {
     let got = try ServerFixture("* gzip").get()
     #expect(got.status == 200)
@@ -237,7 +237,7 @@ struct FaultWireTests {
     #expect(try Gunzip.run(empty.body) == [])
   }
 
-  @Test("login-page: 200 and a page in place of the file")
+  @Test("login-page: 200 and a page instead of the file")
   func loginPage() throws {
     let got = try ServerFixture("* login-page").get("/targets/file.bin", Self.range)
     #expect(got.status == 200)
@@ -272,7 +272,7 @@ struct FaultWireTests {
     }
   }
 
-  @Test("huge-head: as many bytes of headers as wanted")
+  @Test("huge-head: the given number of bytes in headers")
   func hugeHead() throws {
     let got = try ServerFixture("* huge-head 300kB").get()
     #expect(got.status == 200)
@@ -280,7 +280,7 @@ struct FaultWireTests {
     #expect(got.body == Self.all)
   }
 
-  @Test("slow-head and cut meet HEAD and 304 without a body")
+  @Test("slow-head and cut act on HEAD and 304, which have no body")
   func withoutBody() throws {
     let fixture = try ServerFixture("* slow-head 100 1ms\n* cut 5")
     for got in [
@@ -293,7 +293,7 @@ struct FaultWireTests {
 
   // MARK: Together
 
-  @Test("Faults that meet on a request act together, and the log names them")
+  @Test("Several faults act on one request, and the log names them")
   func together() throws {
     let fixture = try ServerFixture("* range partial short 10\n*.bin cut 30 once\n/other close")
     let first = try fixture.get("/targets/file.bin", Self.range)

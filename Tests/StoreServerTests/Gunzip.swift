@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The system's gzip, as an independent reader.
+/// The system's gzip, as an independent decoder.
 enum Gunzip {
   static func run(_ bytes: [UInt8]) throws -> [UInt8] {
     let folder = try TemporaryFolder()

@@ -3,22 +3,22 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A client that sends bytes and keeps what comes back, whatever it is.
+/// A client that sends bytes and keeps all bytes that it receives.
 final class RawClient {
   private let socket: Int32
-  /// What has been received so far.
+  /// The bytes received so far.
   private(set) var bytes: [UInt8] = []
-  /// How the connection ended, once it did.
+  /// How the connection ended; nil while it is open.
   private(set) var end: End?
 
   enum End: Hashable {
     case closed
     case reset
-    /// Nothing came for as long as a test waits at most.
+    /// Nothing arrived within the time limit of tests.
     case silence
   }
 
-  /// Connects to a server on this machine, from another of its addresses where one is named.
+  /// Connects to a server on this machine, from `address` if given.
   init(port: UInt16, from address: String? = nil) throws {
     socket = try LocalSocket.connected(to: port, from: address)
   }
@@ -30,7 +30,9 @@ final class RawClient {
     _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
   }
 
-  /// Sends a request with its headers; the connection is to be closed unless `keep`.
+  /// Sends a request with its headers.
+  ///
+  /// Asks to close the connection unless `keep`.
   func request(
     _ method: String = "GET", _ target: String, _ headers: [String] = [], keep: Bool = false
   ) {
@@ -39,7 +41,9 @@ final class RawClient {
     send(lines.joined(separator: "\r\n") + "\r\n\r\n")
   }
 
-  /// Receives once; false when the connection has ended.
+  /// Receives once.
+  ///
+  /// Returns false if the connection has ended.
   @discardableResult
   func receive() -> Bool {
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -52,7 +56,7 @@ final class RawClient {
     return false
   }
 
-  /// Whether something has come, or the end, within so many milliseconds.
+  /// Whether data or the end arrives within this time.
   func hasNews(within milliseconds: Int32) -> Bool {
     var waited = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
     return poll(&waited, 1, milliseconds) > 0
@@ -64,18 +68,18 @@ final class RawClient {
     return self
   }
 
-  /// Receives until `count` bytes of the body have come.
+  /// Receives until the body has `count` bytes.
   func receive(body count: Int) {
     while body.count < count, receive() {}
   }
 
-  /// Leaves without a word.
+  /// Closes the connection.
   func leave() { shutdown(socket, Int32(SHUT_RDWR)) }
 
-  /// Sends no more.
+  /// Closes the sending direction.
   func half() { shutdown(socket, Int32(SHUT_WR)) }
 
-  // MARK: What came
+  // MARK: Received data
 
   private var headEnd: Int? {
     let mark = Array("\r\n\r\n".utf8)
@@ -103,7 +107,7 @@ final class RawClient {
 
 /// Sockets of clients on this machine.
 enum LocalSocket {
-  /// One that is connected to `port`, with a limit to the patience of whoever receives.
+  /// Returns a socket that is connected to `port`, with a receive timeout.
   static func connected(to port: UInt16, from address: String? = nil) throws -> Int32 {
     let socket = Loopback.stream()
     if let address {
@@ -127,7 +131,9 @@ enum LocalSocket {
     return socket
   }
 
-  /// Whether a socket that shares no port gets `port`; it leaves it at once.
+  /// Whether `port` can be bound without SO_REUSEADDR.
+  ///
+  /// Releases it at once.
   static func gets(_ port: UInt16) -> Bool {
     let socket = Loopback.stream()
     defer { close(socket) }

@@ -2,8 +2,8 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// Requests that two programs could read in two ways, so that a proxy and this server would not
-/// agree where the next one begins (RFC 9112, 2, 5 and 6).
+/// Ambiguous requests: a proxy and this server could disagree where the next request begins (RFC
+/// 9112, 2, 5 and 6).
 @Suite("Ambiguous requests")
 struct RequestHeadTests {
   struct Case: Sendable, CustomTestStringConvertible {
@@ -21,7 +21,7 @@ struct RequestHeadTests {
   private static let start = "GET /targets/empty HTTP/1.1\r\n"
   private static let host = "Host: x\r\n"
 
-  /// A GET with `lines` behind its Host.
+  /// A GET with `lines` after its Host.
   private static func fields(_ lines: String...) -> String {
     start + host + lines.map { "\($0)\r\n" }.joined() + "\r\n"
   }
@@ -46,7 +46,7 @@ struct RequestHeadTests {
       "Transfer-Encoding twice",
       fields("Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + "0\r\n\r\n"),
     Case(
-      "a coding that is not known", fields("Transfer-Encoding: gzip, chunked") + "0\r\n\r\n",
+      "an unknown coding", fields("Transfer-Encoding: gzip, chunked") + "0\r\n\r\n",
       status: 501),
     Case("a coding without an end", fields("Transfer-Encoding: gzip")),
     Case("the coding identity", fields("Transfer-Encoding: identity")),
@@ -80,7 +80,7 @@ struct RequestHeadTests {
   ]
 
   @Test(
-    "An ambiguous request is refused, and nothing behind it is read as a request",
+    "An ambiguous request is refused, and data after it is not parsed as a request",
     arguments: refused)
   func refusal(_ example: Case) throws {
     let fixture = try ServerFixture()
@@ -92,7 +92,7 @@ struct RequestHeadTests {
     #expect(try fixture.get().status == 200)
   }
 
-  @Test("A request with a body is the last one of its connection")
+  @Test("The connection closes after a request with a body")
   func bodies() throws {
     let fixture = try ServerFixture()
     for text in [
@@ -108,7 +108,7 @@ struct RequestHeadTests {
   }
 
   @Test(
-    "What is unusual and clear is answered",
+    "Unusual but unambiguous requests are answered",
     arguments: [
       start + host + "\r\n", start + "Host:\r\n\r\n", start + "Host: [::1]:8080 \t\r\n\r\n",
       "GET /targets/empty HTTP/1.0\r\n\r\n", "\r\n" + start + host + "\r\n",

@@ -4,17 +4,19 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// A server of a folder of a test's own.
+/// A server for a temporary folder.
 struct ServerFixture: Sendable {
   let folder: TemporaryFolder
   let server: StoreServer
   private let finished = Finished()
 
-  /// 1,000 bytes that say where they are.
+  /// 1,000 bytes that depend on their position.
   static let file: [UInt8] = (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 / 256) }
   static let digest = String(repeating: "0a", count: 32)
 
-  /// A store's folder with a few files; `change` sets what is not as usual.
+  /// Creates a store's folder with some files.
+  ///
+  /// `change` adapts the configuration.
   init(_ faults: String = "", _ change: (inout StoreServer.Configuration) -> Void = { _ in })
     throws
   {
@@ -51,7 +53,7 @@ struct ServerFixture: Sendable {
 
   func client() throws -> RawClient { try RawClient(port: server.port) }
 
-  /// What a request gets until the connection ends.
+  /// Sends a request and receives until the connection ends.
   func get(_ target: String = "/targets/file.bin", _ headers: String..., method: String = "GET")
     throws -> RawClient
   {
@@ -60,12 +62,12 @@ struct ServerFixture: Sendable {
     return client.receiveAll()
   }
 
-  /// The next request whose answer has come to its end.
+  /// Returns the next request whose response has ended.
   func nextFinished() async -> ServedRequest? {
     await finished.next()
   }
 
-  /// Finished requests, handed from the server's threads to a test.
+  /// Passes finished requests from the server's threads to a test.
   private final class Finished: Sendable {
     private let stream: AsyncStream<ServedRequest>
     private let continuation: AsyncStream<ServedRequest>.Continuation

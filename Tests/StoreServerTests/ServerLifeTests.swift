@@ -6,9 +6,9 @@ import StoreServer
 import TestSupport
 import Testing
 
-@Suite("A server's life")
+@Suite("Server lifecycle")
 struct ServerLifeTests {
-  @Test("Many servers live beside each other, each with its own faults")
+  @Test("Many servers run at the same time, each with its own faults")
   func many() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 1...8 {
@@ -22,7 +22,7 @@ struct ServerLifeTests {
     }
   }
 
-  @Test("Stopping ends what is under way, and the server comes back where it was")
+  @Test("Stopping ends open connections, and a restarted server has the same port")
   func stop() throws {
     let fixture = try ServerFixture("* stall 10\n/metadata/* latency 1000s")
     let port = fixture.server.port
@@ -40,7 +40,7 @@ struct ServerLifeTests {
       #expect(client.end != .silence)
     }
     #expect(throws: (any Error).self) { try fixture.client() }
-    // Nobody else may have its place meanwhile.
+    // Another socket cannot take its port in the meantime.
     #expect(throws: ContentError.self) { try ServerFixture { $0.port = port } }
 
     try fixture.server.setFaults(.none)
@@ -50,7 +50,7 @@ struct ServerLifeTests {
     #expect(try fixture.get().body == ServerFixture.file)
   }
 
-  @Test("Nobody gets its port at any moment while it goes and comes back")
+  @Test("No other socket can bind the port while the server restarts")
   func port() throws {
     let fixture = try ServerFixture()
     let port = fixture.server.port
@@ -66,7 +66,7 @@ struct ServerLifeTests {
       thief.withLock { $0.ended = true }
       thread.wait()
     }
-    // Both at once, however late the thread is begun.
+    // Both at the same time, even if the thread starts late.
     while thief.withLock({ $0.tries }) < 1000 {
       fixture.server.stop()
       try fixture.server.start()
@@ -74,7 +74,7 @@ struct ServerLifeTests {
     #expect(thief.withLock { !$0.taken })
   }
 
-  @Test("Connections beyond the limit are closed, those within are served")
+  @Test("Connections beyond the limit are closed, others are served")
   func limit() throws {
     let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionLimit = 2 }
     let busy = try (1...2).map { _ in
@@ -89,7 +89,7 @@ struct ServerLifeTests {
     #expect(busy.map { $0.body.count } == [10, 10])
   }
 
-  @Test("A port in use, a missing folder and an unknown address are errors that say so")
+  @Test("A port in use, a missing folder and an unknown address have their own errors")
   func failures() throws {
     let fixture = try ServerFixture()
     var configuration = StoreServer.Configuration()
@@ -105,7 +105,7 @@ struct ServerLifeTests {
     #expect(missing?.code == .fileMissing)
   }
 
-  @Test("The log has who asked for what, forgets when told, and may be off")
+  @Test("The log has the requests, can be cleared, and can be disabled")
   func log() throws {
     let fixture = try ServerFixture()
     _ = try fixture.get("/targets/file.bin?x", "Authorization: secret", method: "HEAD")
@@ -119,24 +119,24 @@ struct ServerLifeTests {
     #expect(fixture.server.requests.isEmpty)
 
     let silent = try ServerFixture { $0.recordsRequests = false }
-    #expect(try silent.get().body == ServerFixture.file, "by sendfile")
+    #expect(try silent.get().body == ServerFixture.file, "with sendfile")
     #expect(
       try silent.get("/targets/file.bin", "Range: bytes=5-9").body
         == Array(ServerFixture.file[5..<10]))
     #expect(silent.server.requests.isEmpty)
   }
 
-  @Test("A line of the log has five fields, whatever a client sends in them")
+  @Test("A line of the log has five fields, even for hostile requests")
   func logLine() throws {
     let fixture = try ServerFixture()
     _ = try fixture.get("/a\u{202e}b\u{2028}c", "Range: bytes=0-\u{85} 200 5\u{200b}")
     let served = try #require(fixture.server.requests.first)
     let range = "bytes=0-\u{fffd}\u{fffd}200\u{fffd}5\u{fffd}"
     #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 23")
-    #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept as it came")
+    #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept unchanged")
   }
 
-  @Test("A large file comes whole, from the kernel and through memory")
+  @Test("A large file is complete, with sendfile and through memory")
   func large() throws {
     for records in [false, true] {
       let fixture = try ServerFixture { $0.recordsRequests = records }
@@ -150,7 +150,7 @@ struct ServerLifeTests {
     }
   }
 
-  @Test("A head that is malformed or too large is refused, and the server lives on")
+  @Test("A malformed or oversized head is refused, and the server keeps running")
   func badHeads() throws {
     let fixture = try ServerFixture()
     for head in [

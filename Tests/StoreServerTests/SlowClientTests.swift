@@ -5,10 +5,10 @@ import StoreServer
 import TestSupport
 import Testing
 
-@Suite("Clients that keep connections busy")
+@Suite("Slow clients")
 struct SlowClientTests {
   @Test(
-    "A connection that does not bring a complete request in time is closed, however often it sends")
+    "A connection without a complete request in time is closed, even if it keeps sending")
   func slowHead() throws {
     let fixture = try ServerFixture { $0.requestTimeout = .milliseconds(200) }
     for start in ["", "\r\n", "GET /targets/file.bin HTTP/1.1\r\nHost: x\r\nX: "] {
@@ -22,7 +22,7 @@ struct SlowClientTests {
     #expect(try fixture.get().status == 200)
   }
 
-  @Test("Silent connections keep nobody out for longer than the time of a request")
+  @Test("Silent connections block others only until the request timeout")
   func silence() throws {
     let fixture = try ServerFixture {
       $0.connectionLimit = 4
@@ -33,7 +33,7 @@ struct SlowClientTests {
     #expect(try fixture.getWhenFree().status == 200)
   }
 
-  @Test("An open connection that has had an answer is closed without another request")
+  @Test("An idle connection is closed after a response without another request")
   func idle() throws {
     let fixture = try ServerFixture {
       $0.requestTimeout = .milliseconds(100)
@@ -42,13 +42,13 @@ struct SlowClientTests {
     let client = try fixture.client()
     client.request("GET", "/targets/empty", keep: true)
     try #require(client.receive())
-    #expect(!client.hasNews(within: 150), "the time of the first request counts no more")
+    #expect(!client.hasNews(within: 150), "the first request's timeout no longer applies")
     client.request("GET", "/targets/empty", keep: true)
     try #require(client.receive())
     #expect(client.drip("\r\n"))
   }
 
-  @Test("An answer may take longer than a request")
+  @Test("A response may take longer than the request timeout")
   func slowAnswer() throws {
     let fixture = try ServerFixture("* latency 400ms\n*.bin drip 500 400ms") {
       $0.requestTimeout = .milliseconds(100)
@@ -56,7 +56,7 @@ struct SlowClientTests {
     #expect(try fixture.get().body == ServerFixture.file)
   }
 
-  @Test("A handshake of TLS that does not come is not waited for")
+  @Test("A connection without a TLS handshake is closed")
   func handshake() throws {
     let folder = try TemporaryFolder()
     let paths = try TestCertificate.right.write(to: folder)
@@ -67,7 +67,7 @@ struct SlowClientTests {
     #expect(try fixture.client().receiveAll().end == .closed)
   }
 
-  @Test("One address has so many connections and no more, and others are served")
+  @Test("Connections per address are limited, and other addresses are served")
   func perAddress() throws {
     let fixture = try ServerFixture("/targets/* stall 10") { $0.connectionsPerAddress = 2 }
     let busy = try (1...2).map { _ in
@@ -86,7 +86,7 @@ struct SlowClientTests {
     #expect(try fixture.getWhenFree("/metadata/timestamp.json").status == 200)
   }
 
-  @Test("Without a limit one address may have all connections")
+  @Test("Without a limit, one address can have all connections")
   func unlimited() throws {
     let fixture = try ServerFixture("/targets/* stall 10") {
       $0.connectionsPerAddress = 0
@@ -103,7 +103,9 @@ struct SlowClientTests {
 }
 
 extension RawClient {
-  /// Sends `text` again and again with a pause; whether the server ended the connection meanwhile.
+  /// Sends `text` repeatedly with pauses.
+  ///
+  /// Returns whether the server closed the connection.
   fileprivate func drip(_ text: String) -> Bool {
     for _ in 0..<200 {
       if hasNews(within: 20) { return receiveAll().end != .silence }
@@ -114,7 +116,7 @@ extension RawClient {
 }
 
 extension ServerFixture {
-  /// What a request gets once a connection is free.
+  /// Retries a request until a connection is available.
   fileprivate func getWhenFree(_ target: String = "/targets/file.bin") throws -> RawClient {
     var got = try get(target)
     while got.status == nil, got.end != .silence { got = try get(target) }

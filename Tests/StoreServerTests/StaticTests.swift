@@ -11,7 +11,7 @@ import Testing
 struct StaticTests {
   private static let all = ServerFixture.file
 
-  @Test("A file comes whole, with its validators, and HEAD says the same without it")
+  @Test("GET returns the file with validators, and HEAD the same headers")
   func whole() throws {
     let fixture = try ServerFixture()
     let got = try fixture.get()
@@ -30,7 +30,7 @@ struct StaticTests {
     }
   }
 
-  @Test("An empty file comes whole, and a range of it as if none had been asked for")
+  @Test("An empty file is returned completely, even for a range request")
   func empty() throws {
     let fixture = try ServerFixture()
     for (headers, status) in [([], 200), (["Range: bytes=-1"], 200), (["Range: bytes=0-"], 416)] {
@@ -42,7 +42,7 @@ struct StaticTests {
   }
 
   @Test(
-    "A single range comes as 206, and what is none as the whole file",
+    "A valid range returns 206, an invalid one the whole file",
     arguments: [
       ("bytes=0-0", 0..<1), ("bytes=10-19", 10..<20), ("bytes=990-", 990..<1_000),
       ("bytes=-10", 990..<1_000), ("bytes=-5000", 0..<1_000), ("bytes=0-99999", 0..<1_000),
@@ -62,7 +62,7 @@ struct StaticTests {
   }
 
   @Test(
-    "A range behind the end is refused with the size",
+    "A range beyond the end is refused with the size",
     arguments: ["bytes=1000-", "bytes=1000-1001", "bytes=-0", "bytes=99999999999999999999-"])
   func unsatisfiable(header: String) throws {
     let got = try ServerFixture().get("/targets/file.bin", "Range: \(header)")
@@ -70,7 +70,7 @@ struct StaticTests {
     #expect(got.header("Content-Range") == "bytes */1000")
   }
 
-  @Test("A range of HEAD means nothing")
+  @Test("HEAD ignores a range")
   func rangeOfHead() throws {
     let got = try ServerFixture().get("/targets/file.bin", "Range: bytes=0-9", method: "HEAD")
     #expect(got.status == 200)
@@ -78,10 +78,10 @@ struct StaticTests {
     #expect(got.header("Content-Range") == nil)
   }
 
-  @Test("Validators decide: 304, 412, or the range only while they hold")
+  @Test("Validators determine 304, 412, or whether the range is returned")
   func conditions() throws {
     let fixture = try ServerFixture()
-    // A file changed just now has no date that is a strong validator.
+    // The date of a file that was just changed is not a strong validator.
     var times = [
       timespec(tv_sec: 1_000_000_000, tv_nsec: 5), timespec(tv_sec: 1_000_000_000, tv_nsec: 5),
     ]
@@ -118,7 +118,7 @@ struct StaticTests {
     }
   }
 
-  @Test("A date is no proof for a file that may have changed within its second")
+  @Test("A date is a weak validator if the file may have changed in the same second")
   func freshDate() throws {
     let fixture = try ServerFixture()
     let request = ServerRequest(
@@ -130,7 +130,7 @@ struct StaticTests {
     #expect(Conditions.rangeHolds(request, representation, now: 1_001))
   }
 
-  @Test("A tag changes with the file, and a name with a digest is its tag")
+  @Test("The entity tag changes with the file, or is the digest in its name")
   func tags() throws {
     let fixture = try ServerFixture()
     let old = try fixture.get().header("ETag")
@@ -141,7 +141,7 @@ struct StaticTests {
     #expect(named.header("ETag") == "\"\(ServerFixture.digest)\"")
   }
 
-  @Test("What never changes may be kept for good, and what may change is asked for each time")
+  @Test("Immutable files can be cached forever, others are revalidated each time")
   func caching() throws {
     let fixture = try ServerFixture()
     let forGood = "public, max-age=31536000, immutable"
@@ -160,7 +160,7 @@ struct StaticTests {
   }
 
   @Test(
-    "Paths are decoded once, and nothing leads out of the folder or to what is hidden",
+    "Paths are decoded once, and cannot reach other folders or hidden files",
     arguments: [
       ("/targets/file.bin", 200), ("/targets/file%2Ebin", 200), ("/%74argets/file.bin", 200),
       ("/targets/sp%C3%A4te%20k%C3%A4fer.txt", 200), ("/targets/file.bin?x=y", 200),
@@ -180,7 +180,7 @@ struct StaticTests {
     #expect(try ServerFixture().get(target).status == status)
   }
 
-  @Test("Other methods are refused, and their bodies are passed over")
+  @Test("Other methods are refused, and their bodies are ignored")
   func methods() throws {
     let fixture = try ServerFixture()
     for (method, headers, text) in [
@@ -195,11 +195,11 @@ struct StaticTests {
     }
   }
 
-  @Test("A connection serves one request after the other")
+  @Test("A connection serves several requests")
   func keepAlive() throws {
     let fixture = try ServerFixture()
     let client = try fixture.client()
-    // Each answer is as long as the first one.
+    // Each response is as long as the first one.
     var length = 1
     for count in 1...3 {
       client.request("GET", "/metadata/timestamp.json", keep: true)
@@ -212,7 +212,7 @@ struct StaticTests {
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200])
   }
 
-  @Test("Routes answer before files, with the request's query")
+  @Test("Routes take precedence over files, and get the request's query")
   func routes() throws {
     let fixture = try ServerFixture {
       $0.routes = [
@@ -230,7 +230,7 @@ struct StaticTests {
     #expect(try fixture.get("/targets/file.bin").status == 200)
   }
 
-  @Test("Dates are written and read as HTTP has them")
+  @Test("HTTP dates are formatted and parsed")
   func dates() {
     #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
     #expect(HTTPDate.text(0) == "Thu, 01 Jan 1970 00:00:00 GMT")

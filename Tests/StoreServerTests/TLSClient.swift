@@ -2,16 +2,18 @@ import CTLSClient
 import ContentModel
 import Glibc
 
-/// A TLS client that trusts one certificate and checks the host's name.
+/// A TLS client that trusts one certificate and checks the host name.
 final class TLSClient {
   private let socket: Int32
   private let client: OpaquePointer
-  /// What has been received.
+  /// The received bytes.
   private(set) var bytes: [UInt8] = []
-  /// Whether the other side said that it ends, as an orderly end of TLS does.
+  /// Whether the server sent a close alert.
   private(set) var endsInOrder = false
 
-  /// Connects to 127.0.0.1 and shakes hands; throws GnuTLS's own words when that fails.
+  /// Connects to 127.0.0.1 and performs the handshake.
+  ///
+  /// Throws GnuTLS's message if it fails.
   init(port: UInt16, trusting chain: String) throws {
     socket = try LocalSocket.connected(to: port)
     var words: UnsafePointer<CChar>?

@@ -34,7 +34,7 @@ struct TLSTests {
     #expect(throws: ContentError.self, performing: body)?.cause ?? ""
   }
 
-  @Test("With a certificate the server speaks HTTPS")
+  @Test("With a certificate, the server serves HTTPS")
   func serves() throws {
     let fixture = try fixture()
     #expect(fixture.server.url == "https://127.0.0.1:\(fixture.server.port)/")
@@ -45,7 +45,7 @@ struct TLSTests {
     #expect(client.endsInOrder)
   }
 
-  @Test("Faults reach through TLS; a cut one has no orderly end")
+  @Test("Faults act on TLS connections, and cut sends no close alert")
   func faults() throws {
     let fixture = try fixture("* cut 10\n*.json content-length none")
     let client = try connect(fixture)
@@ -58,7 +58,7 @@ struct TLSTests {
     #expect(longer.bytes.suffix(5).elementsEqual(Array("{}".utf8) + [0, 0, 0]))
   }
 
-  @Test("tls: the handshake is closed, refused by an alert, or never answered; once, then it works")
+  @Test("tls: the handshake is closed, refused with an alert, or never answered; then it works")
   func handshakes() throws {
     let fixture = try fixture("* tls close once")
     #expect(cause { _ = try connect(fixture) }.isEmpty == false)
@@ -76,7 +76,7 @@ struct TLSTests {
     #expect(!client.receive() && client.end != .silence, "until the server stops")
   }
 
-  @Test("tls certificate: another one than the host's, and then the right one")
+  @Test("tls certificate: a certificate of another host, then the correct one")
   func wrongCertificate() throws {
     let (chain, key) = (folder.path("wrong.pem"), folder.path("wrong.key"))
     let fixture = try fixture("* tls certificate \"\(chain)\" \(key) 2 times")
@@ -86,7 +86,7 @@ struct TLSTests {
     #expect(client.bytes.suffix(1_000).elementsEqual(ServerFixture.file))
   }
 
-  @Test("What is no certificate and its key, and TLS rules without one, are refused")
+  @Test("Invalid certificates, and TLS rules without a certificate, are refused")
   func refusals() throws {
     for (chain, key) in [
       ("right.pem", "wrong.key"), ("right.key", "right.pem"), ("right.pem", "right.pem"),
