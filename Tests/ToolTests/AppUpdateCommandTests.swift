@@ -14,7 +14,7 @@ struct AppUpdateCommandTests {
       "countries": ["us", "cn"], "forcedAccounts": ["ada"]}]}
     """#
 
-  /// A tool in a folder with a served store that offers one app.
+  /// Calls `body` with a tool and the URL of a store that offers one app.
   private func serving(
     _ apps: String = Self.apps, _ body: (Tool, String) async throws -> Void
   ) async throws {
@@ -25,7 +25,7 @@ struct AppUpdateCommandTests {
     try await ServeTests().serving(tool, []) { _, url in try await body(tool, url.absoluteString) }
   }
 
-  @Test("It says whether a newer version is offered, in words and as JSON")
+  @Test("It reports a newer version as text and as JSON")
   func offered() async throws {
     try await serving { tool, server in
       let question = ["app-update", "--bundle-id", "com.example.courier", "--server", server]
@@ -50,7 +50,7 @@ struct AppUpdateCommandTests {
     }
   }
 
-  @Test("Minimum, system, account and the store link are asked for by options")
+  @Test("Minimum, system, account and the store link have options")
   func options() async throws {
     try await serving { tool, server in
       let question = [
@@ -69,7 +69,7 @@ struct AppUpdateCommandTests {
     }
   }
 
-  @Test("An app that is not sold there is an error, unless it is found elsewhere")
+  @Test("An app that is not sold in the country is an error, unless another country has it")
   func elsewhere() async throws {
     try await serving { tool, server in
       let question = [
@@ -102,7 +102,7 @@ struct AppUpdateCommandTests {
     }
   }
 
-  @Test("A feed answers without a server")
+  @Test("A feed is read without a server")
   func feed() throws {
     let tool = try Tool()
     let lines = ["#application_id\u{1}title\u{1}version\u{1}view_url", "5\u{1}Five\u{1}3.0\u{1}"]
@@ -115,7 +115,7 @@ struct AppUpdateCommandTests {
   }
 
   @Test(
-    "Wrong questions are usage errors, and nothing is sent",
+    "Invalid queries are usage errors, and nothing is sent",
     arguments: [
       ["--id", "5"], ["--installed", "1.0"], ["--id", "0", "--installed", "1.0"],
       ["--id", "5", "--bundle-id", "a.b", "--installed", "1.0"],

@@ -3,10 +3,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Bad packages, bad stores, bad libraries: a clear error, and nothing else changes.
+/// Invalid packages, stores and libraries cause a clear error and no other change.
 @Suite("Bad input")
 struct ToolBadInputTests {
-  @Test("A bad package is named with a finding", arguments: Tool.badSamples)
+  @Test("An invalid package is reported with a finding", arguments: Tool.badSamples)
   func validate(path: String) throws {
     let tool = try Tool()
     let result = try tool.run("validate", path)
@@ -18,7 +18,8 @@ struct ToolBadInputTests {
     #expect((report["findings"] as? [Any])?.isEmpty == false)
   }
 
-  @Test("A bad package is not unpacked: no folder, nothing outside", arguments: Tool.badSamples)
+  @Test(
+    "An invalid package is not unpacked: no folder, nothing outside", arguments: Tool.badSamples)
   func unpack(path: String) throws {
     let tool = try Tool()
     try FileManager.default.createDirectory(
@@ -27,7 +28,7 @@ struct ToolBadInputTests {
     try tool.fail("unpack", path, "--into", "work/deep/out", saying: [path])
     #expect(Set(try tool.tree().keys) == ["work", "work/deep"])
     #expect(!FileManager.default.fileExists(atPath: outside))
-    // Without the content rules the safe ones are unpacked, the others leave nothing either.
+    // Without the content rules, safe packages are unpacked, and unsafe ones still leave nothing.
     let result = try tool.run("unpack", path, "--into", "work/deep/out", "--any-archive")
     let isSafe = ["plist", "version", "executable"].contains { path.contains($0) }
     #expect((result.status == 0) == isSafe, "\(result.errors)")
@@ -35,7 +36,7 @@ struct ToolBadInputTests {
     #expect(!FileManager.default.fileExists(atPath: outside))
   }
 
-  @Test("A bad package is not published, nor what comes with it: the store stays byte for byte")
+  @Test("An invalid package refuses the whole publication, and the store does not change")
   func publish() throws {
     let tool = try Tool.withBook()
     let before = try tool.tree("store")
@@ -47,7 +48,7 @@ struct ToolBadInputTests {
     #expect(try tool.tree("store") == before)
   }
 
-  @Test("Other bytes under a published version, other names and missing files are refused")
+  @Test("Other bytes for a published version, invalid names and missing files are refused")
   func publishRefusals() throws {
     let tool = try Tool.withBook()
     let before = try tool.tree("store")
@@ -72,7 +73,7 @@ struct ToolBadInputTests {
     #expect(!tool.exists("nowhere"))
   }
 
-  @Test("A store that is missing, a file, or damaged is an error that says which")
+  @Test("A missing or damaged store, and a file, have their own errors")
   func stores() throws {
     let tool = try Tool.withBook()
     try tool.write("text", to: "file")
@@ -95,13 +96,13 @@ struct ToolBadInputTests {
       #expect(result.status == 1)
       #expect(result.errors.contains("timestamp"), "\(result.errors)")
     }
-    // What is installed is not touched by it.
+    // Installed content does not change.
     try tool.succeed("verify", "--library", "lib")
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
   }
 
   @Test(
-    "A damaged archive fails its product only; published again as it was, the next run installs it")
+    "A damaged archive only fails its product, and the next run installs it when repaired")
   func damagedArchive() throws {
     let tool = try Tool.withBook()
     let folder = "store/targets/\(Tool.chapter2)/1.0"
@@ -128,7 +129,7 @@ struct ToolBadInputTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("A library that is missing or no library is an error of every command that needs one")
+  @Test("A missing or invalid library is an error of every command that needs one")
   func libraries() throws {
     let tool = try Tool.withBook()
     try tool.write("text", to: "file")
@@ -144,10 +145,10 @@ struct ToolBadInputTests {
       }
     }
     try tool.fail("get", Tool.chapter1, "--store", "store", "--library", "file", saying: ["/file"])
-    #expect(!tool.exists("nolib"), "a mistyped library is not made")
+    #expect(!tool.exists("nolib"), "a mistyped library is not created")
   }
 
-  @Test("Outputs into folders that are not there, onto folders, or without a name are refused")
+  @Test("Outputs into missing folders, onto folders, or without a name are refused")
   func outputs() throws {
     let tool = try Tool()
     let source = Tool.sample("sources/chapter1-1.0")
@@ -169,12 +170,12 @@ struct ToolBadInputTests {
     try tool.fail("inspect", "no.pkg", saying: ["no.pkg"])
     try tool.fail("inspect", "folder", saying: ["folder"])
     #expect(Set(try tool.tree().keys) == ["folder"])
-    // A name that no store takes is said at once.
+    // A name that stores do not accept is reported at once.
     let named = try tool.run(["package", source, "--output", "a.zip"] + more)
     #expect(named.status == 0 && named.errors.contains(".pkg"))
   }
 
-  @Test("Verify names each changed, missing and added file; the rest is well")
+  @Test("Verify reports each changed, missing and added file, and no others")
   func verify() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, Tool.chapter2, "--store", "store", "--library", "lib")
@@ -212,7 +213,7 @@ struct ToolBadInputTests {
     try tool.fail("verify", "nope", "--library", "lib", saying: ["nope"])
   }
 
-  @Test("Verify notices that current names nothing")
+  @Test("Verify reports a missing current")
   func verifyDangling() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -221,12 +222,12 @@ struct ToolBadInputTests {
     let result = try tool.run("verify", "--library", "lib")
     #expect(result.status == 1)
     #expect(result.output.contains("current: dangling"))
-    // The next get turns it to what is installed.
+    // The next get sets it to the installed version.
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
   }
 
-  @Test("Verify names a version whose folder is gone")
+  @Test("Verify reports a version without its folder")
   func verifyMissingFolder() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -236,12 +237,12 @@ struct ToolBadInputTests {
     let result = try tool.run("verify", "--library", "lib")
     #expect(result.status == 1)
     #expect(result.output.contains("\(Tool.chapter1) 1.0 the whole folder: missing\n"))
-    // The next get brings it back.
+    // The next get restores it.
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
     try tool.succeed("verify", "--library", "lib")
   }
 
-  @Test("A folder of a user's own is not made a library, and nothing in it changes")
+  @Test("A folder with other files is not made a library, and does not change")
   func folderOfAUser() throws {
     let tool = try Tool.withBook()
     for folder in ["staging/mydata", "proj/products"] {

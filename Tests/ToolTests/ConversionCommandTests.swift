@@ -10,7 +10,7 @@ struct ConversionCommandTests {
 
   init() throws { tool = try Tool() }
 
-  /// Makes a folder with a film that does not compress, and archives it with bsdtar.
+  /// Creates a folder with an incompressible file, and archives it with bsdtar.
   private func archive(
     _ name: String, _ version: String, _ options: [String] = ["-z"], bytes: Int = 300_000,
     page: String = "A page"
@@ -40,7 +40,8 @@ struct ConversionCommandTests {
   // MARK: package --from
 
   @Test(
-    "An archive becomes the package that its folder would be", arguments: ["zip", "xar", "pax"])
+    "An archive is converted to the package that its folder would give",
+    arguments: ["zip", "xar", "pax"])
   func package(format: String) throws {
     try archive("a.\(format)", "1.0", ["--format", format])
     let result = try tool.succeed("package", "--from", "a.\(format)", "--output", "a.pkg")
@@ -55,7 +56,7 @@ struct ConversionCommandTests {
     #expect(try tool.succeed("inspect", "c.pkg").output.contains("2"))
   }
 
-  @Test("A folder or an archive is given, not both and not neither")
+  @Test("Exactly one of folder and archive is required")
   func usage() throws {
     for words in [[], ["folder", "--from", "a.zip"]] {
       let result = try tool.run(["package", "--output", "a.pkg"] + words)
@@ -65,13 +66,13 @@ struct ConversionCommandTests {
     try tool.fail("package", "--from", "none.zip", "--output", "a.pkg", saying: ["none.zip"])
   }
 
-  @Test("Each hostile sample is refused, and leaves nothing", arguments: Tool.badSamples)
+  @Test("Each hostile sample is refused, and leaves no files", arguments: Tool.badSamples)
   func hostile(path: String) throws {
     try tool.fail("package", "--from", path, "--output", "out.pkg", saying: [path])
     #expect(try tool.tree().isEmpty)
   }
 
-  @Test("Interrupted, a conversion leaves nothing behind", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted conversion leaves no files", arguments: [SIGINT, SIGTERM])
   func interrupted(signal: Int32) throws {
     try archive("a.tar", "1.0", [], bytes: 40 << 20)
     let before = try names
@@ -79,14 +80,14 @@ struct ConversionCommandTests {
     while process.isRunning, try names == before { usleep(500) }
     process.kill(signal)
     process.waitUntilExit()
-    // The signal may come when all is written; then it is all there.
+    // The signal may come after everything is written. Then the package is complete.
     let isDone = tool.exists("out.pkg")
     #expect(process.terminationStatus == (isDone ? 0 : 130))
     #expect(try names == (isDone ? before.union(["out.pkg"]) : before))
   }
 
   @Test(
-    "A disk without space for files and package is refused before anything is written",
+    "If files and package do not fit on the disk, nothing is written",
     .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"))
   func disk() async throws {
     try archive("a.tar", "1.0", [], bytes: 10 << 20)
@@ -106,7 +107,7 @@ struct ConversionCommandTests {
 
   // MARK: store publish --repackage
 
-  @Test("Repackaged archives are updated by what changed; publishing again changes nothing")
+  @Test("Updates of repackaged archives only fetch changes, and publishing again changes nothing")
   func publish() throws {
     try tool.succeed("store", "init", "store")
     try archive("a-1.zip", "1.0", ["--format", "zip"])
@@ -130,7 +131,7 @@ struct ConversionCommandTests {
     #expect(after == before)
   }
 
-  @Test("What a killed conversion has left in a store is removed by the next one")
+  @Test("The next publication removes the files of a killed conversion")
   func leftover() throws {
     try tool.succeed("store", "init", "store")
     try FileManager.default.createDirectory(
@@ -143,7 +144,7 @@ struct ConversionCommandTests {
     #expect(tool.exists("store/.repackaging"))
   }
 
-  @Test("A package that has members is published as it is")
+  @Test("A package with an index is published unchanged")
   func indexed() throws {
     try tool.succeed("store", "init", "store")
     let package = Tool.sample("chapter1-1.0.pkg")
@@ -152,7 +153,7 @@ struct ConversionCommandTests {
     #expect(again.output == "The store has these packages already.\n")
   }
 
-  @Test("One hostile archive refuses all, and the store stays as it was")
+  @Test("One hostile archive refuses all, and the store does not change")
   func hostilePublish() throws {
     try tool.succeed("store", "init", "store")
     try archive("a.zip", "1.0", ["--format", "zip"])

@@ -3,16 +3,16 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Killed with SIGKILL at random moments of runs that install and update 20 packages, and
-/// restarted.
+/// Kills runs that install and update 20 packages with SIGKILL at random moments, and restarts
+/// them.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300), `HOSTEDCONTENT_CRASH_SEED`
-/// replays a run's moments as far as the machine's timing allows.
+/// `HOSTEDCONTENT_CRASH_KILLS` is the number of kills (Scripts/crash-loop: 300).
+/// `HOSTEDCONTENT_CRASH_SEED` repeats the moments of a run as far as the machine's timing allows.
 @Suite("Killed at random moments", .long, .timeLimit(.minutes(60)))
 struct CrashLoopTests {
   static let productCount = 20
 
-  @Test("What current names is whole at every moment, and in the end everything is installed once")
+  @Test("The current version is always complete, and at the end everything is installed once")
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
     let kills =
@@ -27,13 +27,13 @@ struct CrashLoopTests {
     var version = "1.0"
     try publish(version, tool)
 
-    // How long an undisturbed run takes decides when the kills come.
+    // The duration of an undisturbed run determines when the kills come.
     let usual = try usualSeconds(tool)
     var killed = 0
     var round = 0
     while killed < kills {
       round += 1
-      // Installs into a new library and updates of it take turns.
+      // Installs into a new library alternate with updates of it.
       let isInstall = round % 2 == 1
       if isInstall {
         try? FileManager.default.removeItem(atPath: tool.folder.path("lib"))
@@ -42,7 +42,7 @@ struct CrashLoopTests {
         try publish(version, tool)
       }
       let words = isInstall ? ["get"] + Self.products : ["update"]
-      // A round is killed on its way until it happens to reach its end.
+      // A round is killed repeatedly until a run completes.
       while killed < kills {
         let process = try tool.start(words + ["--store", "store", "--library", "lib", "--quiet"])
         usleep(UInt32.random(in: 0...UInt32(usual * 1_000_000), using: &random))
@@ -59,11 +59,13 @@ struct CrashLoopTests {
 
   private static let products = (1...productCount).map { "com.example.crash.p\($0)" }
 
-  /// The large file of every product, made once; it is the same in every version.
+  /// The large file of every product.
+  ///
+  /// It is the same in every version.
   private static let largeFiles = Dictionary(
     uniqueKeysWithValues: products.enumerated().map { number, product in
       var random = SplitMix(state: UInt64(number))
-      // Not as Data, whose tagged pointers a leak sanitizer does not see.
+      // Not as Data, because a leak sanitizer does not see its tagged pointers.
       return (product, random.bytes(300_000))
     })
 
@@ -124,7 +126,9 @@ struct CrashLoopTests {
     try expectNothingLostOrTwice(tool, seed)
   }
 
-  /// Every grant was finished as a purchase exactly once; the journal refuses to finish one twice.
+  /// Checks that every grant was finished as a purchase exactly once.
+  ///
+  /// The journal refuses to finish one twice.
   private func expectNothingLostOrTwice(_ tool: Tool, _ seed: UInt64) throws {
     let open = try tool.run("queue", "--library", "lib", "--json").json()["transactions"] as? [Any]
     #expect(open?.isEmpty == true, "seed \(seed)")

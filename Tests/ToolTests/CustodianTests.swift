@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Root keys of several custodians, each with a passphrase of their own.
+/// Root keys of several custodians, each with their own passphrase.
 @Suite("Custodians of root keys")
 struct CustodianTests {
   private let tool: Tool
@@ -26,11 +26,11 @@ struct CustodianTests {
     for text in texts { #expect(result.errors.contains(text), "\(result.errors)") }
   }
 
-  @Test("Each root key has its custodian's passphrase, and any two of them sign")
+  @Test("Each root key has its custodian's passphrase, and any two of them can sign")
   func custodians() throws {
     try store(["init", "store"] + Self.plan + passphrases("ada", "bob", "eve"))
     try store(["add", "store", "a", "--passphrase-file", "online"])
-    // The files of the keys are opened by their own passphrase, and by no other one.
+    // Each key file has its own passphrase.
     for (number, name) in ["ada", "bob", "eve"].enumerated() {
       let key = tool.folder.path("store.keys/root/root-\(number + 1).pem")
       for other in ["ada", "bob", "eve"] {
@@ -53,7 +53,7 @@ struct CustodianTests {
     try tool.succeed("products", "--store", "store")
   }
 
-  @Test("As many passphrases as keys, or one, and nothing is made otherwise")
+  @Test("The number of passphrases must be one or the number of keys")
   func count() throws {
     try store(["init", "store"] + Self.plan + passphrases("ada", "bob"), status: 2)
     #expect(!tool.exists("store"))
@@ -61,7 +61,7 @@ struct CustodianTests {
     try store(["rotate", "store", "root"] + passphrases("ada"))
   }
 
-  @Test("A renamed key file is named, with the names that count")
+  @Test("A renamed key file is reported, with the valid names")
   func renamed() throws {
     try tool.succeed("store", "init", "store")
     for (folder, role) in [("store.keys/root", "root"), ("store.keys", "timestamp")] {

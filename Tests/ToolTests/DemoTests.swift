@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Scripts/demo as a user runs it, with the tool that was built beside the tests.
+/// Runs Scripts/demo like a user, with the tool that was built with the tests.
 @Suite("The demo", .timeLimit(.minutes(10)))
 struct DemoTests {
   private static let script = URL(filePath: Tool.samples).deletingLastPathComponent()
     .appending(path: "Scripts/demo").path(percentEncoded: false)
 
   @Test(
-    "It interrupts a download, and the next run fetches only what is missing",
+    "It interrupts a download, and the next run only fetches missing data",
     arguments: SlowTests.cases([[], ["--http"]], quick: 1))
   func demo(words: [String]) throws {
     let tool = try Tool()

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The guide's part of a Package.swift, in a package that depends on this one.
+/// The Package.swift of the guide, in a package that depends on this one.
 @Suite("A package depends on this one as the guide says", .timeLimit(.minutes(60)))
 struct DependencyTests {
   private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
   private let tool: Tool
   private let blocks: [String]
 
-  /// Makes the client's package in a folder beside a link to this one.
+  /// Creates the client's package beside a link to this package.
   init() throws {
     tool = try Tool()
     let text = try String(
@@ -29,7 +29,7 @@ struct DependencyTests {
     }
   }
 
-  /// Writes the manifest that the guide shows, with another dependency if one is given.
+  /// Writes the manifest of the guide, with another dependency if one is given.
   private func writeManifest(_ dependency: String? = nil) throws {
     var block = try #require(blocks.first)
     if let dependency {
@@ -50,14 +50,14 @@ struct DependencyTests {
     try tool.run(["swift"] + words, program: "/usr/bin/env")
   }
 
-  /// Resolves the client's dependencies, and has each product looked for in them.
+  /// Resolves the client's dependencies and their products.
   private func resolve() throws -> Tool.Result {
     try swift(
       "package", "--package-path", tool.folder.path("client"), "--cache-path",
       tool.folder.path("cache"), "show-dependencies", "--format", "flatlist")
   }
 
-  /// The forms that the guide lists.
+  /// The forms in the guide.
   static let forms = ["a folder of this name", "a folder of another name", "or revision:"]
 
   @Test("Each form of the dependency is resolved", arguments: SlowTests.cases(forms, quick: 2))
@@ -82,15 +82,15 @@ struct DependencyTests {
     #expect(result.status == 0, "\(result.output)\(result.errors)")
   }
 
-  @Test("A folder of another name needs the name, as the guide says")
+  @Test("A folder with another name needs the package name, as in the guide")
   func otherName() throws {
     try writeManifest(#".package(path: "../checkout")"#)
     let result = try resolve()
     #expect(result.status != 0 && result.errors.contains("unknown package 'HostedContent'"))
   }
 
-  // Builds the library once more, which takes minutes.
-  @Test("A client that has the guide's manifest is built", .enabled(if: SlowTests.areComplete))
+  // Builds the library again, which takes minutes.
+  @Test("A client with the guide's manifest is built", .enabled(if: SlowTests.areComplete))
   func built() throws {
     try writeManifest()
     let result = try swift(

@@ -3,11 +3,11 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// The example services as processes of their own, over the sample packages.
+/// The example services as separate processes, with the sample packages.
 @Suite("The examples run", .timeLimit(.minutes(10)))
 struct ExampleTests {
   @Test(
-    "Each buys, keeps up to date, and goes on where it stopped",
+    "Each buys, updates, and continues after an interruption",
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func example(name: String) throws {
     let tool = try Tool.withBook()
@@ -31,7 +31,7 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each installs every content of a product, and finishes one without content",
+    "Each installs every content of a product, and finishes products without content",
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func contents(name: String) throws {
     let tool = try Tool.withCourse()
@@ -44,7 +44,7 @@ struct ExampleTests {
   }
 
   @Test(
-    "Each ends with 1 and says why if something failed, and with 2 for wrong usage",
+    "Each exits with 1 and the reason after a failure, and with 2 for wrong usage",
     arguments: ["Bookshelf", "AsyncBookshelf"])
   func failures(name: String) throws {
     let tool = try Tool.withBook()
@@ -63,7 +63,8 @@ struct ExampleTests {
     try run(["store", "lib", Tool.chapter1], 1, saying: Tool.chapter1)
   }
 
-  @Test("Each takes a store on the web, with its root", arguments: ["Bookshelf", "AsyncBookshelf"])
+  @Test(
+    "Each accepts a store on the web with its root", arguments: ["Bookshelf", "AsyncBookshelf"])
   func webStore(name: String) throws {
     let tool = try Tool.withBook()
     let server = try StoreServer(folder: tool.folder.path("store"))

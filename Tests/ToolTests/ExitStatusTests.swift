@@ -5,10 +5,12 @@ import Testing
 
 @testable import HostedContentTool
 
-/// The exit status of every command; that of wrong usage is tested with `UsageTests`.
+/// The exit status of every command.
+///
+/// `UsageTests` tests the status of wrong usage.
 @Suite("Exit status", .timeLimit(.minutes(10)))
 struct ExitStatusTests {
-  /// For each command, words with which it fails in a folder with the store `store`, an empty
+  /// For each command, arguments with which it fails in a folder with the store `store`, an empty
   /// folder `folder` and the library `lib`.
   static let failures: [String: [String]] = [
     "package": ["nothing", "--output", "out.pkg"],
@@ -39,7 +41,7 @@ struct ExitStatusTests {
     "app-update": ["--id", "1", "--installed", "1.0", "--feed", "nothing"],
   ]
 
-  @Test("A failure is 1, with a message that begins with the program's name")
+  @Test("A failure exits with 1 and a message that begins with the program's name")
   func failure() throws {
     let tool = try Tool.withBook()
     try FileManager.default.createDirectory(
@@ -54,7 +56,7 @@ struct ExitStatusTests {
   }
 
   @Test(
-    "An identifier or a version that is none is wrong usage and makes nothing",
+    "An invalid identifier or version is wrong usage and creates nothing",
     arguments: [
       ["get", "a b", "--store", "store", "--library", "lib"],
       ["products", "a b", "--store", "store"],
@@ -76,7 +78,7 @@ struct ExitStatusTests {
   }
 
   @Test(
-    "Whatever reads from a server that does not answer ends with 130 at once",
+    "Every command that waits for a server exits with 130 at once after an interrupt",
     arguments: [
       ["products"], ["updates", "--library", "lib"],
       ["get", Tool.chapter2, "--library", "lib"], ["update", "--library", "lib"],

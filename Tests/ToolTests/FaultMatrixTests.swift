@@ -1,11 +1,14 @@
 import TestSupport
 import Testing
 
-/// All faults of a server; the program itself sees to it that none of them hangs.
+/// All faults of a server.
+///
+/// The program itself detects hangs.
 @Suite("Every fault of a web server")
 struct FaultMatrixTests {
   @Test(
-    "Every fault, fresh, resumed and three at once, once and always", .enabled(if: SlowTests.areOn))
+    "Every fault: new, resumed and concurrent downloads, once and always",
+    .enabled(if: SlowTests.areOn))
   func matrix() async throws {
     let result = try await onOwnThread {
       try Tool().run([], program: Tool.program("fault-matrix"))

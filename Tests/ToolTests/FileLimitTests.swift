@@ -3,17 +3,19 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// The tool where only few files may be open at once, or only short ones be written.
+/// The tool with a low limit of open files, or of file sizes.
 @Suite("Limits of files", .timeLimit(.minutes(10)))
 struct FileLimitTests {
-  /// Fewer are not enough for the system's own libraries to begin.
+  /// The system's libraries cannot start with fewer.
   private static let least = 8
-  /// More than enough; a tool that fails for another reason is not tried for ever.
+  /// More than enough.
+  ///
+  /// A tool that fails for another reason is not retried forever.
   private static let most = 64
-  /// Seconds after which a run hangs; it waits for nothing but its own attempts.
+  /// The time in seconds after which a run is considered hanging.
   private static let patience = 60
 
-  @Test("However few files may be open, a command ends with its error, and the next one goes on")
+  @Test("With too few open files, a command fails with its error, and the next one continues")
   func everyLimit() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -44,7 +46,7 @@ struct FileLimitTests {
     #expect((Self.least + 5...Self.most).contains(limit), "it ran with \(limit) files")
   }
 
-  @Test("A file that is longer than files may be is an error, and comes once they may")
+  @Test("A file beyond the file size limit is an error, and is installed without the limit")
   func fileSize() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -52,7 +54,7 @@ struct FileLimitTests {
     let package = try tool.makePackage("com.example.a", "1.0", ["film": film])
     try tool.succeed("store", "publish", "store", package)
     let get = ["get", "com.example.a", "--quiet", "--store", "store", "--library", "lib"]
-    // What starts the tests may ignore the signal, which its children then would, too.
+    // The parent of the tests may ignore the signal, and children inherit that.
     let script = "ulimit -f 2000; exec env --default-signal=XFSZ \"$@\""
     let limited = try tool.run(
       ["-c", script, "sh", Tool.path] + get, program: "/bin/sh",

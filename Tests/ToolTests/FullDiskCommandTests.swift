@@ -7,7 +7,7 @@ import Testing
   "Commands on a full disk",
   .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(10)))
 struct FullDiskCommandTests {
-  /// Runs commands on a library whose disk has no free byte.
+  /// Runs commands on a library on a full disk.
   private static let script = """
     set -e
     tool=$1 disk=$2 library=$3 content=$4
@@ -25,7 +25,7 @@ struct FullDiskCommandTests {
     "$tool" list --library "$disk/lib"
     """
 
-  @Test("With no byte free, collect and remove succeed and free space")
+  @Test("On a full disk, collect and remove succeed and free space")
   func collectAndRemove() async throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]
@@ -40,7 +40,7 @@ struct FullDiskCommandTests {
         bytes: 8 << 20, at: disk.path)
     }
     #expect(end.status == 0, "\(end.output)")
-    // What `df` says: nothing, and more than nothing after each command that frees space.
+    // The output of `df`: zero, and more than zero after each command that frees space.
     let free = end.output.split(separator: "\n").compactMap {
       Int($0.filter { !$0.isWhitespace })
     }
@@ -49,10 +49,10 @@ struct FullDiskCommandTests {
     #expect(end.output.contains("1.1: removed"))
   }
 
-  /// Bytes of a film that does not compress.
+  /// The length of an incompressible file in bytes.
   private static let filmLength = 20 << 20
 
-  /// Downloads a film that was packed with tar and gzip onto a disk of `bytes`.
+  /// Downloads an archive from tar and gzip onto a disk of `bytes`.
   private func getForeignFilm(bytes: Int) async throws -> (end: Program.End, sent: Int64) {
     let tool = try Tool()
     let source = tool.folder.path("source")
@@ -89,7 +89,7 @@ struct FullDiskCommandTests {
   }
 
   @Test(
-    "A package built elsewhere that does not fit with its files is refused before it is fetched")
+    "A package built elsewhere that does not fit with its files is refused before the download")
   func foreignPackage() async throws {
     // The files alone would fit, and so would the archive.
     let refused = try await getForeignFilm(bytes: 36 << 20)

@@ -6,16 +6,16 @@ import Testing
 
 @testable import HostedContentTool
 
-/// Titles, names, paths, targets and servers' messages that try to steer a terminal, to forge a
-/// line, or to turn the text around them.
+/// Titles, names, paths, targets and server messages that try to control a terminal, forge a line,
+/// or reverse the surrounding text.
 @Suite("Hostile text", .timeLimit(.minutes(10)))
 struct HostileTextTests {
-  /// What no file name of a package may have, and what one may.
+  /// Characters that file names of a package cannot have, and others that they can have.
   static let control = "c\u{1b}[31m\u{9b}31m\r\nforged\u{7}\u{85}\u{7f}"
   static let invisible = "b\u{202e}d\u{2028}e\u{2029}f\u{200b}g\u{2066}h\u{feff}i\u{e0041}j"
   static let title = control + invisible
 
-  /// Expects that nothing but visible characters and the ends of lines was printed.
+  /// Expects that only visible characters and line ends were printed.
   private func expectPrintable(
     _ result: Tool.Result, _ words: [String], location: SourceLocation = #_sourceLocation
   ) {
@@ -28,7 +28,7 @@ struct HostileTextTests {
     }
   }
 
-  @Test("No command prints hostile titles, names, paths and words as they are")
+  @Test("No command prints hostile titles, names, paths and messages unescaped")
   func commands() throws {
     let tool = try Tool()
     let name = Tool.chapter1
@@ -99,7 +99,7 @@ struct HostileTextTests {
     }
   }
 
-  @Test("A bar shows a hostile name without its tricks, and in its width")
+  @Test("A progress bar shows a hostile name escaped, in the correct width")
   func bar() {
     let bar = ProgressBar(name: Self.title, progress: 0.5, details: Self.title)
     let line = bar.line(columns: 300)
@@ -107,7 +107,7 @@ struct HostileTextTests {
     #expect(line.count <= 300)
   }
 
-  @Test("What a feed and a server say about an app is shown without its tricks")
+  @Test("Hostile texts of a feed and a server about an app are escaped")
   func apps() throws {
     let tool = try Tool()
     let title = "c\u{1b}[31m\u{9b}31m\u{85}\u{7f}" + Self.invisible
@@ -137,7 +137,7 @@ struct HostileTextTests {
     }
   }
 
-  @Test("What a store's server says is reported without its tricks")
+  @Test("Hostile messages of a store's server are escaped")
   func serverMessages() throws {
     let tool = try Tool.withBook()
     let words = [
@@ -157,7 +157,7 @@ struct HostileTextTests {
     }
   }
 
-  @Test("serve --verbose logs hostile requests in one line each, without their tricks")
+  @Test("serve --verbose logs hostile requests escaped, in one line each")
   func accessLog() async throws {
     let tool = try Tool.withBook()
     try await ServeTests().serving(tool, ["--verbose"]) { process, url in
@@ -182,7 +182,7 @@ struct HostileTextTests {
     }
   }
 
-  /// Sends a request and waits for the connection's end.
+  /// Sends a request and waits for the end of the connection.
   private func ask(_ port: UInt16, _ text: String) throws {
     let socket = Loopback.stream()
     defer { close(socket) }

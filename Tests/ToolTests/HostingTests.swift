@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The configuration and the script of the guide to hosting.
+/// The configuration and the script of the hosting guide.
 @Suite("Hosting with nginx", .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"))
 struct HostingTests {
   private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
@@ -40,7 +40,7 @@ struct HostingTests {
     #expect(nginx.requests().contains { $0.contains("timestamp.json") })
   }
 
-  @Test("The script needs a folder only, and prints the URL that it serves")
+  @Test("The script only needs a folder, and prints its URL")
   func folder() throws {
     let tool = try Tool.withBook()
     let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
@@ -59,7 +59,7 @@ struct HostingTests {
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
   }
 
-  @Test("The script says how it is used")
+  @Test("The script prints its usage")
   func script() throws {
     let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
     let wrong = try Tool().run([], program: script)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Restoring and housekeeping by command")
 struct HousekeepingCommandTests {
-  @Test("Restore shows what was bought, and --download installs it on a second library")
+  @Test("Restore lists purchases, and --download installs them in a second library")
   func restore() throws {
     let tool = try Tool.withBook()
     try tool.succeed(
@@ -26,7 +26,7 @@ struct HousekeepingCommandTests {
     #expect(nothing.output == "There is nothing to restore.\n")
   }
 
-  @Test("Pinned versions survive a collection; removed ones are gone")
+  @Test("Pinned versions survive a collection, and removed ones are deleted")
   func housekeeping() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib"]

@@ -9,10 +9,10 @@ import Testing
 
 @testable import HostedContentTool
 
-/// The heart of get and update, in this process, with sellers and disks that misbehave.
+/// The implementation of get and update, in this process, with misbehaving sellers and disks.
 @Suite("A session of installs", .timeLimit(.minutes(10)))
 struct InstallSessionTests {
-  /// A store of some products, each with one version.
+  /// A store with some products, each with one version.
   private struct Shop {
     let folder: TemporaryFolder
     let products: [String]
@@ -35,7 +35,9 @@ struct InstallSessionTests {
 
     func location() throws -> StoreLocation { try StoreLocation(folder.path("store")) }
 
-    /// Runs one session; true when all that it was asked for is installed.
+    /// Runs one session.
+    ///
+    /// Returns true if everything is installed.
     func install(
       _ texts: [String], into library: String = "lib", service: (any StoreService)? = nil,
       fileSystem: FileSystem = .real, seconds: Int = 500, closingSeconds: Int = 5,
@@ -68,7 +70,7 @@ struct InstallSessionTests {
     }
   }
 
-  /// A seller that answers at once, from memory, as `answer` says.
+  /// A seller that answers at once, as `answer` decides.
   private final class Seller: StoreService {
     private let all: [Product]
     private let answer: @Sendable (Product, _ number: Int) throws -> PurchaseOutcome?
@@ -85,7 +87,9 @@ struct InstallSessionTests {
 
     var purchases: Int { state.withLock { $0.purchases } }
 
-    /// How many purchases there were, however often each was asked for.
+    /// The number of purchases.
+    ///
+    /// Repeated requests count once.
     var transactions: Int { state.withLock { $0.transactions.count } }
 
     func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -112,7 +116,7 @@ struct InstallSessionTests {
     func grants(account: String?) async throws -> [Grant] { state.withLock { $0.grants } }
   }
 
-  @Test("Answers that come at once are never missed, neither of purchases nor of updates")
+  @Test("Immediate answers to purchases and updates are never missed")
   func quickAnswers() async throws {
     let shop = try Shop(25)
     for round in 1...4 {
@@ -128,7 +132,7 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
-  @Test("What is asked for twice, or listed twice by the seller, is bought once")
+  @Test("A product that is requested or listed twice is bought once")
   func twice() async throws {
     let shop = try Shop(2)
     let seller = try Seller(shop, repeating: 3)
@@ -147,13 +151,13 @@ struct InstallSessionTests {
     #expect(try await !shop.install(shop.products, service: seller))
     #expect(try shop.installed().keys.sorted() == [shop.products[1]])
     #expect(try shop.unfinished() == 1)
-    // Still not decided: the open transaction is met again, nothing is bought beside it. Whether
-    // the launch asks again before the run ends is a race.
+    // Still deferred: the run finds the open transaction and buys nothing else. Whether the launch
+    // repeats the request before the run ends is a race.
     #expect(try await !shop.install([first], service: seller))
     #expect(seller.transactions == 2)
   }
 
-  @Test("A seller that delivers nothing is an error and not asked for ever")
+  @Test("A seller that delivers nothing is an error, and is not asked forever")
   func sellsNothing() async throws {
     let shop = try Shop(1)
     let seller = try Seller(shop) { product, number in
@@ -169,7 +173,7 @@ struct InstallSessionTests {
   }
 
   @Test(
-    "A purchase that is refused is an error; one that failed for a passing reason is tried again")
+    "A refused purchase is an error, and a temporary failure is retried")
   func failedPurchases() async throws {
     let shop = try Shop(1)
     let refusing = try Seller(shop) { _, _ in
@@ -186,7 +190,7 @@ struct InstallSessionTests {
     #expect(try shop.unfinished() == 0)
   }
 
-  @Test("A seller that never answers ends in the time limit, and the next run goes on")
+  @Test("A seller that never answers causes a timeout, and the next run continues")
   func silentSeller() async throws {
     let shop = try Shop(1)
     let seller = try SilentSeller(shop.location())
@@ -216,7 +220,7 @@ struct InstallSessionTests {
     func grants(account: String?) async throws -> [Grant] { [] }
   }
 
-  @Test("Work that hangs in a system call does not keep the command from ending")
+  @Test("Work that hangs in a system call does not prevent the command from ending")
   func hangingDisk() async throws {
     let shop = try Shop(1)
     let disk = HangingDisk()
@@ -225,7 +229,7 @@ struct InstallSessionTests {
         shop.products, fileSystem: disk.fileSystem, seconds: 1, closingSeconds: 1))
     #expect(disk.hangs)
     disk.release()
-    // The library is free as soon as the work has ended, as it is at once when a process ends.
+    // The library is unlocked when the work has ended. When a process ends, it is unlocked at once.
     while true {
       do {
         #expect(try await shop.install(shop.products))
@@ -251,7 +255,7 @@ struct InstallSessionTests {
       FileSystem { [self] operation, path in
         guard operation == .write, path.contains("/staging/") else { return }
         let isReleased = state.withLock { state in
-          // The folders' own tags are written when the library is opened.
+          // The folders' tags are written when the library is opened.
           if !path.hasSuffix("CACHEDIR.TAG") { state.hangs = true }
           return state.isReleased || path.contains("CACHEDIR.TAG")
         }
@@ -263,7 +267,7 @@ struct InstallSessionTests {
   }
 
   @Test(
-    "A journal that fails once, at any step of an install or an update, hangs nothing; it heals")
+    "After a failure of the journal at any step of an install or update, a retry succeeds")
   func journalFailsOnce() async throws {
     let shop = try Shop(2)
     #expect(try await shop.install(shop.products, into: "warm-up"))
@@ -283,7 +287,7 @@ struct InstallSessionTests {
             shop.products, into: library, fileSystem: fault.fileSystem)
           #expect(healed, "update \(isUpdate), journal step \(number)")
         } catch {
-          // The library could not even be opened; that is said at once.
+          // The library could not be opened, which is reported at once.
           #expect(fault.hasFired, "\(error)")
         }
         lastFired = fault.hasFired
@@ -296,7 +300,7 @@ struct InstallSessionTests {
     }
   }
 
-  @Test("What an earlier run left behind and nobody can remove fails no purchase and no update")
+  @Test("Leftover files that cannot be removed do not fail purchases or updates")
   func leftovers() async throws {
     let shop = try Shop(2)
     let library = URL(filePath: shop.folder.path("lib"))
@@ -316,7 +320,7 @@ struct InstallSessionTests {
     #expect(try shop.unfinished(in: "lib") == 0)
   }
 
-  /// Makes the n-th write of the journal fail, once.
+  /// Makes the n-th write of the journal fail once.
   private final class JournalFault: Sendable {
     private let state: Mutex<Int>
 

@@ -5,19 +5,19 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Our store and client, and our receipts, with independent implementations, both ways.
+/// Tests our store, client and receipts with independent implementations, in both directions.
 @Suite(
   "Interoperation", .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"),
   .enabled(if: !SlowTests.areOn || PythonPeers.areHere, PythonPeers.reason),
   .long, .timeLimit(.minutes(10)))
 struct InteroperationTests {
-  @Test("tuf-client reads repositories of the reference implementation, good and hostile")
+  @Test("tuf-client reads valid and hostile repositories of the reference implementation")
   func client() throws {
     try PythonPeers.script("client_cases.py", [Tool.program("tuf-client")])
   }
 
   @Test(
-    "The reference client reads a store that we made, with each type of key and after rotations",
+    "The reference client reads our store, with each type of key and after rotations",
     arguments: ["ed25519", "ecdsa", "rsa"])
   func store(type: String) throws {
     let tool = try Tool()
@@ -37,7 +37,7 @@ struct InteroperationTests {
         "com.example.book/1/content.index", "com.example.book/1/content.pkg",
         "com.example.book/product.json",
       ])
-    // The names of files carry what the reference client has computed.
+    // The file names contain the digests that the reference client has computed.
     for line in lines {
       let words = line.split(separator: " ")
       let name = words[0].split(separator: "/")
@@ -49,7 +49,7 @@ struct InteroperationTests {
 
   static let kinds: [(ReceiptSigningKey.Kind, String)] = [(.ed25519, "EdDSA"), (.es256, "ES256")]
 
-  @Test("Receipts are verified by two JOSE libraries, and theirs by us", arguments: kinds)
+  @Test("Two JOSE libraries verify our receipts, and we verify theirs", arguments: kinds)
   func receipts(kind: ReceiptSigningKey.Kind, algorithm: String) throws {
     let folder = try TemporaryFolder()
     let key = try ReceiptSigningKey.generate(kind)
@@ -62,7 +62,7 @@ struct InteroperationTests {
       contentVersion: ContentVersion("1.10"), accountToken: "añn", quantity: 2,
       purchaseDate: now, originalPurchaseDate: now.addingTimeInterval(-100), signedDate: now,
       expirationDate: now.addingTimeInterval(1000))
-    // Several, since one number in 256 begins with a zero byte.
+    // Several, because one number in 256 begins with a zero byte.
     let ours = try (0..<20).map { _ in try key.sign(receipt) }
     let claims = try PythonPeers.script(
       "receipts.py", ["verify", folder.path("public.pem")], input: ours.joined(separator: "\n"))

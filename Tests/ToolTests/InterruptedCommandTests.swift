@@ -3,10 +3,12 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// Commands that change a store or a library; downloads are in `InterruptionTests`.
+/// Commands that change a store or a library.
+///
+/// `InterruptionTests` has downloads.
 @Suite("Interrupted commands", .timeLimit(.minutes(10)))
 struct InterruptedCommandTests {
-  /// Paths of the files that the process has open.
+  /// The paths of the open files of a process.
   private func openFiles(_ process: ChildProcess) -> [String] {
     let folder = "/proc/\(process.processIdentifier)/fd"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -30,11 +32,11 @@ struct InterruptedCommandTests {
     return (status, try tool.text("err.txt"))
   }
 
-  @Test("An interrupted verification ends with 130", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted verification exits with 130", arguments: [SIGINT, SIGTERM])
   func verify(number: Int32) throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
-    // At one byte per second it takes longer than the test.
+    // At one byte per second, it takes longer than the test.
     let ended = try interrupt(
       tool, ["verify", "--library", "lib", "--limit-rate", "1"], with: number,
       reading: "lib/products")
@@ -78,7 +80,7 @@ struct InterruptedCommandTests {
     try tool.succeed("verify", "--library", "lib")
   }
 
-  /// Commands that complete in one run, however often they were interrupted before.
+  /// Commands that complete in one run, even after earlier interruptions.
   static let commands = [
     ["store", "publish", "store", Tool.sample("chapter1-1.10.pkg")],
     ["store", "retire", "store", Tool.chapter2, "1.0"],
@@ -90,7 +92,7 @@ struct InterruptedCommandTests {
     ["collect", "--library", "lib"],
   ]
 
-  @Test("Stores and libraries stay usable after a command was interrupted")
+  @Test("Stores and libraries remain usable after an interrupted command")
   func storesAndLibraries() throws {
     let tool = try Tool.withBook()
     for product in [Tool.chapter1, Tool.chapter2] {
@@ -101,7 +103,8 @@ struct InterruptedCommandTests {
       for number in [SIGINT, SIGTERM] {
         let ended = try interrupt(
           tool, words, with: number, reading: words[0] == "store" ? "store" : "lib")
-        // The signal may come when the command has done its work, or repeats work that was done.
+        // The signal may come after the command has done its work, or when there is nothing left to
+        // do.
         #expect([0, 1, 130].contains(ended.status), "\(words): \(ended.errors)")
         if ended.status == 130 {
           interrupted += 1
@@ -111,7 +114,7 @@ struct InterruptedCommandTests {
         try tool.succeed("verify", "--library", "lib")
       }
       let again = try tool.run(words)
-      // Status 1 says that there is nothing left to retire or to remove.
+      // Status 1 means that there is nothing left to retire or remove.
       let isDone: [Int32] = words.contains(Tool.chapter2) ? [0, 1] : [0]
       #expect(isDone.contains(again.status), "\(words): \(again.errors)")
     }

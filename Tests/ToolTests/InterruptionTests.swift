@@ -5,15 +5,15 @@ import Testing
 
 @testable import ContentJournal
 
-/// A download of a larger package is stopped on its way, and goes on with the next run.
-@Suite("Stopped on the way")
+/// A download of a larger package is stopped, and the next run continues it.
+@Suite("Interrupted downloads")
 struct InterruptionTests {
   static let film = "com.example.film"
-  /// Bytes of the film, which do not compress, and how many of each answer the server sends at
+  /// The length of the incompressible file, and how many bytes of each response the server sends at
   /// first.
   static let (length, sent) = (9_000_000, 3_000_000)
 
-  /// A tool with a store of one film, and a server that falls silent within it.
+  /// Returns a tool with a store of one film, and a server that stalls during the transfer.
   private func filmTool() throws -> (tool: Tool, server: StoreServer) {
     let tool = try Tool()
     var random = SplitMix(state: 1)
@@ -33,8 +33,9 @@ struct InterruptionTests {
     ]
   }
 
-  /// Bytes of the film that are in staging: those between its holes, since its pieces come in any
-  /// order.
+  /// The number of the film's bytes in staging.
+  ///
+  /// Pieces arrive in any order, so holes are not counted.
   private func fetched(_ tool: Tool) -> Int {
     let staging = tool.folder.path("lib/staging")
     let names = (try? FileManager.default.contentsOfDirectory(atPath: staging)) ?? []
@@ -53,18 +54,20 @@ struct InterruptionTests {
     }
   }
 
-  /// Of lseek(2), which Swift has only with `_GNU_SOURCE`.
+  /// For lseek(2).
+  ///
+  /// Swift only imports them with `_GNU_SOURCE`.
   private static let (seekData, seekHole) = (Int32(3), Int32(4))
 
   private func expectNextRunCompletes(_ tool: Tool, _ server: StoreServer) throws {
-    #expect(fetched(tool) >= Self.sent / 2, "what was fetched is kept")
+    #expect(fetched(tool) >= Self.sent / 2, "fetched data is kept")
     let open = try tool.unfinished()
     #expect(open.count == 1)
     #expect(open.first?["productIdentifier"] as? String == Self.film)
     #expect(open.first?["state"] as? String == "purchased")
     let download = try #require((open.first?["downloads"] as? [[String: Any]])?.first)
     #expect(download["contentIdentifier"] as? String == Self.film)
-    #expect(try tool.current().isEmpty, "half a film is not there")
+    #expect(try tool.current().isEmpty, "half a film is not installed")
 
     try server.setFaults(.none)
     let result = try tool.run(words(server))
@@ -80,7 +83,7 @@ struct InterruptionTests {
     #expect(staging == ["CACHEDIR.TAG"])
   }
 
-  @Test("Interrupted, terminated or killed: what was fetched is kept and the next run goes on")
+  @Test("Interrupted, terminated or killed: fetched data is kept, and the next run continues")
   func signals() throws {
     let (tool, server) = try filmTool()
     for number in [SIGINT, SIGTERM, SIGKILL] {
@@ -104,7 +107,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("Interrupted while it unpacks, nothing is left behind")
+  @Test("An interrupted unpack leaves no files")
   func unpackInterrupted() throws {
     let tool = try Tool()
     let package = try tool.makePackage("film", "1.0", ["film.bin": Data(count: 20 << 20)])
@@ -117,12 +120,12 @@ struct InterruptionTests {
     while process.isRunning, try temporary().isEmpty { usleep(500) }
     process.kill(SIGTERM)
     process.waitUntilExit()
-    // The signal may come when all is written; then it is all there.
+    // The signal may come after everything is written. Then the folder is complete.
     #expect(process.terminationStatus == (tool.exists("out") ? 0 : 130))
     #expect(try temporary().isEmpty)
   }
 
-  @Test("Interrupted while it packs, nothing is left behind", arguments: [SIGINT, SIGTERM])
+  @Test("An interrupted build of a package leaves no files", arguments: [SIGINT, SIGTERM])
   func packageInterrupted(number: Int32) throws {
     let tool = try Tool()
     var random = SplitMix(state: 2)
@@ -143,7 +146,7 @@ struct InterruptionTests {
     #expect(Set(try tool.tree().keys) == Set(before.keys))
   }
 
-  @Test("An interrupted restore keeps what was fetched, and the next one goes on")
+  @Test("An interrupted restore keeps fetched data, and the next one continues")
   func restoreInterrupted() throws {
     let (tool, server) = try filmTool()
     try tool.succeed("get", Self.film, "--store", "store", "--library", "first")
@@ -162,7 +165,7 @@ struct InterruptionTests {
       #expect(process.terminationReason == .exit)
       let errors = try tool.text("err.txt")
       #expect(errors.contains("interrupted; not installed: \(Self.film)"), "\(errors)")
-      #expect(fetched(tool) >= Self.sent / 2, "what was fetched is kept")
+      #expect(fetched(tool) >= Self.sent / 2, "fetched data is kept")
       #expect(try tool.unfinished().count == 1)
 
       try server.setFaults(.none)
@@ -176,7 +179,7 @@ struct InterruptionTests {
     }
   }
 
-  @Test("An interrupted publication leaves the store as it was or complete")
+  @Test("An interrupted publication leaves the old or the new store")
   func publishInterrupted() throws {
     let tool = try Tool()
     var random = SplitMix(state: 3)
@@ -193,7 +196,7 @@ struct InterruptionTests {
     try tool.succeed("get", "film", "--store", "store", "--library", "lib")
   }
 
-  @Test("Without progress a run ends after the time that was set, and the next one goes on")
+  @Test("Without progress, a run ends after the timeout, and the next one continues")
   func timeout() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -205,7 +208,7 @@ struct InterruptionTests {
     #expect(result.status == 1)
     #expect(result.errors.contains("for 1 second"), "\(result.errors)")
     #expect(result.errors.contains("not installed: \(Tool.chapter2)"), "\(result.errors)")
-    // On a busy machine the time may be over before the purchase was begun.
+    // On a busy machine, the timeout may come before the purchase has started.
     #expect([nil, "purchasing"].contains(try tool.unfinished().first?["state"] as? String))
     try grants.execute("ROLLBACK")
     let again = try tool.run(words)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The recipes of Documentation/Keys.md, run as they stand there.
+/// Runs the recipes of Documentation/Keys.md unchanged.
 @Suite("Recipes for keys")
 struct KeyRecipeTests {
   private let tool: Tool
@@ -33,7 +33,7 @@ struct KeyRecipeTests {
     #expect(result.status == 0, "\(title): \(result.errors)")
   }
 
-  /// Whether a client that keeps what it trusts in `trusted` believes the store in `folder`.
+  /// Whether a client that keeps its trusted metadata in `trusted` accepts the store in `folder`.
   private func believes(_ folder: String) throws -> Bool {
     try tool.run(
       [
@@ -43,7 +43,7 @@ struct KeyRecipeTests {
     ).status == 0
   }
 
-  /// A store with a product, the root keys away, and a client that trusts it.
+  /// Creates a store with a product and offline root keys, and a client that trusts it.
   private func prepare() throws {
     try FileManager.default.createDirectory(
       atPath: tool.folder.path("safe"), withIntermediateDirectories: true)
@@ -56,7 +56,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("Publishing and refreshing go on without the root keys, and what is uploaded is believed")
+  @Test("Publishing and refreshing work without the root keys, and clients accept the upload")
   func everyDay() throws {
     try prepare()
     try FileManager.default.removeItem(atPath: tool.folder.path("safe"))
@@ -67,7 +67,7 @@ struct KeyRecipeTests {
     try tool.fail("store", "rotate", "store", "timestamp", saying: ["--root-keys"])
   }
 
-  @Test("Restored files are signed again, and clients that saw newer ones follow")
+  @Test("Restored files are signed again, and clients that saw newer files accept them")
   func restored() throws {
     try prepare()
     try FileManager.default.copyItem(
@@ -79,7 +79,7 @@ struct KeyRecipeTests {
     try tool.succeed("store", "add", "store", "com.example.third")
   }
 
-  @Test("A state folder takes the record's place")
+  @Test("A state folder has the record")
   func state() throws {
     try prepare()
     try follow("The keys are read-only, or on several machines")
@@ -97,7 +97,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("Root keys of custodians sign with the passphrases of two of them")
+  @Test("Root keys of custodians can sign with the passphrases of two of them")
   func custodians() throws {
     try FileManager.default.createDirectory(
       atPath: tool.folder.path("safe"), withIntermediateDirectories: true)
@@ -108,7 +108,7 @@ struct KeyRecipeTests {
     #expect(tool.exists("shared/metadata/2.root.json"))
   }
 
-  @Test("Damaged metadata is repaired, and clients follow")
+  @Test("Damaged metadata is repaired, and clients accept it")
   func damaged() throws {
     try prepare()
     try FileManager.default.removeItem(
@@ -118,7 +118,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("An uploaded rotation is believed after each step of the upload")
+  @Test("Clients accept a rotation after each step of its upload")
   func uploadedRotation() throws {
     try prepare()
     try follow("Uploading")
@@ -131,7 +131,7 @@ struct KeyRecipeTests {
     }
   }
 
-  @Test("A thief with all three online keys is shut out, and who was deceived comes back")
+  @Test("An attacker with all three online keys is locked out, and deceived clients recover")
   func stolen() throws {
     try prepare()
     for name in ["store", "store.keys"] {
@@ -150,7 +150,7 @@ struct KeyRecipeTests {
     #expect(try believes("store"))
   }
 
-  @Test("One of three root keys may be lost, and the new ones rotate others")
+  @Test("One of three root keys can be lost, and the new ones can rotate others")
   func rootKey() throws {
     try prepare()
     try follow("One of three root keys is lost or stolen")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HostedContentTool
 
-/// What the tool says when something is wrong: in its own words, and with what to do.
+/// Error messages of the tool: what failed and what to do.
 @Suite("Messages", .timeLimit(.minutes(10)))
 struct MessageTests {
-  @Test("A wrong or missing passphrase is named with the key's file, without OpenSSL's words")
+  @Test("A wrong or missing passphrase is reported with the key's file, without OpenSSL's message")
   func passphrase() throws {
     let tool = try Tool()
     try tool.write("secret\n", to: "right")
@@ -43,7 +43,7 @@ struct MessageTests {
     #expect(result.errors.contains("Did you mean “\(meant)”?"), "\(result.errors)")
   }
 
-  @Test("A misspelled product gets a suggestion from the store or the library, others get none")
+  @Test("A misspelled product gets a suggestion from the store or the library")
   func misspelledProduct() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -63,7 +63,7 @@ struct MessageTests {
     #expect(!other.errors.contains("Did you mean"))
   }
 
-  @Test("Words are compared by letters to insert, delete, replace and exchange")
+  @Test("The distance of words counts insertions, deletions, replacements and swaps")
   func nearest() {
     let words = ["get", "list", "update", "updates", "verify"]
     #expect(Suggestion.nearest(to: "verfiy", among: words) == "verify")
@@ -76,17 +76,17 @@ struct MessageTests {
     #expect(Suggestion.nearest(to: String(repeating: "x", count: 5_000), among: words) == nil)
   }
 
-  @Test("An option in the place of a value is wrong usage that names the option without value")
+  @Test("An option instead of a value is wrong usage, and the message names the incomplete option")
   func optionAsValue() throws {
     let tool = try Tool.withBook()
     try tool.fail(
       "get", Tool.chapter1, "--store", "--library", "lib", status: 2,
       saying: ["--store needs a value", "--library"])
-    // What is written as one word is a value.
+    // In the form --option=value, it is a value.
     try tool.succeed("store", "add", "store", "com.example.x", "--title=--library")
   }
 
-  @Test("A file that is not root metadata is named as that, also to a library that trusts a root")
+  @Test("A file that is not root metadata is reported, even if the library trusts a root")
   func root() throws {
     let tool = try Tool.withBook()
     try tool.write("root:x:0:0:root:/root:/bin/bash\n", to: "passwd")
@@ -103,7 +103,7 @@ struct MessageTests {
     }
   }
 
-  @Test("http:// to a port with TLS and https:// to one without name the other")
+  @Test("http:// to a port with TLS, and https:// to one without, suggest the other scheme")
   func schemes() throws {
     let tool = try Tool.withBook()
     try tool.write(TestCertificate.right.chain, to: "chain.pem")
@@ -127,7 +127,7 @@ struct MessageTests {
     }
   }
 
-  @Test("The current folder is a store like any other, and is named if it is not one")
+  @Test("The current folder can be a store, and is reported if it is not one")
   func currentFolder() throws {
     let tool = try Tool()
     try FileManager.default.createDirectory(
@@ -148,7 +148,7 @@ struct MessageTests {
     try tool.succeed("get", Tool.chapter1, "--store", "shop", "--library", "lib")
   }
 
-  @Test("Several invalid packages are named one after the other, each with what to do")
+  @Test("Several invalid packages are all reported, each with a remedy")
   func invalidPackages() throws {
     let tool = try Tool.withBook()
     let bad = ["truncated", "bad-version"].map { Tool.sample("bad/\($0).pkg") }
@@ -166,7 +166,7 @@ struct MessageTests {
     }
   }
 
-  @Test("A port in use is named with address and reason, whatever has it")
+  @Test("A port in use is reported with address and reason")
   func portInUse() throws {
     let tool = try Tool.withBook()
     let server = try StoreServer(folder: tool.folder.path("store"))
@@ -175,7 +175,7 @@ struct MessageTests {
     for _ in 1...2 {
       let result = try tool.fail("serve", "store", "--listen", "127.0.0.1:\(server.port)")
       messages.insert(result.errors)
-      // A stopped server keeps its port without listening.
+      // A stopped server holds its port without listening.
       server.stop()
     }
     #expect(messages.count == 1)
@@ -184,7 +184,7 @@ struct MessageTests {
         "Cannot listen at 127.0.0.1, port \(server.port): Address already in use") == true)
   }
 
-  @Test("app-update says once what it was not given")
+  @Test("app-update reports a missing option once")
   func appUpdate() throws {
     for words in [
       ["--id", "1"], ["--installed", "1.0"], ["--id", "1", "--installed", ""],

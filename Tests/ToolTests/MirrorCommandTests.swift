@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a mirror is for: the first server of a store is of no use.
+/// The use of a mirror if the first server of a store fails.
 @Suite(
   "A mirror of a store", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
   .timeLimit(.minutes(10)))
@@ -25,7 +25,7 @@ struct MirrorCommandTests {
     #expect(try tool.run("store", "publish", "store", package).status == 0)
   }
 
-  /// A first server that is wrong in its own way.
+  /// A first server with a specific failure.
   enum FirstServer: String, CaseIterable {
     case missing = "location / { return 404; }"
     case denied = "location / { return 401; }"
@@ -75,19 +75,19 @@ struct MirrorCommandTests {
   }
 
   @Test(
-    "The mirror is asked, whatever is wrong with the first server", arguments: FirstServer.allCases)
+    "The mirror is used for every failure of the first server", arguments: FirstServer.allCases)
   func takesOver(server: FirstServer) throws {
     let (nginx, url) = try start(server)
     let result = try tool.run(["get", "com.example.a", "--library", "lib"] + words(url))
     #expect(result.status == 0, "\(result.errors)")
     #expect(server == .expiredCertificate || !nginx.requests().isEmpty)
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Text 1.0\n")
-    // Only a look-up of products reads their records.
+    // Only a lookup of products reads their records.
     let products = try tool.run(["products"] + words(url))
     #expect(products.status == 0 && products.output.contains("com.example.a"))
   }
 
-  @Test("A store is not found only if no server has it; else the fault of the other one is named")
+  @Test("A store is not found if no server has it, otherwise the other server's error is reported")
   func notFound() throws {
     let (first, _) = try start(.missing)
     let (second, _) = try start(.denied)
@@ -106,9 +106,9 @@ struct MirrorCommandTests {
     }
   }
 
-  @Test("A mirror that has a newer publication than the first server with an expired one is used")
+  @Test("A mirror with a newer publication is used if the first server has an expired one")
   func newRoot() throws {
-    // The first server has what was published before the keys changed, without its timestamp.
+    // The first server has the publication before the key rotation, without its timestamp.
     let old = tool.folder.path("old")
     try FileManager.default.copyItem(atPath: tool.folder.path("store"), toPath: old)
     #expect(try tool.run("store", "rotate", "store", "timestamp").status == 0)
@@ -120,7 +120,7 @@ struct MirrorCommandTests {
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Text 1.1\n")
   }
 
-  @Test("products, updates and repair ask the mirror as get does")
+  @Test("products, updates and repair use the mirror like get")
   func otherCommands() throws {
     let (first, url) = try start(.missing)
     defer { withExtendedLifetime(first) {} }

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `list` and `get` when somebody has moved installed files elsewhere.
-@Suite("Installed files that were moved, by command")
+/// `list` and `get` after installed files were moved elsewhere.
+@Suite("Commands after installed files were moved")
 struct MovedFilesCommandTests {
   private let tool: Tool
   private let version = "lib/products/\(Tool.chapter1)/1.0"
@@ -19,7 +19,7 @@ struct MovedFilesCommandTests {
   }
 
   @Test(
-    "list names a version whose files are missing, and get fetches them without buying again",
+    "list reports a version with missing files, and get fetches them without buying again",
     arguments: ["Contents", ""])
   func missing(path: String) throws {
     #expect(try entry()["filesMissing"] as? Bool == false)
@@ -33,13 +33,13 @@ struct MovedFilesCommandTests {
     #expect(get.output.contains("\(Tool.chapter1) 1.0: installed"))
     #expect(get.errors.contains("fetched"), "\(get.errors)")
     #expect(try entry()["filesMissing"] as? Bool == false)
-    // A version whose folder is gone is not installed, as after a removal.
+    // A version without its folder is not installed, like after a removal.
     if !path.isEmpty { #expect(try tool.grants().count == 1) }
     #expect(try tool.unfinished().isEmpty)
     try tool.succeed("verify", "--library", "lib")
   }
 
-  @Test("get fails for missing files that the store does not offer any more")
+  @Test("get fails for missing files that the store no longer offers")
   func retired() throws {
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -52,7 +52,7 @@ struct MovedFilesCommandTests {
       saying: ["\(Tool.chapter1) 1.10", "missing", "hostedcontent remove"])
   }
 
-  @Test("A purchase for which the store offers no content is not called installed")
+  @Test("A purchase without content in the store is not reported as installed")
   func nothingOffered() throws {
     try tool.succeed("store", "add", "store", Tool.club, "--title", "Club")
     for _ in 1...2 {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands that read a store, on web servers of other projects.
+/// The commands that read a store, with web servers of other projects.
 @Suite(
   "A store on servers of other projects",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
@@ -36,20 +36,20 @@ struct OtherServerTests {
 
   // MARK: Error pages
 
-  /// Longer than any metadata may be.
+  /// Writes a page that is longer than any metadata.
   private func writeLongPage() throws {
     let page = "<html>" + String(repeating: "No such file. ", count: 100_000)
     try Data(page.utf8).write(to: URL(filePath: tool.folder.path("store/page.html")))
   }
 
-  @Test("The end of the chain of roots is a 404, however long its page is")
+  @Test("The chain of roots ends with a 404 and an error page of any length")
   func longPage() throws {
     try writeLongPage()
     let result = try get(nginx("error_page 404 /page.html;"))
     #expect(result.status == 0, "\(result.errors)")
   }
 
-  @Test("A file that is missing or denied is said to be that", arguments: [404, 403])
+  @Test("A missing or denied file is reported as missing", arguments: [404, 403])
   func deniedFile(status: Int) throws {
     try writeLongPage()
     let server = try nginx(
@@ -61,7 +61,7 @@ struct OtherServerTests {
     #expect(!result.errors.contains("do not use the store"))
   }
 
-  @Test("A host that answers 200 for missing files is told from damaged metadata")
+  @Test("A host that answers 200 for missing files is distinguished from damaged metadata")
   func pageForMissingFiles() throws {
     try writeLongPage()
     try Data("<!DOCTYPE html>\n<title>Log in</title>".utf8)
@@ -77,14 +77,14 @@ struct OtherServerTests {
 
   // MARK: Types
 
-  @Test("Right bytes are taken whatever their type is: nginx")
+  @Test("Correct bytes are accepted with any content type: nginx")
   func textOfNginx() throws {
     let result = try get(nginx("types {} default_type text/html;"))
     #expect(result.status == 0, "\(result.errors)")
   }
 
   @Test(
-    "Right bytes are taken whatever their type is: busybox",
+    "Correct bytes are accepted with any content type: busybox",
     .enabled(if: BusyboxServer.isInstalled, Comment(rawValue: BusyboxServer.reason)))
   func textOfBusybox() throws {
     let server = try BusyboxServer(serving: tool.folder.path("store"))
@@ -95,10 +95,10 @@ struct OtherServerTests {
   // MARK: Caches
 
   @Test(
-    "A publication and a new root are seen behind a proxy that keeps answers",
+    "A publication and a new root are visible behind a caching proxy",
     .enabled(if: Squid.isInstalled, Comment(rawValue: Squid.reason)))
   func cachingProxy() throws {
-    // As old as a cache thinks that it stays for days.
+    // Old enough that a cache would keep it for days.
     let old = Date(timeIntervalSinceNow: -30 * 86_400)
     let metadata = tool.folder.path("store/metadata")
     for name in try FileManager.default.contentsOfDirectory(atPath: metadata) {

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tool beside processes of another user.
+/// The tool and processes of another user.
 @Suite("Another user's processes", .timeLimit(.minutes(10)))
 struct OtherUserCommandTests {
-  /// A tool with both chapters installed by a process that takes no rights away from new files.
+  /// A tool with both chapters installed with an open umask.
   private func library() throws -> Tool {
     let tool = try Tool.withBook()
     try FileManager.default.setAttributes(
@@ -17,7 +17,7 @@ struct OtherUserCommandTests {
     return tool
   }
 
-  @Test("Journal, lock and grants are for their owner only, whatever the umask")
+  @Test("Only the owner can access journal, lock and grants, with any umask")
   func modes() throws {
     let tool = try library()
     for name in try FileManager.default.contentsOfDirectory(atPath: tool.folder.path("lib")) {
@@ -29,7 +29,7 @@ struct OtherUserCommandTests {
   }
 
   @Test(
-    "Another user lists what is installed, and cannot read the queue or stop the owner",
+    "Another user can list installed content, but cannot read the queue or block the owner",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func otherUser() throws {
     let tool = try library()
@@ -38,7 +38,7 @@ struct OtherUserCommandTests {
     }
     let list = try run(Tool.path, "list", "--library", "lib", "--json")
     #expect(list.status == 0, "\(list.errors)")
-    // Only the owner can read which files were recorded.
+    // Only the owner can read the recorded files.
     var own = try tool.succeed("list", "--library", "lib", "--json").json()
     own["contents"] = try #require(own["contents"] as? [[String: Any]]).map { entry in
       #expect(entry["filesMissing"] as? Bool == false)
@@ -61,7 +61,7 @@ struct OtherUserCommandTests {
   }
 
   @Test(
-    "A lease and a lock of another user's process keep a version, and nothing waits for them",
+    "A lease or lock of another user's process keeps a version, and nothing waits for it",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"), arguments: ["-s", "-x"])
   func lease(kind: String) throws {
     let tool = try library()

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `package --output` may replace.
+/// The files that `package --output` may replace.
 @Suite("Output of packages")
 struct PackageOutputTests {
   private let tool: Tool
@@ -28,7 +28,7 @@ struct PackageOutputTests {
     return try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
   }
 
-  @Test("A FIFO, a socket, a link and a folder are refused and stay")
+  @Test("A FIFO, a socket, a link and a folder are refused and not changed")
   func special() throws {
     #expect(mkfifo(tool.folder.path("fifo.pkg"), 0o644) == 0)
     try FileManager.default.createDirectory(
@@ -46,9 +46,9 @@ struct PackageOutputTests {
     #expect(try tool.text("words") == "words")
   }
 
-  @Test("A device is refused and stays", arguments: ["/dev/null", "/dev/full"])
+  @Test("A device is refused and not changed", arguments: ["/dev/null", "/dev/full"])
   func device(path: String) throws {
-    // As root the rename would replace it for the whole system, so a copy stands for it here.
+    // As root, the rename would replace it for the whole system, so this uses a copy.
     try FileManager.default.createDirectory(
       atPath: tool.folder.path("dev"), withIntermediateDirectories: false)
     let name = "dev/\(URL(filePath: path).lastPathComponent)"
@@ -60,7 +60,7 @@ struct PackageOutputTests {
     #expect(try type(name) == .typeCharacterSpecial)
   }
 
-  @Test("A regular file is replaced, and a new name is taken")
+  @Test("A regular file is replaced, and a new file is created")
   func regular() throws {
     try Data("old".utf8).write(to: URL(filePath: tool.folder.path("old.pkg")))
     try build("old.pkg", status: 0)

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tool where renameat2(2) refuses its flags, as on NFS and on ZFS before 2.2.
+/// The tool on a file system where renameat2(2) refuses flags, such as NFS and ZFS before 2.2.
 @Suite("A file system without the flags of renameat2", .timeLimit(.minutes(10)))
 struct PlainRenameTests {
-  /// Runs a program in which the kernel answers EINVAL to renameat2 with flags.
+  /// Runs a program in which the kernel returns EINVAL for renameat2 with flags.
   private static let filter = """
     import ctypes, os, platform, struct, sys
     number = {"x86_64": 316, "aarch64": 276}[platform.machine()]

@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `store publish` and `store add` accept and say of a product's description.
+/// The product details that `store publish` and `store add` accept and print.
 @Suite("Descriptions of products")
 struct ProductDetailsCommandTests {
   @Test(
-    "What is not a title or a language tag is wrong usage, and changes nothing",
+    "An invalid title or language tag is wrong usage, and changes nothing",
     arguments: [
       ["--title", ""], ["--title", "  "], ["--title", "\u{a0}"], ["--title", "Two\nlines"],
       ["--title", "Tab\there"], ["--title", "\u{1b}[31mred"], ["--title", "nul\u{85}"],
@@ -28,7 +28,7 @@ struct ProductDetailsCommandTests {
   }
 
   @Test(
-    "Language tags of BCP 47 are accepted, and titles in every script",
+    "BCP 47 language tags and titles in every script are accepted",
     arguments: ["en", "pt-BR", "zh-Hant-TW", "sl-rozaj-1994", "de-419", "yue", "en-u-nu-latn"])
   func accepted(language: String) throws {
     let tool = try Tool.withBook()
@@ -38,7 +38,7 @@ struct ProductDetailsCommandTests {
     #expect(output.contains("\"\(language)\""))
   }
 
-  @Test("If only a description was added, that is said")
+  @Test("An added description is reported")
   func onlyDescription() throws {
     let tool = try Tool.withBook()
     let add = ["store", "add", "store"]

@@ -7,13 +7,13 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// Publishers that are killed with SIGKILL at random moments, while clients read the store.
+/// Kills publishers with SIGKILL at random moments, while clients read the store.
 ///
-/// `HOSTEDCONTENT_CRASH_KILLS` says how often (Scripts/crash-loop: 300),
-/// `HOSTEDCONTENT_CRASH_SEED` replays the commands and, as far as the machine allows, the moments.
+/// `HOSTEDCONTENT_CRASH_KILLS` is the number of kills (Scripts/crash-loop: 300).
+/// `HOSTEDCONTENT_CRASH_SEED` repeats the commands and, as far as the machine allows, the moments.
 @Suite("Publishers killed at random moments", .long, .timeLimit(.minutes(60)))
 struct PublisherCrashLoopTests {
-  @Test("No client fails at any moment, and the next publisher continues")
+  @Test("Clients never fail, and the next publisher continues")
   func crashLoop() throws {
     let environment = ProcessInfo.processInfo.environment
     let kills =
@@ -29,7 +29,7 @@ struct PublisherCrashLoopTests {
     clients.start()
     defer { clients.stop() }
     var publisher = Publisher(tool: tool)
-    // How long an undisturbed command takes decides when the kills come.
+    // The duration of an undisturbed command determines when the kills come.
     var usual: [Publisher.Command: Double] = [:]
     for command in Publisher.Command.allCases {
       let start = ContinuousClock.now
@@ -47,7 +47,7 @@ struct PublisherCrashLoopTests {
       usleep(UInt32.random(in: 0...limit, using: &random))
       process.kill(SIGKILL)
       process.waitUntilExit()
-      // One client looks at exactly what the kill has left.
+      // One client checks the state directly after the kill.
       clients.look(newly: killed.isMultiple(of: 2))
       if process.terminationReason == .uncaughtSignal {
         killed += 1
@@ -55,7 +55,7 @@ struct PublisherCrashLoopTests {
       }
       finished += 1
       let text = try String(contentsOfFile: errors, encoding: .utf8)
-      // A killed publication may have published nothing, so that there is nothing to be retired.
+      // A killed publication may have published nothing, so that there is nothing to retire.
       #expect(
         process.terminationStatus == 0 || text.contains("has no version"), "seed \(seed): \(text)")
     }
@@ -80,7 +80,7 @@ private struct Publisher {
 
   init(tool: Tool) { self.tool = tool }
 
-  /// The words of the next `command`; builds what it needs.
+  /// Returns the arguments of the next `command`, and builds what it needs.
   mutating func words(for command: Command, _ random: inout SplitMix) throws -> [String] {
     switch command {
     case .publish:
@@ -97,7 +97,7 @@ private struct Publisher {
   }
 }
 
-/// Clients on threads of their own that read the store all the time, and what went wrong.
+/// Clients on separate threads that read the store all the time, and their failures.
 private final class Clients: Sendable {
   private struct State {
     var failures: [String] = []
@@ -117,7 +117,7 @@ private final class Clients: Sendable {
 
   var result: (failures: [String], looks: Int) { state.withLock { ($0.failures, $0.looks) } }
 
-  /// Starts one client that keeps what it trusts, and one that is new each time.
+  /// Starts one client that keeps its trusted metadata, and one that is new each time.
   func start() {
     for isNew in [true, false] {
       threads.enter()
@@ -134,7 +134,7 @@ private final class Clients: Sendable {
     threads.wait()
   }
 
-  /// Refreshes once and fetches every file that the catalog promises, as a client of a local store.
+  /// Refreshes once and fetches every file in the catalog, like a client of a local store.
   func look(newly isNew: Bool, _ known: TemporaryFolder? = nil) {
     var failure: String?
     do {

@@ -4,7 +4,7 @@ import Testing
 
 /// Independent implementations in Python, fetched from PyPI once.
 enum PythonPeers {
-  /// The interpreter that has them, or why there is none.
+  /// The interpreter with these packages, or the reason why it is missing.
   static let python: Result<String, Missing> = found()
 
   struct Missing: Error {
@@ -13,9 +13,9 @@ enum PythonPeers {
 
   static var areHere: Bool { if case .success = python { true } else { false } }
 
-  /// Why tests are skipped.
+  /// The reason for skipping tests.
   static var reason: Comment {
-    guard case .failure(let missing) = python else { return "The peers are here" }
+    guard case .failure(let missing) = python else { return "The Python packages are installed" }
     return "NOT TESTED against independent implementations: \(missing.reason)"
   }
 
@@ -34,7 +34,9 @@ enum PythonPeers {
     }
   }
 
-  /// Runs a script of Tests/Interoperation and returns its output; its failure is the test's.
+  /// Runs a script of Tests/Interoperation and returns its output.
+  ///
+  /// A failure fails the test.
   @discardableResult
   static func script(_ name: String, _ words: [String], input: String = "") throws -> String {
     let folder = root.appending(path: "Tests/Interoperation")

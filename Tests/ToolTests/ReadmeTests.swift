@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands of README and of the articles, as a reader would type them.
+/// Runs the commands of README and the articles like a reader.
 @Suite("Commands in the documentation", .timeLimit(.minutes(10)))
 struct ReadmeTests {
   private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
 
-  /// The blocks of commands of a page.
+  /// The command blocks of a page.
   private static func blocks(_ page: String) throws -> [String] {
     let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
-    // Every second part is the inside of a block, after the name of its language.
+    // Every second part is the content of a block, after the name of its language.
     let parts = text.components(separatedBy: "```").enumerated()
     return parts.filter { $0.offset % 2 == 1 }.map(\.element)
       .filter { $0.hasPrefix("\n") || $0.hasPrefix("sh\n") }
@@ -28,7 +28,7 @@ struct ReadmeTests {
       ["-e", "-c", script], program: "/bin/bash", environment: ["PATH": "\(bin):\(path)"])
   }
 
-  @Test("README's commands publish and install a product")
+  @Test("The commands in README publish and install a product")
   func readme() throws {
     let tool = try Tool()
     let script = try #require(try Self.blocks("README.md").first)
@@ -37,7 +37,7 @@ struct ReadmeTests {
     #expect(result.output.hasSuffix("com.example.chapter1 1.0: installed\nOnce upon a time\n"))
   }
 
-  @Test("The guide to the tool publishes, installs, updates, restores and removes what it names")
+  @Test("The commands in the tool's guide publish, install, update, restore and remove")
   func commandLine() throws {
     let tool = try Tool()
     let script = try #require(try Self.blocks("Documentation/CommandLine.md").first)
@@ -50,7 +50,7 @@ struct ReadmeTests {
     #expect(!tool.exists("library/products/com.example.chapter1/1.0"))
   }
 
-  @Test("The guide to publishing converts archives and publishes them")
+  @Test("The commands in the publishing guide convert and publish archives")
   func conversion() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -67,7 +67,7 @@ struct ReadmeTests {
     }
   }
 
-  @Test("The guide to packages builds, examines and converts them")
+  @Test("The commands in the package guide build, inspect and convert packages")
   func packages() throws {
     let tool = try Tool()
     let script = try Self.blocks("Documentation/Package.md").joined(separator: "\n")

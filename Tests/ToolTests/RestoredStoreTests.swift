@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `store` commands say and do when the store's files are not the newest.
+/// The behavior of `store` commands if the store's files are not the newest.
 @Suite("Restored stores")
 struct RestoredStoreTests {
   private let tool: Tool
@@ -59,7 +59,7 @@ struct RestoredStoreTests {
     return try #require((timestamp["signed"] as? [String: Any])?["version"] as? Int)
   }
 
-  /// A store of which a client has seen a later state than its backup.
+  /// Creates a store and a client that has seen a later state than its backup.
   private func prepareBackup() throws {
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.0.pkg"))
@@ -72,7 +72,7 @@ struct RestoredStoreTests {
     try copy("backup", to: "store")
   }
 
-  @Test("Clients refuse a store from a backup until refresh --restored, and then follow")
+  @Test("Clients refuse a store from a backup until refresh --restored")
   func client() throws {
     try prepareBackup()
     let refused = try get()
@@ -86,14 +86,14 @@ struct RestoredStoreTests {
     #expect(try tool.current() == [Tool.chapter1: "1.10"])
   }
 
-  @Test("If the record is from the backup too, clients follow after enough refresh --everything")
+  @Test("If the record is from the backup too, clients accept it after enough refresh --everything")
   func clientWithoutRecord() throws {
     try prepareBackup()
     try copy("backup.keys", to: "store.keys")
     try tool.succeed("store", "refresh", "store", "--restored")
     let refused = try get()
     #expect(refused.status == 1)
-    // The message says which number the client has.
+    // The message has the client's version.
     let numbers = try #require(
       refused.errors.firstMatch(
         of: /Version (\d+) of the timestamp metadata is older than version (\d+)/))
@@ -109,7 +109,7 @@ struct RestoredStoreTests {
     #expect(try get().status == 0)
   }
 
-  @Test("--state keeps the record in a folder of its own, for list too")
+  @Test("--state keeps the record in another folder, for list too")
   func state() throws {
     let state = ["--state", "state"]
     #expect(try tool.run(["store", "init", "store"] + state).status == 0)
@@ -128,7 +128,7 @@ struct RestoredStoreTests {
       saying: ["store/state"])
   }
 
-  @Test("A root that is not ours is named")
+  @Test("A foreign root is reported")
   func plantedRoot() throws {
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "init", "other")

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Serve")
 struct ServeTests {
-  /// Starts `serve` and waits until it says where; ended when the test is.
+  /// Starts `serve` and waits until it prints its URL.
+  ///
+  /// It ends with the test.
   func serving(
     _ tool: Tool, _ words: [String], _ body: (ChildProcess, URL) async throws -> Void
   ) async throws {
@@ -24,11 +26,11 @@ struct ServeTests {
     try await body(process, try #require(URL(string: String(address.output.1))))
   }
 
-  /// What curl-like clients see first: the status, and the body.
+  /// The status and the body of a GET request.
   private func get(_ url: URL) throws -> (status: String, body: Data) {
     let folder = try TemporaryFolder()
     let answer = folder.path("answer")
-    // Bash can speak TCP, so that the test needs no HTTP client.
+    // Bash can use TCP, so that the test needs no HTTP client.
     let words = [
       "-c",
       "exec 3<>/dev/tcp/127.0.0.1/$0; printf 'GET %s HTTP/1.0\\r\\n\\r\\n' \"$1\" >&3; cat <&3",
@@ -43,7 +45,7 @@ struct ServeTests {
   }
 
   @Test(
-    "A store is served until a signal says to stop, with exit status 0",
+    "A store is served until a signal, with exit status 0",
     arguments: [SIGTERM, SIGINT])
   func serves(signal: Int32) async throws {
     let tool = try Tool.withBook()
@@ -63,7 +65,7 @@ struct ServeTests {
     }
   }
 
-  @Test("Faults come from a script, and --verbose says what was answered and why")
+  @Test("Faults come from a script, and --verbose logs responses and faults")
   func faults() async throws {
     let tool = try Tool.withBook()
     try tool.write("# Busy at first\n*.json status 503 retry-after 1 once\n", to: "faults.txt")
@@ -82,7 +84,7 @@ struct ServeTests {
     }
   }
 
-  @Test("A damaged apps.json is reported at the start, and once for each change, without a request")
+  @Test("An invalid apps.json is reported at the start and once per change, without a request")
   func damagedApps() async throws {
     let tool = try Tool.withBook()
     let damaged = #"""
@@ -91,7 +93,7 @@ struct ServeTests {
          "contries": ["us"]}
       ]}
       """#
-    // In one step, as a publisher would replace it.
+    // In one step, like a publisher.
     func replace(_ text: String) throws {
       let path = URL(filePath: tool.folder.path("store/apps.json"))
       try Data(text.utf8).write(to: path, options: .atomic)
@@ -102,7 +104,7 @@ struct ServeTests {
     for first in [nil, #"{"apps": []}"#] {
       try FileManager.default.removeItem(atPath: tool.folder.path("store/apps.json"))
       if let first { try replace(first) }
-      // Also when it shall be quiet: it is an error.
+      // Even with --quiet, because it is an error.
       try await serving(tool, ["--quiet"]) { process, url in
         try replace(damaged)
         while process.isRunning, try tool.text("err.txt").isEmpty { usleep(1_000) }
@@ -119,7 +121,7 @@ struct ServeTests {
     }
   }
 
-  @Test("What cannot be served is an error that says what to do")
+  @Test("A folder that cannot be served is an error with a remedy")
   func refusals() throws {
     let tool = try Tool.withBook()
     try tool.fail("serve", "nothing", saying: ["Cannot open the store at nothing"])
@@ -141,7 +143,7 @@ struct ServeTests {
     try tool.fail("serve", "store", "--listen", "256.0.0.1:0", saying: ["256.0.0.1"])
   }
 
-  @Test("Addresses are taken apart at the last colon")
+  @Test("Addresses are split at the last colon")
   func places() {
     #expect(ServeCommand.place("127.0.0.1:8080")?.0 == "127.0.0.1")
     #expect(ServeCommand.place("[::1]:0")?.0 == "::1")

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The files and folders that a store's commands leave for a web server.
+/// The files and folders that a store's commands create for a web server.
 @Suite("Served files")
 struct ServedFileTests {
   private let tool: Tool
@@ -19,7 +19,7 @@ struct ServedFileTests {
       [.posixPermissions: permissions], ofItemAtPath: tool.folder.path(name))
   }
 
-  /// Runs the tool under a umask that leaves nothing to others.
+  /// Runs the tool with a umask that removes all permissions of others.
   private func runPrivately(_ words: String...) throws {
     let result = try tool.run(
       ["-c", #"umask 077 && exec "$0" "$@""#, Tool.path] + words, program: "/bin/sh")
@@ -30,7 +30,7 @@ struct ServedFileTests {
     try FileManager.default.subpathsOfDirectory(atPath: tool.folder.path(folder))
   }
 
-  @Test("A umask that forbids reading does not hide what is served")
+  @Test("Served files are readable with a restrictive umask")
   func umask() throws {
     let package = Tool.sample("chapter1-1.0.pkg")
     try runPrivately("store", "init", "store")
@@ -55,7 +55,7 @@ struct ServedFileTests {
     }
   }
 
-  @Test("A product's folder that nobody else could read is opened for what is published into it")
+  @Test("A publication makes a product's private folder readable")
   func earlierFolders() throws {
     try tool.succeed("store", "init", "store")
     try tool.succeed("store", "add", "store", "com.example.club")
@@ -63,13 +63,13 @@ struct ServedFileTests {
     try setPermissions(0o700, folder)
     try tool.succeed("store", "add", "store", "com.example.club", "--title", "Club")
     #expect(try permissions(folder) == 0o755)
-    // A group's rights are the owner's choice.
+    // The owner decides about the group's permissions.
     try setPermissions(0o750, folder)
     try tool.succeed("store", "add", "store", "com.example.club", "--title", "The Club")
     #expect(try permissions(folder) == 0o750)
   }
 
-  @Test("Keys and their folders that others can write are protected before they are used")
+  @Test("Write permissions of others on keys and their folders are removed before use")
   func keys() throws {
     try tool.succeed("store", "init", "store")
     let writable = ["store.keys", "store.keys/targets.pem", "store.keys/published.json"]
@@ -81,12 +81,12 @@ struct ServedFileTests {
     for name in writable + ["store.keys/root", "store.keys/root/root.pem"] {
       #expect(try permissions(name) & 0o022 == 0, "\(name)")
     }
-    // Read rights are left: a group may share the keys.
+    // Read permissions are kept, because a group may share the keys.
     #expect(try permissions("store.keys/targets.pem") & 0o044 == 0o044)
   }
 
   @Test(
-    "Keys of somebody else that others can write are refused",
+    "Another user's keys that others can write are refused",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func keysOfOthers() throws {
     try tool.succeed("store", "init", "store")
@@ -101,7 +101,7 @@ struct ServedFileTests {
     #expect(end.output.contains("chmod"), "\(end.output)")
   }
 
-  @Test("What a killed publication leaves is removed by the next one")
+  @Test("The next publication removes the files of a killed one")
   func leftovers() throws {
     try tool.succeed("store", "init", "store")
     let process = try tool.start(
@@ -113,7 +113,7 @@ struct ServedFileTests {
     #expect(try names("store").filter { $0.hasSuffix(".new") }.isEmpty)
   }
 
-  @Test("A store that git cloned has no folder targets, and is published to")
+  @Test("A git clone of a store, without the folder targets, can be published to")
   func cloned() throws {
     try tool.succeed("store", "init", "store")
     try FileManager.default.removeItem(atPath: tool.folder.path("store/targets"))
@@ -124,7 +124,7 @@ struct ServedFileTests {
   }
 
   @Test(
-    "A symbolic link in the place of a store's folder is named",
+    "A symbolic link instead of a store's folder is reported",
     arguments: ["targets", "metadata"])
   func link(name: String) throws {
     try tool.succeed("store", "init", "store")
@@ -137,7 +137,7 @@ struct ServedFileTests {
       saying: ["store/\(name) is a symbolic link", "mount"])
   }
 
-  @Test("A root whose number has a zero in front is not the next root")
+  @Test("A root file with a leading zero in its version is not the next root")
   func zero() throws {
     try tool.succeed("store", "init", "store")
     for name in ["02.root.json", "002.root.json", "+2.root.json", " 2.root.json"] {

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A course with its audio, as a person or a script would handle it.
+/// A course with its audio, as a user or a script would use it.
 @Suite("The story of a course")
 struct CourseTests {
   private static let course = "com.example.course"
   private static let audio = "com.example.course.audio"
 
-  @Test("get installs every content of a product, update those that are outdated")
+  @Test("get installs every content of a product, and update the outdated ones")
   func getAndUpdate() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -16,7 +16,7 @@ struct CourseTests {
     try tool.succeed("get", Self.course, "--store", "store", "--library", "lib")
     #expect(try tool.current() == [Self.course: "1.0"])
 
-    // A content that came later is no update; whoever asks for the product gets it.
+    // A later content is not an update. The next get of the product installs it.
     let published = try tool.succeed(
       "store", "publish", "store", Tool.sample("course-audio-1.0.pkg"))
     #expect(published.output.hasPrefix("\(Self.audio) 1.0: published"))
@@ -42,7 +42,7 @@ struct CourseTests {
     #expect(tool.exists("lib/products/\(Self.audio)/current/Contents/prolonged-blast.wav"))
   }
 
-  @Test("One content that cannot be fetched fails get, which goes on with that one when run again")
+  @Test("get fails if one content cannot be fetched, and the next get continues with it")
   func oneFails() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -57,7 +57,7 @@ struct CourseTests {
     #expect(try tool.unfinished().count == 1)
 
     try FileManager.default.moveItem(atPath: tool.folder.path("away"), toPath: archives)
-    // Were it fetched again, the content that is there would fail now.
+    // If it were fetched again, the installed content would fail now.
     try FileManager.default.removeItem(
       atPath: tool.folder.path("store/targets/\(Self.course)/1.0"))
     try tool.succeed("get", Self.course, "--store", "store", "--library", "lib")
@@ -65,7 +65,7 @@ struct CourseTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("An update of a product does not fetch a content that was never installed")
+  @Test("An update does not fetch a content that was never installed")
   func updateLeavesOthersAlone() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -80,7 +80,7 @@ struct CourseTests {
     #expect(try tool.current() == [Self.course: "1.0"])
   }
 
-  @Test("A content is built with its name, shown by inspect and store list, and taken once only")
+  @Test("A content's name is shown by inspect and store list, and accepted only once")
   func buildAndShow() throws {
     let tool = try Tool()
     try tool.write("words", to: "page.txt")

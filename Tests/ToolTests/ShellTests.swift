@@ -4,21 +4,22 @@ import Testing
 
 @testable import HostedContentTool
 
-/// What shells and `man` get to know of the tool.
+/// The integration with shells and `man`.
 @Suite("In a shell", .timeLimit(.minutes(10)))
 struct ShellTests {
   private static func isThere(_ program: String) -> Bool {
     FileManager.default.isExecutableFile(atPath: program)
   }
 
-  /// What bash offers behind `words`, of which the last is the one under the cursor unless `back`
-  /// says how many follow it.
+  /// Returns bash's completions for `words`.
+  ///
+  /// The cursor is at the last word, or `back` words before it.
   private func offers(_ words: [String], in tool: Tool, back: Int = 0) throws -> Set<String> {
     let script = tool.folder.path("completion.bash")
     if !FileManager.default.fileExists(atPath: script) {
       try Data(tool.succeed("completion", "bash").output.utf8).write(to: URL(filePath: script))
     }
-    // compopt is for completions under way, which this is not.
+    // compopt only works in a real completion.
     let program = """
       compopt() { :; }
       source ./completion.bash
@@ -33,7 +34,7 @@ struct ShellTests {
     return Set(result.output.split(separator: "\n").map(String.init))
   }
 
-  @Test("Where standard streams are closed no file gets what is printed, which is an error")
+  @Test("With closed standard streams, output is an error and does not go to another file")
   func closedStreams() throws {
     let tool = try Tool.withBook()
     let run = { (end: String, library: String) in
@@ -51,7 +52,7 @@ struct ShellTests {
     for library in ["lib", "lib2", "lib3"] { try tool.succeed("verify", "--library", library) }
   }
 
-  @Test("bash completes commands, second words and options, and leaves paths to readline")
+  @Test("bash completes commands, second words and options, and readline completes paths")
   func bash() throws {
     let tool = try Tool()
     #expect(try offers(["pa"], in: tool) == ["package"])
@@ -67,7 +68,7 @@ struct ShellTests {
     }
   }
 
-  @Test("bash offers folders, packages, installed versions and fixed words where they are valid")
+  @Test("bash completes folders, packages, installed versions and fixed words")
   func bashOperands() throws {
     let tool = try Tool.withBook()
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.10.pkg"))
@@ -102,7 +103,7 @@ struct ShellTests {
   }
 
   @Test(
-    "zsh offers folders, packages and installed versions where they are valid",
+    "zsh completes folders, packages and installed versions",
     .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/test-packages.txt"))
   func zshOperands() throws {
     let tool = try Tool.withBook()
@@ -116,7 +117,7 @@ struct ShellTests {
       #expect(result.status == 0 && result.errors == "", "\(result.errors)")
       return result.output.split(separator: "\n").map(String.init)
     }
-    // Outside of a completion, _arguments shows what it is given.
+    // Outside of a completion, _arguments prints its arguments.
     func specifications(_ words: String) throws -> [String] {
       try run(
         """
@@ -145,7 +146,7 @@ struct ShellTests {
   }
 
   @Test(
-    "The completion for zsh is a script of zsh, and has every command and option",
+    "The completion for zsh is a valid script with every command and option",
     .enabled(if: isThere("/usr/bin/zsh"), "zsh is missing: see Scripts/test-packages.txt"))
   func zsh() throws {
     let tool = try Tool()
@@ -164,7 +165,7 @@ struct ShellTests {
   }
 
   @Test(
-    "The man page is read by man without a warning, and has every command and option",
+    "The man page has no warnings, and has every command and option",
     .enabled(if: isThere("/usr/bin/man"), "man is missing: see Scripts/test-packages.txt"))
   func manual() throws {
     let tool = try Tool()
@@ -180,12 +181,12 @@ struct ShellTests {
     }
   }
 
-  @Test("Another shell has no completion, which is wrong usage")
+  @Test("An unsupported shell is wrong usage")
   func unknownShell() throws {
     try Tool().fail("completion", "fish", status: 2, saying: ["fish"])
   }
 
-  @Test("Scripts/install puts tool, completions and man page under a prefix, also one that is new")
+  @Test("Scripts/install installs tool, completions and man page under an existing or new prefix")
   func install() throws {
     let tool = try Tool()
     let script = URL(filePath: Tool.samples).deletingLastPathComponent()

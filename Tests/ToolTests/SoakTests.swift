@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// `Scripts/soak` runs for minutes; this is the same for seconds.
-@Suite("Services that everything around breaks for a while", .timeLimit(.minutes(10)))
+/// Runs for seconds what `Scripts/soak` runs for minutes.
+@Suite("Services with failures of everything around them", .timeLimit(.minutes(10)))
 struct SoakTests {
   @Test(.enabled(if: SlowTests.areOn, "with the slow tests"))
   func `every promise is kept, and nothing grows`() async throws {

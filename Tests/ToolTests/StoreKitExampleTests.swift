@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Programs that were written for Apple's StoreKit, as processes over the sample packages.
+/// Programs for Apple's StoreKit, as processes with the sample packages.
 @Suite("Programs for Apple's StoreKit run unchanged", .timeLimit(.minutes(10)))
 struct StoreKitExampleTests {
   private func run(_ name: String, in tool: Tool, library: String = "lib", _ words: String...)
@@ -24,7 +24,7 @@ struct StoreKitExampleTests {
     return (queue["transactions"] as? [Any])?.count
   }
 
-  @Test("One observer buys, copies the content out and finishes; an update is copied beside it")
+  @Test("An observer buys, copies the content and finishes, and an update is copied beside it")
   func keeper() throws {
     let tool = try Tool.withBook()
     let first = try run("Keeper", in: tool, "documents", Tool.chapter1, "nothing")
@@ -42,7 +42,7 @@ struct StoreKitExampleTests {
     #expect(try unfinished(tool) == 0)
   }
 
-  @Test("Without a store, payments cannot be made, and one line says how to configure it")
+  @Test("Without a store, payments are disabled, and a message explains the configuration")
   func unconfigured() throws {
     let tool = try Tool()
     let result = try tool.run(["documents", "a"], program: Tool.program("Keeper"))
@@ -53,7 +53,7 @@ struct StoreKitExampleTests {
     }
   }
 
-  @Test("A restore offers a choice; what is left is finished, and can be restored again")
+  @Test("A restore offers a choice, and finished transactions can be restored again")
   func chooser() throws {
     let tool = try Tool.withBook()
     #expect(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `store repair`, after the files of a store's metadata were mixed up or lost.
+/// `store repair` after the files of a store's metadata were mixed up or lost.
 @Suite("Repaired stores")
 struct StoreRepairTests {
   private let tool: Tool
@@ -15,7 +15,9 @@ struct StoreRepairTests {
     try client("refresh")
   }
 
-  /// Runs a client that has trusted the store before; it must succeed.
+  /// Runs a client that has trusted the store before.
+  ///
+  /// It must succeed.
   private func client(_ words: String...) throws {
     let result = try tool.run(
       [
@@ -38,7 +40,7 @@ struct StoreRepairTests {
   }
 
   @Test(
-    "A store whose targets or snapshot do not fit is repaired, and clients follow",
+    "A store with inconsistent targets or snapshot is repaired, and clients accept it",
     arguments: [
       ("4.targets.json", "3.targets.json"), ("4.targets.json", nil), ("4.snapshot.json", nil),
       ("4.snapshot.json", "2.snapshot.json"),
@@ -73,7 +75,7 @@ struct StoreRepairTests {
     try tool.succeed("store", "add", "store", "d")
   }
 
-  @Test("A consistent store is not changed, and an older one is not taken for a damaged one")
+  @Test("A consistent store is not changed, and an older store is not treated as damaged")
   func consistent() throws {
     let timestamp = try tool.text("store/metadata/timestamp.json")
     #expect(try tool.succeed("store", "repair", "store").output.contains("nothing to repair"))
@@ -87,7 +89,7 @@ struct StoreRepairTests {
     try tool.fail("store", "repair", "store", saying: ["--restored"])
   }
 
-  @Test("What an attacker planted is not what a repair continues from")
+  @Test("A repair does not continue from metadata that an attacker planted")
   func planted() throws {
     try tool.succeed("store", "init", "evil")
     for number in 1...6 { try tool.succeed("store", "add", "evil", "evil\(number)") }

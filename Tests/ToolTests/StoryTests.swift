@@ -3,10 +3,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the demonstration shows, step by step, as a person or a script would do it.
+/// The steps of the demonstration, as a user or a script would run them.
 @Suite("The story of a book")
 struct StoryTests {
-  @Test("From an empty folder over 1.0 and 1.1 to 1.10, by number, each version still readable")
+  @Test("From an empty folder to 1.0, 1.1 and 1.10, by number, with every version readable")
   func versions() throws {
     let tool = try Tool.withBook()
     let first = try tool.succeed(
@@ -48,13 +48,13 @@ struct StoryTests {
       }
       #expect(tool.exists("\(home)/1.0/Contents/page-1.txt"))
     }
-    // An update is a restored transaction; nothing stays behind.
+    // An update is a restored transaction, and no transaction remains.
     #expect(try tool.unfinished().isEmpty)
     #expect(
       try tool.succeed("verify", "--library", "lib").output.hasPrefix("4 versions verified, 0"))
   }
 
-  @Test("Nothing to update is success, and exit status 3 with --require-update")
+  @Test("Without updates, the exit status is 0, or 3 with --require-update")
   func requireUpdate() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -69,7 +69,7 @@ struct StoryTests {
     }
   }
 
-  @Test("A second get succeeds without fetching anything, also when the archives are gone")
+  @Test("A second get succeeds without fetching, even if the archives are missing")
   func idempotent() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, Tool.chapter1, "--store", "store", "--library", "lib")
@@ -84,7 +84,7 @@ struct StoryTests {
     #expect((finished["transactions"] as? [Any])?.count == 1)
   }
 
-  @Test("Each identifier that cannot be had is named, and the others are installed")
+  @Test("Each unavailable identifier is reported, and the others are installed")
   func severalIdentifiers() throws {
     let tool = try Tool.withBook()
     for text in ["../x", "", "a b", String(repeating: "a", count: 300)] {
@@ -111,7 +111,7 @@ struct StoryTests {
     #expect(try tool.current()[Tool.chapter1] == "1.1")
   }
 
-  @Test("A product without content is bought once, however often it is asked for")
+  @Test("A product without content is bought once, even if requested repeatedly")
   func noContent() throws {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -123,7 +123,7 @@ struct StoryTests {
     #expect((finished["transactions"] as? [Any])?.count == 1)
   }
 
-  @Test("Every readable form, many files and a product without content are installed")
+  @Test("Every readable format, many files and a product without content are installed")
   func forms() throws {
     let tool = try Tool()
     let forms = ["xar", "zip", "tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"]
@@ -147,7 +147,7 @@ struct StoryTests {
     #expect(listed.contains("4.99 USD") && listed.contains("Book club"))
   }
 
-  @Test("Packages are built, inspected, validated and unpacked to what they were built from")
+  @Test("Packages are built, inspected, validated and unpacked to the original files")
   func packages() throws {
     let tool = try Tool()
     let source = Tool.sample("sources/chapter1-1.0")
@@ -179,7 +179,7 @@ struct StoryTests {
         atPath: tool.folder.path("a.pkg"), andPath: tool.folder.path("b.pkg")))
   }
 
-  @Test("Results are on standard output, messages on the other; quiet says nothing there")
+  @Test("Results go to standard output, messages to standard error, and --quiet disables them")
   func quiet() throws {
     let tool = try Tool.withBook()
     let loud = try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -193,7 +193,7 @@ struct StoryTests {
     #expect(quiet.errors == "")
   }
 
-  @Test("JSON has its stable keys, and empty lists when there is nothing")
+  @Test("JSON has stable keys, and empty lists")
   func documents() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
@@ -226,7 +226,7 @@ struct StoryTests {
     #expect(unknown["invalidProductIdentifiers"] as? [String] == ["nope"])
   }
 
-  @Test("An account's grants are in the file that was named; another account buys for itself")
+  @Test("An account's grants are in the given file, and another account buys separately")
   func accounts() throws {
     let tool = try Tool.withBook()
     let common = ["--store", "store", "--library", "lib", "--grants", "grants/all.sqlite"]
@@ -234,7 +234,7 @@ struct StoryTests {
     #expect(try tool.grants("grants/all.sqlite", account: "joe").count == 1)
     #expect(!tool.exists("lib/grants.sqlite"))
     try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.1.pkg"))
-    // What joe has bought is no update for ann, who is told so; she can buy it.
+    // Joe's purchase is not an update for Ann, and the error says so. She can buy it.
     let refused = try tool.run(["update", "--account", "ann"] + common)
     #expect(refused.status == 1)
     #expect(refused.errors.contains("--account"))
@@ -264,7 +264,7 @@ struct StoryTests {
       ).output.contains(Tool.chapter1))
   }
 
-  @Test("Titles cannot play tricks on a terminal")
+  @Test("Titles cannot control a terminal")
   func controlCharacters() throws {
     let tool = try Tool.withBook()
     try tool.fail(

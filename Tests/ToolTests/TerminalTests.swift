@@ -5,15 +5,15 @@ import Testing
 
 @testable import HostedContentTool
 
-/// What a person at a terminal sees.
+/// The output on a terminal.
 @Suite("On a terminal")
 struct TerminalTests {
   static let script = "/usr/bin/script"
 
-  /// Whether terminals can be opened here: their file system is mounted.
+  /// Whether terminals are available: their file system is mounted.
   static let hasTerminals = FileManager.default.fileExists(atPath: "/dev/pts/ptmx")
 
-  /// Runs the tool with a terminal as its outputs and returns what was written to it.
+  /// Runs the tool with a terminal as its outputs and returns the output.
   private func onTerminal(_ tool: Tool, _ words: String, term: String) throws -> String {
     let words = [
       "--quiet", "--return", "--command", "'\(Tool.path)' \(words)",
@@ -26,7 +26,7 @@ struct TerminalTests {
   }
 
   @Test(
-    "A bar fits its terminal and says how far it is, however narrow or wide",
+    "A progress bar fits terminals of any width and shows the progress",
     arguments: [1, 24, 40, 80, 200, 1000], [0.0, 0.47, 1.0])
   func fitting(columns: Int, progress: Double) {
     for name in ["a 1.0", "com.example.book.chapter1 1.10", String(repeating: "x", count: 300)] {
@@ -41,7 +41,7 @@ struct TerminalTests {
   }
 
   @Test(
-    "A bar shows the way and is taken away; a dumb terminal gets lines, quiet gets nothing",
+    "A progress bar is shown and removed; a dumb terminal gets lines, --quiet nothing",
     .enabled(
       if: FileManager.default.isExecutableFile(atPath: script) && hasTerminals,
       "script (package bsdutils) or /dev/pts is missing"))

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The tool where few threads may be started: libdispatch would wait for them for ever.
+/// The tool with a low limit of threads, with which libdispatch would wait forever.
 @Suite("Limits of threads of a command", .timeLimit(.minutes(10)))
 struct ThreadLimitTests {
-  /// Runs the tool as a user of whom nothing else runs, who may have `count` threads.
+  /// Runs the tool as a user without other processes, with at most `count` threads.
   private func run(_ tool: Tool, threads count: Int, user: Int, _ words: String...) throws
     -> Tool.Result
   {
@@ -34,7 +34,7 @@ struct ThreadLimitTests {
       #expect(result.status == 1, "\(limit) threads: \(result.errors)")
       #expect(result.errors.contains("[304]"), "\(limit) threads: \(result.errors)")
       #expect(result.errors.contains("RLIMIT_NPROC"), "\(limit) threads: \(result.errors)")
-      // A few are enough to show it, since one that hangs takes a minute.
+      // A few are enough, because a hang takes a minute.
       limit += limit < 4 ? 1 : 4
     }
     #expect((5...32).contains(limit), "it ran with \(limit) threads")

@@ -2,25 +2,25 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The built tool as a process of its own.
+/// The built tool as a process.
 struct Tool: Sendable {
   let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// The tool that was built beside the tests.
+  /// The tool that was built with the tests.
   static let path = program("hostedcontent")
 
-  /// A program that was built beside the tests.
+  /// A program that was built with the tests.
   static func program(_ name: String) -> String { Program.path(name) }
 
-  /// How a run of the tool ended.
+  /// The result of a run.
   struct Result: Sendable {
     let status: Int32
     let output: String
     let errors: String
 
-    /// The output, read as JSON.
+    /// The output, parsed as JSON.
     func json() throws -> [String: Any] {
       try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
     }
@@ -53,7 +53,7 @@ struct Tool: Sendable {
       errors: errors ?? "/dev/null")
   }
 
-  /// Builds a package of `files` named `name-version.pkg`.
+  /// Builds a package of `files` with the name `name-version.pkg`.
   func makePackage(_ name: String, _ version: String, _ files: [String: Data]) throws -> String {
     let source = folder.path("sources/\(name)-\(version)")
     for (path, bytes) in files {

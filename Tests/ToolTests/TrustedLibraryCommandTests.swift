@@ -3,7 +3,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// Commands that read a store use the root and the versions that the library has recorded.
+/// Commands that read a store use the root and the versions in the library.
 @Suite("The trusted metadata of a library", .timeLimit(.minutes(10)))
 struct TrustedLibraryCommandTests {
   private let tool: Tool
@@ -25,7 +25,7 @@ struct TrustedLibraryCommandTests {
     try tool.succeed("store", "publish", "store", package)
   }
 
-  /// The commands that read the store, with the library.
+  /// The commands that read the store with the library.
   private static let commands = [["updates"], ["products"], ["get", "com.example.a"]]
 
   private func run(_ command: [String], _ more: [String] = []) throws -> Tool.Result {
@@ -40,7 +40,7 @@ struct TrustedLibraryCommandTests {
     }
   }
 
-  @Test("A store that the library trusts needs no --root again")
+  @Test("A store that the library trusts does not need --root again")
   func rootOnce() throws {
     try Self.publish("1.1", tool)
     let before = try recorded()
@@ -49,7 +49,7 @@ struct TrustedLibraryCommandTests {
       #expect(result.status == 0, "\(command): \(result.errors)")
       #expect(result.output.contains("1.1"), "\(command): \(result.output)")
     }
-    // They only compare with what is recorded; the next get records the newer versions.
+    // These commands only compare with the recorded versions. The next get records the newer ones.
     #expect(try recorded() == before)
     #expect(try run(["get", "com.example.a"]).status == 0)
     #expect(try recorded() != before)

@@ -3,7 +3,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// Two processes that want the same library, grants or store at the same time.
+/// Two processes that use the same library, grants or store at the same time.
 @Suite("Two processes at once", .timeLimit(.minutes(10)))
 struct TwoProcessTests {
   private static let products = (1...6).map { "com.example.p\($0)" }
@@ -23,7 +23,9 @@ struct TwoProcessTests {
     #expect(result.status == 0, "\(result.errors)")
   }
 
-  /// Runs all of `runs` at the same time; their results in the same order.
+  /// Runs all of `runs` at the same time.
+  ///
+  /// Returns their results in the same order.
   private func atOnce(_ runs: [[String]], _ tool: Tool) throws -> [Tool.Result] {
     let started = try runs.enumerated().map { number, words in
       let outputs = ["output", "errors"].map { tool.folder.path("\($0)-\(number)") }
@@ -37,14 +39,14 @@ struct TwoProcessTests {
   }
 
   @Test(
-    "A second engine is refused while the first lives, beside which all is read; killed, it is followed"
+    "A second engine is refused while the first runs, readers are not, and a kill releases the lock"
   )
   func oneLibrary() throws {
     let (tool, packages) = try workplace()
     try publish(packages, tool)
     let library = ["--library", "lib"]
     try tool.succeed("get", Self.products[0], "--store", "store", "--library", "lib")
-    // The first waits for bytes that never come.
+    // The first process waits for bytes that never arrive.
     let server = try StoreServer(folder: tool.folder.path("store"))
     try server.start()
     try server.setFaults(FaultScript("*.pkg stall 0"))
@@ -79,7 +81,7 @@ struct TwoProcessTests {
     #expect(try tool.unfinished().isEmpty)
   }
 
-  @Test("Two that buy with one grants file lose no grant")
+  @Test("Two processes that buy with one grants file lose no grant")
   func oneGrantsFile() throws {
     let (tool, packages) = try workplace()
     try publish(packages, tool)
@@ -100,7 +102,7 @@ struct TwoProcessTests {
     #expect(Set(granted).count == 2 * Self.products.count)
   }
 
-  @Test("Of two that publish into one store each succeeds or is refused, and nothing is damaged")
+  @Test("Two concurrent publications succeed or are refused, and nothing is damaged")
   func oneStore() throws {
     let (tool, packages) = try workplace()
     for pair in stride(from: 0, to: packages.count, by: 2) {

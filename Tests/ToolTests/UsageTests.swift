@@ -6,15 +6,16 @@ import Testing
 
 @testable import HostedContentTool
 
-/// How the tool is called, whatever it is asked to do.
+/// How to call the tool, for every command.
 @Suite("Usage", .long)
 struct UsageTests {
   static let names = CommandTable.commands.map(\.name)
-  /// Options that a command cannot do without, but for the library of `products`.
+  /// Options that commands require, except for the library of `products`.
   static let required = ["--store", "--library", "--into", "--output", "--installed"]
 
   @Test(
-    "Help of every command shows its options and an example, on standard output", arguments: names)
+    "The help of every command shows its options and an example on standard output",
+    arguments: names)
   func help(name: String) throws {
     let tool = try Tool()
     let command = try #require(CommandTable.commands.first { $0.name == name })
@@ -25,7 +26,7 @@ struct UsageTests {
     #expect(result.output.hasPrefix("Usage: hostedcontent \(name) "))
     #expect(result.output.contains("Example:\n  hostedcontent \(name)"))
     for option in command.allOptions { #expect(result.output.contains("  \(option.name)")) }
-    // Required options are in the first line, and marked in theirs.
+    // Required options are in the first line, and are marked.
     let lines = result.output.split(separator: "\n")
     for option in command.options where Self.required.contains(option.name) {
       guard name != "products" || option.name != "--library" else { continue }
@@ -46,7 +47,7 @@ struct UsageTests {
     let words = name.split(separator: " ").map(String.init)
     var wrong = [["--no-such-option"], ["-x"], ["--quiet=yes"]]
     let command = try #require(CommandTable.commands.first { $0.name == name })
-    // Neither operands nor the options that must be given.
+    // Without operands and required options.
     if command.operandCount.lowerBound > 0
       || command.options.contains(where: { Self.required.contains($0.name) })
     {
@@ -64,11 +65,11 @@ struct UsageTests {
       #expect(result.errors.hasPrefix("hostedcontent: "))
       #expect(result.errors.contains("hostedcontent \(name) --help"), "\(result.errors)")
     }
-    #expect(try tool.tree().isEmpty, "wrong usage makes nothing")
+    #expect(try tool.tree().isEmpty, "wrong usage creates nothing")
   }
 
   @Test(
-    "What is no command is a usage error",
+    "An unknown command is a usage error",
     arguments: [[], ["frobnicate"], ["store"], ["store", "frobnicate"], ["--frobnicate"], [""]])
   func unknownCommand(words: [String]) throws {
     let result = try Tool().run(words)
@@ -77,7 +78,7 @@ struct UsageTests {
     #expect(result.errors.contains("--help"))
   }
 
-  @Test("Help and version are for everyone")
+  @Test("Help and version are always available")
   func general() throws {
     let tool = try Tool()
     let help = try tool.succeed("--help")
@@ -91,7 +92,7 @@ struct UsageTests {
     }
   }
 
-  @Test("Values may follow an equals sign, and what follows two hyphens is no option")
+  @Test("Values can follow an equals sign, and words after two hyphens are operands")
   func spellings() throws {
     let tool = try Tool.withBook()
     try tool.succeed("get", "--store=store", "--library=lib", "--", Tool.chapter1)
@@ -101,7 +102,7 @@ struct UsageTests {
   }
 
   @Test(
-    "Empty values are usage errors, as of variables that are not set",
+    "Empty values, such as from unset variables, are usage errors",
     arguments: ["--store", "--library", "--account", "--grants", "--root"])
   func emptyValue(option: String) throws {
     let tool = try Tool()
@@ -111,14 +112,14 @@ struct UsageTests {
     #expect(try tool.tree().isEmpty)
   }
 
-  @Test("The time to wait is a number of at least 1", arguments: ["0", "-1", "x", "", "1.5"])
+  @Test("The timeout is a number of at least 1", arguments: ["0", "-1", "x", "", "1.5"])
   func timeout(value: String) throws {
     try Tool().fail(
       "get", "x", "--store", "s", "--library", "l", "--timeout", value, status: 2,
       saying: ["--timeout"])
   }
 
-  @Test("A store of a scheme that is not read is a usage error that makes nothing")
+  @Test("A store with an unsupported scheme is a usage error that creates nothing")
   func unreadableStore() throws {
     let tool = try Tool()
     for store in ["gopher://localhost/store", "ftp://x/y", "file://elsewhere/"] {
@@ -129,7 +130,7 @@ struct UsageTests {
   }
 
   @Test(
-    "How a store on the web is reached is checked before anything is made",
+    "Network options are checked before anything is created",
     arguments: [
       ("--limit-rate", "fast"), ("--limit-rate", "0"), ("--connections", "0"),
       ("--header", "no-colon"), ("--mirror", "/a/folder"), ("--attempts", "x"),
@@ -143,7 +144,7 @@ struct UsageTests {
     #expect(!tool.exists("lib") || option == "--mirror")
   }
 
-  @Test("A result that cannot be written is an error, a reader that went away is none")
+  @Test("A failed write of a result is an error, but a closed pipe is not")
   func fullOutput() throws {
     let tool = try Tool.withBook()
     for (target, status) in [("> /dev/full", Int32(1)), ("| true", 0)] {

@@ -4,7 +4,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// The commands that read a store, on a store over HTTP.
+/// The commands that read a store, with a store over HTTP.
 @Suite("A store on the web", .timeLimit(.minutes(10)))
 struct WebStoreCommandTests {
   private let tool: Tool
@@ -21,7 +21,7 @@ struct WebStoreCommandTests {
 
   private var store: [String] { ["--store", server.url, "--root", "store/metadata/1.root.json"] }
 
-  @Test("products, get, updates, update and restore work as they do on a folder")
+  @Test("products, get, updates, update and restore work like with a folder")
   func story() throws {
     #expect(try tool.run(["products"] + store).output.contains("com.example.a"))
     let library = ["--library", "lib"]
@@ -38,7 +38,7 @@ struct WebStoreCommandTests {
   }
 
   @Test(
-    "A remote store's own word for its root is taken only when that is asked for, and said aloud")
+    "Trust on first use requires its option and prints a note")
   func firstUse() throws {
     let get = ["get", "com.example.a", "--store", server.url, "--library", "lib"]
     let careful = try tool.run(get)
@@ -49,7 +49,7 @@ struct WebStoreCommandTests {
     #expect(trusting.errors.contains("Trusting the store's root"))
   }
 
-  @Test("A root of another store is refused after the first use, with what to remove")
+  @Test("A root of another store is refused after the first use, with the folder to remove")
   func rootOfAnotherStore() throws {
     let get = ["get", "com.example.a", "--store", server.url, "--library", "lib"]
     #expect(try tool.run(get + ["--trust-on-first-use"]).status == 0)
@@ -64,7 +64,7 @@ struct WebStoreCommandTests {
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Another\n")
   }
 
-  @Test("A header or token over plain HTTP is refused with the option that allows it")
+  @Test("A header or token over plain HTTP is refused, and the message has the option to allow it")
   func plainHTTP() throws {
     try Data("secret".utf8).write(to: URL(filePath: tool.folder.path("token")))
     let away = ["--store", "http://store.invalid:8080", "--root", "store/metadata/1.root.json"]
@@ -82,7 +82,7 @@ struct WebStoreCommandTests {
   }
 
   @Test(
-    "A fault that happens once heals inside the command, and a lasting one has its own error",
+    "A command recovers from a temporary fault, and reports a permanent one",
     arguments: ["status 503", "cut 100", "close", "login-page"])
   func faults(fault: String) throws {
     try server.setFaults(FaultScript("/targets/* \(fault) once"))
@@ -99,7 +99,7 @@ struct WebStoreCommandTests {
     #expect(try tool.run(["get", "com.example.a", "--library", "lib2"] + store).status == 0)
   }
 
-  @Test("A token from a file goes to the store, and into no message")
+  @Test("A token from a file is sent to the store, and is not in any message")
   func token() throws {
     try Data("secret-of-ann\n".utf8).write(to: URL(filePath: tool.folder.path("token")))
     try server.setFaults(FaultScript("/metadata/timestamp.json status 401"))

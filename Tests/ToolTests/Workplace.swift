@@ -15,13 +15,13 @@ extension Tool {
   static let chapter1 = "com.example.book.chapter1"
   static let chapter2 = "com.example.book.chapter2"
 
-  /// The names of the bad samples that are bad by themselves.
+  /// The names of the invalid samples.
   static let badSamples = [
     "absolute-path", "bad-plist", "bad-version", "damaged", "escaping-link", "escaping-path",
     "executable-inside", "link-chain", "missing-plist", "not-an-archive", "truncated",
   ].map { sample("bad/\($0).pkg") }
 
-  /// A tool in a folder with a store of both chapters' version 1.0.
+  /// Returns a tool in a folder with a store of version 1.0 of both chapters.
   static func withBook() throws -> Tool {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -35,7 +35,7 @@ extension Tool {
   /// A product without content.
   static let club = "com.example.club"
 
-  /// A tool in a folder with a store of a chapter, a course and a club.
+  /// Returns a tool in a folder with a store of a chapter, a course and a club.
   static func withCourse() throws -> Tool {
     let tool = try Tool()
     try tool.succeed("store", "init", "store")
@@ -52,7 +52,7 @@ extension Tool {
     try end(words, status: 0, location)
   }
 
-  /// Runs the tool, which must end with `status` and say each of `texts` on standard error.
+  /// Runs the tool, which must exit with `status` and print each of `texts` to standard error.
   @discardableResult
   func fail(
     _ words: String..., status: Int32 = 1, saying texts: [String] = [],
@@ -82,7 +82,7 @@ extension Tool {
     return result
   }
 
-  /// The transactions that the grants file at `path` has of `account`, oldest first.
+  /// The transactions of `account` in the grants file at `path`, oldest first.
   func grants(_ path: String = "lib/grants.sqlite", account: String? = nil) throws -> [String] {
     let file = URL(filePath: folder.path(path))
     let parent = file.deletingLastPathComponent().path(percentEncoded: false)
@@ -91,7 +91,7 @@ extension Tool {
     ).grants(account: account).map(\.transactionIdentifier)
   }
 
-  /// Products and versions that `list` names as current.
+  /// The products and versions that `list` reports as current.
   func current(_ library: String = "lib") throws -> [String: String] {
     let contents = try #require(
       try succeed("list", "--library", library, "--json").json()["contents"] as? [[String: Any]])
@@ -101,14 +101,16 @@ extension Tool {
     return Dictionary(current) { first, _ in first }
   }
 
-  /// What `queue` says is unfinished.
+  /// The unfinished transactions from `queue`.
   func unfinished(_ library: String = "lib") throws -> [[String: Any]] {
     try #require(
       try succeed("queue", "--library", library, "--json").json()["transactions"]
         as? [[String: Any]])
   }
 
-  /// Every path below the folder with its bytes, folders and links with their kind.
+  /// Every path in the folder with its bytes.
+  ///
+  /// Folders and links have their kind.
   func tree(_ name: String = "") throws -> [String: Data] {
     let root = folder.path(name)
     var found: [String: Data] = [:]
@@ -130,8 +132,7 @@ extension Tool {
     try Data(text.utf8).write(to: URL(filePath: folder.path(name)))
   }
 
-  /// Writes to an installed file or folder, which are read-only, through its owner's right to do
-  /// so.
+  /// Adds write permission to an installed file or folder, as its owner.
   func makeWritable(_ name: String) throws {
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o755], ofItemAtPath: folder.path(name))
