@@ -54,7 +54,7 @@ import Testing
 
   static let graphs: [Graph] = [
     Graph(
-      testDescription: "siblings in the order of the list",
+      testDescription: "siblings in list order",
       edges: [.init(from: "targets", to: "B"), .init(from: "targets", to: "A")],
       order: ["B", "A"]),
     Graph(
@@ -65,7 +65,7 @@ import Testing
       ],
       order: ["A", "C", "D", "E", "B"]),
     Graph(
-      testDescription: "behind a terminating role nobody, but whom it delegates to",
+      testDescription: "after a terminating role, only the roles that it delegates to",
       edges: [
         .init(from: "targets", to: "A"), .init(from: "targets", to: "B"),
         .init(from: "A", to: "C", terminating: true), .init(from: "A", to: "E"),
@@ -73,21 +73,21 @@ import Testing
       ],
       order: ["A", "C", "D"]),
     Graph(
-      testDescription: "a terminating role that is not trusted for the target ends nothing",
+      testDescription: "a terminating role without the target in its paths does not end the search",
       edges: [
         .init(from: "targets", to: "A", terminating: true, paths: ["other"]),
         .init(from: "targets", to: "B"),
       ],
       order: ["B"]),
     Graph(
-      testDescription: "a circle is walked once",
+      testDescription: "a circle is visited once",
       edges: [
         .init(from: "targets", to: "A"), .init(from: "A", to: "B"), .init(from: "B", to: "A"),
         .init(from: "B", to: "B"), .init(from: "B", to: "C"),
       ],
       order: ["A", "B", "C"]),
     Graph(
-      testDescription: "a role that two delegate to is asked once, through the first",
+      testDescription: "a role that two roles delegate to is searched once, for the first",
       edges: [
         .init(from: "targets", to: "A"), .init(from: "targets", to: "B"),
         .init(from: "B", to: "C"), .init(from: "A", to: "C"),

@@ -124,7 +124,7 @@ enum LocalSocket {
       let number = errno
       close(socket)
       throw ContentError(
-        .cannotListen, "Nobody listens", remedy: "None", cause: String(cString: strerror(number)))
+        .cannotListen, "Cannot connect", remedy: "None", cause: String(cString: strerror(number)))
     }
     var patience = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

@@ -36,7 +36,7 @@ struct RequestHeadTests {
       "Transfer-Encoding with Content-Length",
       fields("Transfer-Encoding: chunked", "Content-Length: 5") + "0\r\n\r\n"),
     Case("Content-Length with a sign", fields("Content-Length: +1") + "a"),
-    Case("Content-Length below zero", fields("Content-Length: -1")),
+    Case("a negative Content-Length", fields("Content-Length: -1")),
     Case("Content-Length in hexadecimal", fields("Content-Length: 0x1") + "a"),
     Case("Content-Length without a number", fields("Content-Length: ")),
     Case("Content-Length as a list", fields("Content-Length: 1, 1") + "a"),
@@ -72,10 +72,10 @@ struct RequestHeadTests {
     Case("lines without CR", "GET /targets/empty HTTP/1.1\nHost: x\nX: y\n\n"),
     Case("no Host", start + "\r\n"),
     Case("Host twice", start + host + host + "\r\n"),
-    Case("a Host that is none", start + "Host: a b/c\r\n\r\n"),
+    Case("an invalid Host", start + "Host: a b/c\r\n\r\n"),
     Case("a space in the target", "GET /targets/em pty HTTP/1.1\r\n\(host)\r\n"),
     Case("a control character in the target", "GET /targets/\u{1b}[31m HTTP/1.1\r\n\(host)\r\n"),
-    Case("a method that is no word", "G\u{1}T /targets/empty HTTP/1.1\r\n\(host)\r\n"),
+    Case("an invalid method", "G\u{1}T /targets/empty HTTP/1.1\r\n\(host)\r\n"),
     Case("a chunk without a length", fields("Transfer-Encoding: chunked") + "zz\r\n\r\n"),
   ]
 

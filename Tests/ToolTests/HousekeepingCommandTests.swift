@@ -21,7 +21,7 @@ struct HousekeepingCommandTests {
     #expect(try tool.current("second").isEmpty)
     #expect(try tool.run(["restore", "--download"] + common).status == 0)
     #expect(try tool.current("second") == [Tool.chapter1: "1.0", Tool.chapter2: "1.0"])
-    let nothing = try tool.run(["restore", "--account", "nobody"] + common)
+    let nothing = try tool.run(["restore", "--account", "other"] + common)
     #expect(nothing.status == 0)
     #expect(nothing.output == "There is nothing to restore.\n")
   }

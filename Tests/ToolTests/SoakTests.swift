@@ -5,7 +5,7 @@ import Testing
 @Suite("Services with failures of everything around them", .timeLimit(.minutes(10)))
 struct SoakTests {
   @Test(.enabled(if: SlowTests.areOn, "with the slow tests"))
-  func `every promise is kept, and nothing grows`() async throws {
+  func `every invariant holds, and nothing grows`() async throws {
     let end = try await onOwnThread {
       try Program.run(Program.path("soak"), ["--seconds", "20", "--seed", "1"])
     }

@@ -99,7 +99,7 @@ struct UpdateCheckState: Sendable {
       return []
     case .foreground(let looksAnyway): return comeToForeground(looksAnyway, at: now)
     case .looked(let offer, let account):
-      // The server's answer for one account does not bind another account that logged in meanwhile.
+      // The server's answer for one account does not bind another account that logged in since.
       if offer?.origin == .server, account != memory.account {
         return [conclusion(.accountChanged)]
       }

@@ -5,12 +5,10 @@ import Concurrency
 
 /// A SQLite database of grants.
 ///
-/// Libraries and processes may share it.
-///
-/// Each grant has a row with its unique transaction identifier and its payment. A grant counts once
-/// it is durable. Grants that are added together share one commit. Queries use an index and read
-/// only the rows that they return. Thread-safe; calls block. Failures without a more specific code
-/// are `grantsFailed`.
+/// Libraries and processes may share it. Each grant has a row with its unique transaction
+/// identifier and its payment. A grant counts once it is durable. Grants that are added together
+/// share one commit. Queries use an index and read only the rows that they return. Thread-safe;
+/// calls block. Failures without a more specific code are `grantsFailed`.
 package final class GrantsDatabase: Sendable {
   /// The database's file name in a library's folder.
   package static let fileName = "grants.sqlite"
@@ -37,11 +35,9 @@ package final class GrantsDatabase: Sendable {
 
   /// Creates a handle for the database `name` in `folder`.
   ///
-  /// The first grant creates the file.
-  ///
-  /// Removes the permissions of other users from an existing file. `lockTimeout` is how long a call
-  /// waits for other connections, in milliseconds. It is long because many processes may add
-  /// grants, and SQLite's locks are not fair.
+  /// The first grant creates the file. Removes the permissions of other users from an existing
+  /// file. `lockTimeout` is how long a call waits for other connections, in milliseconds. It is
+  /// long because many processes may add grants, and SQLite's locks are not fair.
   package init(
     _ name: String = fileName, in folder: Directory, lockTimeout: Int = 10_000
   ) throws {
@@ -55,9 +51,8 @@ package final class GrantsDatabase: Sendable {
 
   /// Closes the connection.
   ///
-  /// The next call opens it again.
-  ///
-  /// The last connection that closes the database checkpoints the write-ahead log.
+  /// The next call opens it again. The last connection that closes the database checkpoints the
+  /// write-ahead log.
   package func close() { opened.withLock { $0 = nil } }
 
   // MARK: Adding
@@ -116,12 +111,12 @@ package final class GrantsDatabase: Sendable {
     try rows(GrantQuery.originals, [Self.value(of: account)]).map(\.grant)
   }
 
-  /// The first grant of `product` to `account`; nil if there is none.
+  /// The first grant of `product` to `account`; nil if it does not exist.
   package func originalGrant(of product: ProductIdentifier, account: String?) throws -> Grant? {
     try rows(GrantQuery.original, [Self.value(of: account), .text(product.rawValue)]).first?.grant
   }
 
-  /// The last grant of `product` to `account`; nil if there is none.
+  /// The last grant of `product` to `account`; nil if it does not exist.
   package func latestGrant(of product: ProductIdentifier, account: String?) throws -> Grant? {
     try rows(GrantQuery.latest, [Self.value(of: account), .text(product.rawValue)]).first?.grant
   }

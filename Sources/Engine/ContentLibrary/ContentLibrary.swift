@@ -39,9 +39,8 @@ package final class ContentLibrary: Sendable {
 
   /// The staging folder of download `id`.
   ///
-  /// It is created if it does not exist.
-  ///
-  /// It is emptied if a sync has failed since it was filled (see `StagingTrust`).
+  /// It is created if it does not exist. It is emptied if a sync has failed since it was filled
+  /// (see `StagingTrust`).
   package func staging(for id: String) throws -> Directory {
     let name = try StagingName(id).rawValue
     if !trust.isBelieved(id) { try folder.staging.removeTree(name) }
@@ -82,8 +81,8 @@ package final class ContentLibrary: Sendable {
   ///
   /// The install is durable on return. Installs that run at the same time share their syncs. After
   /// a crash at any instant, `recover` finishes the install or leaves the staging unchanged.
-  /// `current` never moves to an older version. Unless `switching`, `current` only changes if there
-  /// is none. `signers` is the digest of the keys that signed the files' digests; nil if the files
+  /// `current` never moves to an older version. Unless `switching`, it is only set if it does not
+  /// exist. `signers` is the digest of the keys that signed the files' digests; nil if the files
   /// were compared with the digests.
   package func install(
     _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
@@ -235,14 +234,12 @@ package final class ContentLibrary: Sendable {
 
   /// Makes folder and journal consistent after a crash.
   ///
-  /// Called by the engine before any work.
-  ///
-  /// Installs that were announced and moved are finished. Others are forgotten, and their staging
-  /// waits for the download. A version with an unreadable record is skipped: a repair or another
-  /// install of the same version replaces the record. Removes the staging of downloads that are not
-  /// in `downloads`, but no entry with a name that the library does not create. What cannot be
-  /// removed stays, and a content with an unreadable folder does not change. The returned errors
-  /// say why.
+  /// Called by the engine before any work. Installs that were announced and moved are finished.
+  /// Others are forgotten, and their staging waits for the download. A version with an unreadable
+  /// record is skipped: a repair or another install of the same version replaces the record.
+  /// Removes the staging of downloads that are not in `downloads`, but no entry with a name that
+  /// the library does not create. What cannot be removed stays, and a content with an unreadable
+  /// folder does not change. The returned errors say why.
   package func recover(keeping downloads: Set<String>) throws -> [ContentError] {
     // First, because on a full disk the journal may need the space.
     var leftovers = try clearStaging(keeping: downloads)

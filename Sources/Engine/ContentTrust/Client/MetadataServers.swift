@@ -10,7 +10,7 @@ struct MetadataServer {
     try retries ? fetcher.fetch(path, limit: limit) : fetcher.fetchOnce(path, limit: limit)
   }
 
-  /// Returns the file of `role` at `path`, if no other metadata promises its length.
+  /// Returns the file of `role` at `path`, if no other metadata has its length.
   func fetch(_ role: MetadataName, at path: String) throws -> [UInt8]? {
     do {
       return try fetch(path, limit: role.limit)

@@ -328,7 +328,7 @@ package final class TrustClient: Sendable {
 
   // MARK: Fetching
 
-  /// Returns the promised file and the result of `verify`, from the first server that has it.
+  /// Returns the listed file and the result of `verify`, from the first server that has it.
   private func fetch<Value>(
     _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
     verify: ([UInt8]) throws -> Value

@@ -101,7 +101,7 @@ extension TrustedMetadata {
   }
 }
 
-/// Checks fetched bytes against the promised length and digests.
+/// Checks fetched bytes against the listed length and digests.
 func check(_ bytes: [UInt8], length: Int64?, hashes: FileHashes?, of file: String) throws {
   if let length, Int64(bytes.count) != length {
     throw ContentError.digestMismatch(file, "it has \(bytes.count) bytes instead of \(length)")

@@ -44,7 +44,7 @@ package struct TrustedTargets: Sendable {
 
   /// The possible paths of the target `name` below the store's targets, the usual one first.
   ///
-  /// With `consistent` names, each path has one of the promised digests before its last component.
+  /// With `consistent` names, each path has one of the listed digests before its last component.
   package static func paths(of name: String, _ file: TargetFile, consistent: Bool) -> [String] {
     guard consistent else { return [name] }
     return file.hashes.prefixes.map { prefix in

@@ -112,10 +112,8 @@ package struct StoreListing: Sendable {
     package fileprivate(set) var offers: [ContentOffer] = []
     /// Why this product is unavailable; nil if it is available.
     ///
-    /// Other products are not affected.
-    ///
-    /// Either a target of the product contradicts itself, or another product claims one of its
-    /// contents.
+    /// Other products are not affected. Either a target of the product contradicts itself, or
+    /// another product claims one of its contents.
     package fileprivate(set) var error: ContentError?
 
     /// The newest version of each content package: the product's own first, then by identifier.
@@ -158,7 +156,7 @@ package struct StoreListing: Sendable {
     return left.contentIdentifier < right.contentIdentifier
   }
 
-  /// Returns a product other than `product` that claims `content`; nil if there is none.
+  /// Returns a product other than `product` that claims `content`; nil if no other does.
   package func claimant(of content: ProductIdentifier, besides product: ProductIdentifier)
     -> ProductIdentifier?
   {

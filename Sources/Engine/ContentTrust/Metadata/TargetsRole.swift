@@ -7,7 +7,7 @@ package struct TargetFile: Hashable, Sendable {
   package let length: Int64
   /// Digests of all bytes.
   package let hashes: FileHashes
-  /// Data that the publisher added; nil if there is none.
+  /// Data that the publisher added; nil without such data.
   package let custom: JSONValue?
 
   /// SHA-256 of all bytes; nil if only another digest is listed.

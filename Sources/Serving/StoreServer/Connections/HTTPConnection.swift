@@ -99,7 +99,7 @@ final class BodyPump {
   /// for the rate limit does not delay others.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(pace.portion))
-    // If the file became shorter, the promised length cannot be sent. Fail, to close the
+    // If the file became shorter, the announced length cannot be sent. Fail, to close the
     // connection.
     guard let count = try? reader.read(into: part), count > 0 else { return Self.failure }
     entry?.count(count)
