@@ -126,7 +126,7 @@ struct ConversionCommandTests {
     let (bytes, whole) = (row["bytesToMove"] as? Int ?? 0, row["bytesInFull"] as? Int ?? 0)
     #expect(bytes > 0 && bytes < whole / 4, "\(row)")
     let again = try tool.succeed("store", "publish", "store", "a-2.tgz", "--repackage")
-    #expect(again.output == "The store has these packages already.\n")
+    #expect(again.output == "The store already has these packages.\n")
     let after = try Set(FileManager.default.contentsOfDirectory(atPath: tool.folder.path("store")))
     #expect(after == before)
   }
@@ -150,7 +150,7 @@ struct ConversionCommandTests {
     let package = Tool.sample("chapter1-1.0.pkg")
     try tool.succeed("store", "publish", "store", package, "--repackage")
     let again = try tool.succeed("store", "publish", "store", package)
-    #expect(again.output == "The store has these packages already.\n")
+    #expect(again.output == "The store already has these packages.\n")
   }
 
   @Test("One hostile archive refuses all, and the store does not change")

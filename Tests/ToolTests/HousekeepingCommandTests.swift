@@ -23,7 +23,7 @@ struct HousekeepingCommandTests {
     #expect(try tool.current("second") == [Tool.chapter1: "1.0", Tool.chapter2: "1.0"])
     let nothing = try tool.run(["restore", "--account", "other"] + common)
     #expect(nothing.status == 0)
-    #expect(nothing.output == "There is nothing to restore.\n")
+    #expect(nothing.output == "Nothing to restore.\n")
   }
 
   @Test("Pinned versions survive a collection, and removed ones are deleted")

@@ -58,7 +58,7 @@ struct ProductDetailsCommandTests {
       try output(add + [Tool.club, "--price", "2.99", "--description", "D"])
         == "\(Tool.club): changed the description (en), the price\n")
     let publish = ["store", "publish", "store", Tool.sample("chapter1-1.0.pkg")]
-    let same = "The store has these packages already.\n"
+    let same = "The store already has these packages.\n"
     #expect(try output(publish) == same)
     #expect(
       try output(publish + ["--title", "One"]) == same

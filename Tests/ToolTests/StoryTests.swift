@@ -61,7 +61,7 @@ struct StoryTests {
     for command in ["update", "updates"] {
       #expect(
         try tool.succeed(command, "--store", "store", "--library", "lib").output
-          == "Everything that is installed is up to date.\n")
+          == "Everything is up to date.\n")
       let result = try tool.run(
         command, "--store", "store", "--library", "lib", "--require-update", "--quiet")
       #expect(result.status == 3)
@@ -255,7 +255,7 @@ struct StoryTests {
         == "store: renewed targets, snapshot, timestamp\n")
     #expect(
       try tool.succeed("store", "publish", "store", Tool.sample("chapter1-1.0.pkg")).output
-        == "The store has these packages already.\n")
+        == "The store already has these packages.\n")
     #expect(try tool.succeed("store", "list", "store").output.contains(Tool.chapter2))
     #expect(try tool.run("products", "--store", "file://\(tool.folder.path("store"))").status == 0)
     #expect(
