@@ -111,7 +111,8 @@ struct AppUpdateCommandTests {
     let result = try tool.succeed("app-update", "--id", "5", "--installed", "2.0", "--feed", "feed")
     #expect(result.output == "Five 3.0 is available; installed is 2.0.\n")
     try tool.fail(
-      "app-update", "--id", "6", "--installed", "2.0", "--feed", "feed", saying: ["has no app 6"])
+      "app-update", "--id", "6", "--installed", "2.0", "--feed", "feed",
+      saying: ["does not contain app 6"])
   }
 
   @Test(

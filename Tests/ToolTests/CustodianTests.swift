@@ -43,7 +43,7 @@ struct CustodianTests {
     try store(["rotate", "store", "timestamp"] + passphrases("eve", "ada"))
     try store(
       ["rotate", "store", "timestamp"] + passphrases("bob"), status: 1,
-      saying: ["1 usable root keys of the 2"])
+      saying: ["1 of the 2 usable root keys"])
     // New root keys need a passphrase each, or one for all.
     try store(
       ["rotate", "store", "root"] + passphrases("eve", "ada"), status: 2, saying: ["3", "2"])

@@ -6,8 +6,7 @@ extension AppUpdatePolicy {
   /// Nil means that no storefront offers the app. The decision only has the offer's link if it is
   /// secure and permitted. The first matching reason wins: no offer, no valid version, no newer
   /// version, an explicit requirement of the server, an old operating system, the minimum version;
-  /// then a decreased version, force by the rule, and reasons to delay a reminder. down, force by
-  /// the rule, and what keeps a reminder back.
+  /// then a decreased version, force by the rule, and reasons to delay a reminder.
   public func decision(
     about offer: UpdateOffer?, installed: InstalledApp, history: UpdateHistory, now: Date
   ) -> UpdateDecision {

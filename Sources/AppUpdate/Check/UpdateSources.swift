@@ -96,7 +96,7 @@ public final class ServerUpdateSource: AppUpdateSource {
     case .wait(let seconds):
       limiter.withLock { $0.block(forSeconds: seconds, at: Date()) }
       throw ContentError.throttled(
-        "\(server.host() ?? "The server") answers with status \(response.status) and asks to wait",
+        "\(server.host() ?? "The server") returned status \(response.status) and asks to wait",
         seconds: seconds, subject: server.absoluteString)
     case .failed(let error): throw error
     }

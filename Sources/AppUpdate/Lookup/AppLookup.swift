@@ -53,7 +53,7 @@ public actor AppLookup {
   }
 
   // The text is a valid URL. An invalid URL would make calls fail.
-  /// Apple's server for look-ups and searches.
+  /// Apple's server for lookups and searches.
   public static let appleServer =
     URL(string: "https://itunes.apple.com") ?? URL(filePath: "/")
 
@@ -139,7 +139,7 @@ public actor AppLookup {
     case .wait(let seconds):
       limiter.block(forSeconds: seconds, at: clock.now())
       throw ContentError.throttled(
-        "\(url.host() ?? "The server") answers with status \(response.status) and asks to wait",
+        "\(url.host() ?? "The server") returned status \(response.status) and asks to wait",
         seconds: seconds, subject: url.absoluteString)
     case .failed(let error): throw error
     }

@@ -47,8 +47,8 @@ public struct LookupQuery: Hashable, Sendable {
     let (name, values) = key.parameter
     guard (1...200).contains(values.count) else {
       throw ContentError(
-        .queryInvalid, "A look-up takes 1 to 200 identifiers, not \(values.count)",
-        remedy: "Split it into several look-ups")
+        .queryInvalid, "A lookup takes 1 to 200 identifiers, not \(values.count)",
+        remedy: "Split it into several lookups")
     }
     for value in values { try key.check(value) }
     var parameters = [QueryParameter(name, values.joined(separator: ","))]

@@ -80,7 +80,7 @@ extension LookupResponse {
     case 500...:
       return .failed(
         ContentError(
-          .serverFailed, "\(url.host() ?? "The server") responded with status \(status)",
+          .serverFailed, "\(url.host() ?? "The server") returned status \(status)",
           remedy: "Try again later", subject: url.absoluteString))
     case 400:
       let members = try? JSONField(document: body, limit: 64 << 10, source: "").members
@@ -92,7 +92,7 @@ extension LookupResponse {
     default:
       return .failed(
         ContentError(
-          .requestRefused, "\(url.host() ?? "The server") responded with status \(status)",
+          .requestRefused, "\(url.host() ?? "The server") returned status \(status)",
           remedy: "Check the server's URL", subject: url.absoluteString))
     }
   }

@@ -7,7 +7,6 @@ import Glibc
 ///
 /// It is not copyable and has no lock: its owner serializes the calls. All failures are
 /// `ContentError`s with SQLite's message.
-/// `ContentError`s that keep SQLite's own words.
 // Sendable, because a handle without SQLite's mutex may move between threads if one thread at a
 // time uses it. The owner's lock ensures this.
 struct SQLiteConnection: ~Copyable, @unchecked Sendable {

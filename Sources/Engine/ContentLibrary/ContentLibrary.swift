@@ -62,10 +62,10 @@ package final class ContentLibrary: Sendable {
     }
   }
 
-  /// Starts to write dirty pages to disk.
+  /// Writes the data written so far to disk.
   ///
-  /// Errors are ignored, because the sync at the end of an install reports them. Can be called from
-  /// any thread.
+  /// Blocks. Errors are ignored, because the sync at the end of an install reports them. Can be
+  /// called from any thread.
   @Sendable package func writeback() { try? durability.everything() }
 
   /// Removes the staging of download `id`.

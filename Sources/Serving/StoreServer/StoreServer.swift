@@ -6,7 +6,6 @@ import Concurrency
 /// Serves a folder's files over HTTP or HTTPS, optionally with scripted faults.
 ///
 /// Thread-safe. Each connection has a thread, which calls routes and `onRequest`.
-/// and `onRequest` are called.
 package final class StoreServer: Sendable {
   private let folder: Directory
   private let configuration: Configuration

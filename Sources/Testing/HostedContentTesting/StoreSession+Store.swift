@@ -59,8 +59,7 @@ extension StoreSession {
   /// Sets the faults from now on, one rule per line.
   ///
   /// An empty text removes all faults. Examples: `*.pkg cut 64kB once`, `*.pkg rate 1MB/s`, `*.pkg
-  /// body changed`, `* status 503`. Throws `usage` for an invalid rule. Throws `usage` for a rule
-  /// that cannot be read.
+  /// body changed`, `* status 503`. Throws `usage` for an invalid rule.
   public func setFaults(_ script: String) throws {
     try place.server.setFaults(FaultScript(script, name: "the session's fault script"))
   }

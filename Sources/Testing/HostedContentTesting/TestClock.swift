@@ -6,7 +6,7 @@ import ContentModel
 /// A clock that only the test advances.
 ///
 /// Thread-safe. Expiry and purchase dates use it. Rates, timeouts and retry delays use the system's
-/// clock. the system's clock.
+/// clock.
 public final class TestClock: Sendable {
   private let date: Mutex<Date>
 
