@@ -77,7 +77,7 @@ struct WebStoreCommandTests {
       let allowed = ["--allow-plain-http", "http://store.invalid:8080"]
       let sent = try tool.run(["products"] + away + library.dropFirst(2) + secret + allowed)
       #expect(sent.status == 1)
-      #expect(sent.errors.contains("store.invalid has no address"))
+      #expect(sent.errors.contains("Cannot resolve the host store.invalid"))
     }
   }
 
