@@ -1,7 +1,7 @@
 import ContentModel
 public import FoundationEssentials
 
-/// Stores and packages by their locations; each function throws `usage` for a URL of no file.
+/// Stores and packages by URL. Functions throw `usage` for a URL that is not a file URL.
 extension StoreFolder {
   /// Creates a store with new keys and an empty catalog.
   ///

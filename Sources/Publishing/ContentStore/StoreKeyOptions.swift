@@ -88,7 +88,7 @@ public struct StoreKeyOptions: Hashable, Sendable {
     self.stateFolder = stateFolder
   }
 
-  /// Creates options with paths as they were given, which messages repeat.
+  /// Creates options with unchanged paths, as messages show them.
   package init(
     passphrase: [UInt8]? = nil, rootPassphrases: [[UInt8]] = [], folderPath: String?,
     rootFolderPath: String? = nil, stateFolderPath: String? = nil
