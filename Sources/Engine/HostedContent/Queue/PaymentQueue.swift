@@ -29,13 +29,13 @@ public final class PaymentQueue: Sendable {
   /// Errors of opening the library, reported to the first observer.
   private let leftovers: [ContentError]
 
-  /// Opens or creates the library, recovers from a crash, and loads the queue.
+  /// Opens or creates the library, recovers from a crash, and loads the queue; contacts no store.
   ///
-  /// The store is not contacted. Throws `tooFewThreads` if the system does not allow enough
-  /// threads, `libraryLocked` while another queue uses the library, `libraryNewer` if newer
-  /// software wrote it, `libraryFolderTaken` if the folder contains other files in the place of the
-  /// library's, `fileSystemUnsupported` if the file system does not support symbolic links,
-  /// `journalFailed`, `notPermitted`, `diskFull` and other file errors.
+  /// Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
+  /// another queue uses the library, `libraryNewer` if newer software wrote it,
+  /// `libraryFolderTaken` if other files are in the place of the library's, `fileSystemUnsupported`
+  /// if the file system does not support symbolic links, `journalFailed`, `notPermitted`,
+  /// `diskFull` and other file errors.
   public init(_ configuration: Configuration) throws {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
@@ -217,7 +217,9 @@ public final class PaymentQueue: Sendable {
     engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Starts downloads of `transaction`; `body` runs between earlier reports and those of the start.
+  /// Starts downloads of `transaction`.
+  ///
+  /// Calls `body` on the delivery queue, between earlier reports and those of the start.
   func start(
     _ downloads: [Download], of transaction: PaymentTransaction,
     whenBegun body: @escaping @Sendable () -> Void
@@ -247,10 +249,9 @@ public final class PaymentQueue: Sendable {
     engine.submit(.activeLimitChanged(limit))
   }
 
-  /// Sets the priority of downloads, −1000 to 1000; 0 by default.
+  /// Sets the priority of downloads, −1000 to 1000; 0 by default, kept until the queue is closed.
   ///
-  /// Downloads of higher priority start, connect and receive data first. Also applies to running
-  /// downloads. Kept until the queue is closed.
+  /// Downloads of higher priority start, connect and receive data first, even if already running.
   public func setPriority(_ priority: Int, of downloads: [Download]) {
     engine.submit(.priorityChanged(downloads: downloads.map(\.record.id), priority))
   }

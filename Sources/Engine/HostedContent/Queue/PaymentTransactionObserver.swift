@@ -104,6 +104,8 @@ public struct RestoreResult: Hashable, Sendable {
 }
 
 /// Decides whether a transaction in progress continues.
+///
+/// Source: `SKPaymentQueueDelegate`.
 public protocol PaymentQueueDelegate: AnyObject, Sendable {
   /// The storefront changed; returns whether the `.purchasing` transaction continues there.
   ///

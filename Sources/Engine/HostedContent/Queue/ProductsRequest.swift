@@ -2,6 +2,8 @@ public import ContentModel
 import Concurrency
 
 /// Looks up products by identifier and calls a delegate.
+///
+/// Source: `SKProductsRequest`.
 public final class ProductsRequest: Sendable {
   private let identifiers: Set<String>
   private let service: any StoreService

@@ -43,6 +43,9 @@ public struct DownloadUpdate: Hashable, Sendable {
 
 extension PaymentQueue {
   /// Returns a new stream of reports; the first one has the unfinished transactions.
+  ///
+  /// A stream counts as an observer: the first one starts the queue. It ends when its task is
+  /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
   public func reports() -> AsyncStream<QueueReport> {
     AsyncStream { continuation in
       let observer = StreamObserver(continuation)

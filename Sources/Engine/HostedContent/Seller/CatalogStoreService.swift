@@ -175,7 +175,7 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
-  /// Refuses further calls, and waits for running ones.
+  /// Refuses further calls, and waits for running calls of the store and the grants database.
   func close() {
     calls.close()
     grants.close()

@@ -2,7 +2,13 @@ public import ContentModel
 import ContentTrust
 public import FoundationEssentials
 
-/// The content of a seller's signed receipt.
+/// The content of a seller's signed receipt: who bought what, and when.
+///
+/// A receipt is a JSON Web Signature in compact form (RFC 7515), signed with Ed25519 (`EdDSA`) or
+/// ECDSA over P-256 (`ES256`). The `typ` of its header is `receipt+jwt`. Its claims are
+/// `transactionIdentifier`, `originalTransactionIdentifier`, `productIdentifier`, `contentVersion`,
+/// `accountToken`, `quantity`, `purchaseDate` and `originalPurchaseDate`, and `iat` and `exp` of
+/// RFC 7519. Times are whole seconds since 1970.
 public struct Receipt: Hashable, Sendable {
   /// The seller's number of the purchase.
   public var transactionIdentifier: String

@@ -53,6 +53,8 @@ public struct Revocation: Hashable, Sendable {
 }
 
 /// The storefront of an account.
+///
+/// Source: `SKStorefront`.
 public struct Storefront: Hashable, Codable, Sendable {
   /// ISO 3166-1 alpha-3.
   public let countryCode: String

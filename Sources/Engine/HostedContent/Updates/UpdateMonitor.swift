@@ -110,6 +110,9 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   // MARK: One check
 
   /// Checks once, and installs updates as the policy says.
+  ///
+  /// Throws if the catalog cannot be read. Only one check runs at a time: a second one waits, and
+  /// throws `CancellationError` at once if its task is cancelled.
   @discardableResult
   public func check() async throws -> Check {
     try await waitForTurn()
