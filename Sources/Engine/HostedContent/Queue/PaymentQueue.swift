@@ -17,7 +17,7 @@ public final class PaymentQueue: Sendable {
   let service: any StoreService
   let store: StoreAccess
   let pieceSource: @Sendable () throws -> any PieceSource
-  /// Nil if the service vouches for contents.
+  /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
   /// Nil if `service` replaces the built-in seller.
   let ownService: CatalogStoreService?
@@ -33,9 +33,9 @@ public final class PaymentQueue: Sendable {
   ///
   /// Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
   /// another queue uses the library, `libraryNewer` if newer software wrote it,
-  /// `libraryFolderTaken` if other files are in the place of the library's, `fileSystemUnsupported`
-  /// if the file system does not support symbolic links, `journalFailed`, `notPermitted`,
-  /// `diskFull` and other file errors.
+  /// `libraryFolderTaken` if other files are in its place, `fileSystemUnsupported` if the file
+  /// system does not support symbolic links, `journalFailed`, `notPermitted`, `diskFull` and other
+  /// file errors.
   public init(_ configuration: Configuration) throws {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
@@ -217,9 +217,7 @@ public final class PaymentQueue: Sendable {
     engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Starts downloads of `transaction`.
-  ///
-  /// Calls `body` on the delivery queue, between earlier reports and those of the start.
+  /// Starts downloads; calls `body` on the delivery queue, before the reports of the start.
   func start(
     _ downloads: [Download], of transaction: PaymentTransaction,
     whenBegun body: @escaping @Sendable () -> Void
