@@ -1,14 +1,13 @@
 public import Foundation
 import Concurrency
 
-/// Words for lengths of time, such as that of a subscription; Foundation on Linux does not have
-/// this class.
+/// Formats lengths of time, such as that of a subscription, as text.
 ///
-/// English only. Values are expressed in the largest allowed units: 14 days are "2 weeks". Lengths
-/// of more than 6,000 years have no words.
-// Sendable because all that changes is behind a lock.
+/// Foundation on Linux does not have this class. English only. Values are expressed in the largest
+/// allowed units: 14 days are "2 weeks". Lengths of more than 6,000 years are not supported.
+// Sendable because all mutable state is protected by a lock.
 open class DateComponentsFormatter: Formatter, @unchecked Sendable {
-  /// How units are written.
+  /// The style of units.
   public enum UnitsStyle: Int, Sendable {
     /// "1:10:05"; units larger than an hour are abbreviated, "1d 2:00:00".
     case positional = 0
@@ -24,24 +23,24 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     case brief
   }
 
-  /// Which units that are zero are left out, and whether a position has two digits.
+  /// Which zero units are omitted, and whether numbers are padded to two digits.
   public struct ZeroFormattingBehavior: OptionSet, Sendable {
-    /// Apple's bits.
+    /// The same bits as on Apple's systems.
     public let rawValue: UInt
-    /// Takes Apple's bits.
+    /// Creates options from the same bits as on Apple's systems.
     public init(rawValue: UInt) { self.rawValue = rawValue }
 
     /// `dropLeading` for the positional style, `dropAll` for the others.
     public static let `default` = Self(rawValue: 1)
-    /// Leaves out zeros before the first other value.
+    /// Omits zeros before the first other value.
     public static let dropLeading = Self(rawValue: 1 << 1)
-    /// Leaves out zeros between other values.
+    /// Omits zeros between other values.
     public static let dropMiddle = Self(rawValue: 1 << 2)
-    /// Leaves out zeros after the last other value.
+    /// Omits zeros after the last other value.
     public static let dropTrailing = Self(rawValue: 1 << 3)
-    /// Leaves out all zeros.
+    /// Omits all zeros.
     public static let dropAll: Self = [.dropLeading, .dropMiddle, .dropTrailing]
-    /// Leaves out nothing, and writes "05" in the positional style.
+    /// Omits nothing, and writes "05" in the positional style.
     public static let pad = Self(rawValue: 1 << 16)
   }
 
@@ -57,27 +56,27 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
 
   private let settings = Mutex(Settings())
 
-  /// How units are written.
+  /// The style of units.
   open var unitsStyle: UnitsStyle {
     get { settings.withLock { $0.style } }
     set { settings.withLock { $0.style = newValue } }
   }
-  /// Which of year, month, weekOfMonth, day, hour, minute and second are written; empty for all.
+  /// The units to use, of year, month, weekOfMonth, day, hour, minute and second; empty for all.
   open var allowedUnits: NSCalendar.Unit {
     get { settings.withLock { $0.units } }
     set { settings.withLock { $0.units = newValue } }
   }
-  /// How many units are written at most, the largest ones; 0 for all.
+  /// The maximum number of units, the largest ones; 0 for all.
   open var maximumUnitCount: Int {
     get { settings.withLock { $0.count } }
     set { settings.withLock { $0.count = newValue } }
   }
-  /// How zeros are written.
+  /// The formatting of zeros.
   open var zeroFormattingBehavior: ZeroFormattingBehavior {
     get { settings.withLock { $0.zeros } }
     set { settings.withLock { $0.zeros = newValue } }
   }
-  /// The calendar that divides the time between two dates; nil for the current one.
+  /// The calendar for the time between two dates; nil for the current one.
   open var calendar: Calendar? {
     get { settings.withLock { $0.calendar } }
     set { settings.withLock { $0.calendar = newValue } }
@@ -93,7 +92,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     set { settings.withLock { $0.isTimeRemaining = newValue } }
   }
 
-  /// Writes `components` in a style and all units.
+  /// Formats `components` in a style with all units.
   open class func localizedString(from components: DateComponents, unitsStyle: UnitsStyle)
     -> String?
   {
@@ -102,14 +101,14 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     return formatter.string(from: components)
   }
 
-  /// Writes date components; nil for other values.
+  /// Formats date components; returns nil for other values.
   open override func string(for obj: Any?) -> String? {
     (obj as? DateComponents).flatMap { string(from: $0) }
   }
 
-  /// Writes a length of time that is given in units.
+  /// Formats a length of time given in units.
   open func string(from components: DateComponents) -> String? {
-    // Each unit alone, since years and seconds could cancel each other out.
+    // Add absolute values, because years and seconds could cancel each other out.
     let length = Unit.all.reduce(0) { $0 + abs(Double($1.value(in: components))) * $1.seconds }
     guard length < Self.longest else { return nil }
     var known = DateComponents()
@@ -119,19 +118,19 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     return string(from: Self.start, to: end, in: calendar)
   }
 
-  /// Writes a number of seconds, in days of 24 hours.
+  /// Formats a number of seconds, in days of 24 hours.
   open func string(from ti: TimeInterval) -> String? {
     string(from: Self.start, to: Self.start + ti, in: Self.plainCalendar)
   }
 
-  /// Writes the time from one date to another.
+  /// Formats the time between two dates.
   open func string(from startDate: Date, to endDate: Date) -> String? {
     string(from: startDate, to: endDate, in: calendar ?? .current)
   }
 
-  /// Where lengths begin: on the first day of a month of 31 days.
+  /// The start of each length: the first day of a month of 31 days.
   private static let start = Date(timeIntervalSinceReferenceDate: 0)
-  /// Seconds from `start` that a calendar can express, before and after it.
+  /// The maximum distance from `start` that a calendar supports, in seconds.
   private static let longest = 2e11
 
   private static var plainCalendar: Calendar {
@@ -214,7 +213,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
     let hasShortPlural: Bool
     let name: String
 
-    /// The value in `components`; weeks have two names.
+    /// Returns the value in `components`; weeks have two names.
     func value(in components: DateComponents) -> Int {
       let weeks = component == .weekOfMonth ? components.weekOfYear : nil
       return components.value(for: component) ?? weeks ?? 0
@@ -245,7 +244,7 @@ open class DateComponentsFormatter: Formatter, @unchecked Sendable {
 }
 
 extension NSMutableDictionary {
-  /// Sets or, with nil, removes the value of `key`, as key-value coding does on Apple's systems.
+  /// Sets the value of `key`, or removes it for nil, as key-value coding on Apple's systems does.
   public func setValue(_ value: Any?, forKey key: String) {
     if let value { self[key] = value } else { removeObject(forKey: key) }
   }

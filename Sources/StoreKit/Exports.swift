@@ -1,4 +1,3 @@
-// Files that import only StoreKit use Foundation's names, and its networking's, as on Apple's
-// systems.
+// As on Apple's systems, files that import only StoreKit can use Foundation and its networking.
 @_exported public import Foundation
 @_exported public import FoundationNetworking

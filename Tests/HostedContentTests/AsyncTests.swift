@@ -6,7 +6,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-@Suite("Without an observer of one's own", .timeLimit(.minutes(10)))
+@Suite("Async calls without an observer", .timeLimit(.minutes(10)))
 struct AsyncTests {
   @Test("Deliver buys, installs and finishes, and returns the folders")
   func deliver() async throws {
@@ -56,7 +56,7 @@ struct AsyncTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A download's updates begin with how it stands and end when it is finished")
+  @Test("A download's updates start with its current state and end when it is finished")
   func downloadUpdates() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -98,7 +98,7 @@ struct AsyncTests {
     #expect(queue.transactions == [transaction])
   }
 
-  @Test("An update that cannot be journaled fails, however soon that is told")
+  @Test("An update that cannot be journaled fails, even if the error is reported at once")
   func unjournaledUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -123,7 +123,7 @@ struct AsyncTests {
     try fixture.expectInstalled("a", "1.1")
   }
 
-  @Test("An update that comes in while purchases are restored is not counted among them")
+  @Test("An update that arrives during a restore does not belong to the restore")
   func restoreBesideUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -134,7 +134,7 @@ struct AsyncTests {
     async let restored = queue.restore()
     let begun = try await queue.add(update)
     #expect(try await !restored.contains { $0.id == begun })
-    // The update is gone on with, not a restored purchase of the same version.
+    // The update continues, not a restored purchase of the same version.
     _ = try await queue.deliver(update)
     #expect(!queue.transactions.contains { $0.id == begun })
     try fixture.expectInstalled("a", "1.1")
@@ -156,7 +156,7 @@ struct AsyncTests {
     await #expect(throws: CancellationError.self) { try await queue.restore() }
   }
 
-  @Test("Of a transaction that is gone nothing is waited for")
+  @Test("Calls for a removed transaction do not wait")
   func goneTransaction() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -176,7 +176,7 @@ struct AsyncTests {
     #expect(states == [.cancelled])
   }
 
-  @Test("A failure of an earlier attempt that is told late does not end a new one")
+  @Test("A late report of an earlier failure does not end a new attempt")
   func lateFailure() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -198,7 +198,7 @@ struct AsyncTests {
     #expect(try await folders.value.count == 1)
   }
 
-  @Test("An update is of the version that was offered when it was found, or fails")
+  @Test("An update installs the version that was offered when it was found, or fails")
   func outdatedUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")

@@ -8,10 +8,10 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// Bad input gets a clear typed error and costs nothing else.
+/// Bad input fails with a typed error and affects nothing else.
 @Suite("Bad input", .timeLimit(.minutes(10)))
 struct BadInputTests {
-  /// Installs `good` and tries `bad`; returns what `bad` failed with.
+  /// Installs `good` and tries `bad`; returns the error of `bad`.
   private func failure(
     of bad: String, in fixture: StoreFixture, whileInstalling good: String = "good",
     _ change: (inout PaymentQueue.Configuration) -> Void = { _ in }
@@ -63,7 +63,7 @@ struct BadInputTests {
     #expect(error.code == .pieceDamaged)
     #expect(error.subject != nil)
 
-    // Mended, the same transaction goes on in a later process.
+    // After the archive is repaired, a later process continues the same transaction.
     try whole.write(to: URL(filePath: path))
     let queue = try fixture.queue()
     let observer = RecordingObserver.delivering()
@@ -73,7 +73,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A truncated archive, a missing one, a damaged index: each its own error",
+    "A truncated archive, a missing one and a damaged index have different errors",
     arguments: [
       ("content.pkg", "truncate", ContentError.Code.pieceDamaged),
       ("content.pkg", "remove", .storeMissing),
@@ -115,7 +115,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A damaged catalog, a wrong signature, expired metadata, a clock gone backwards",
+    "A damaged catalog, a wrong signature, expired metadata and a clock that went back are refused",
     arguments: ["damaged", "signature", "expired", "clock"])
   func untrustedCatalog(what: String) async throws {
     let fixture = try fixture()
@@ -161,7 +161,7 @@ struct BadInputTests {
     try fixture.expectInstalled("good", "1.0")
   }
 
-  @Test("A locked library names the process that has it")
+  @Test("The error for a locked library names the process that uses it")
   func locked() throws {
     let fixture = try StoreFixture()
     let queue = try fixture.queue()
@@ -172,12 +172,12 @@ struct BadInputTests {
     _ = try fixture.queue()
   }
 
-  @Test("A library of a newer schema is refused and left as it is")
+  @Test("A library of a newer schema is refused and not changed")
   func newerSchema() throws {
     let fixture = try StoreFixture()
     try fixture.queue().close()
     let path = "\(fixture.libraryPath)/journal.sqlite"
-    // The schema's number stands at byte 60 of a database file.
+    // The schema number is at byte 60 of a database file.
     var bytes = try Data(contentsOf: URL(filePath: path))
     bytes[63] = 99
     try bytes.write(to: URL(filePath: path))
@@ -187,7 +187,7 @@ struct BadInputTests {
     #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
   }
 
-  @Test("A damaged journal is refused with what to do, and installed content stays")
+  @Test("A damaged journal is refused with a remedy, and installed content stays")
   func damagedJournal() async throws {
     let fixture = try fixture()
     let queue = try fixture.queue()
@@ -203,7 +203,8 @@ struct BadInputTests {
       to: URL(filePath: "\(fixture.libraryPath)/journal.sqlite"))
     let error = #expect(throws: ContentError.self) { try fixture.queue() }
     #expect(error?.code == .journalFailed)
-    // Following the advice: away with it, and getting the product takes over what is there.
+    // Follow the remedy: delete the journal. Installing the product again adopts the existing
+    // files.
     try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/journal.sqlite")
     let again = try fixture.queue()
     let second = RecordingObserver.delivering()
@@ -225,14 +226,14 @@ struct BadInputTests {
   }
 
   @Test(
-    "A store address of another scheme is wrong usage",
+    "A store URL of an unsupported scheme is a usage error",
     arguments: ["gopher://example.com/store", "ftp://x", "", "file://elsewhere/store"])
   func storeAddress(text: String) {
     let error = #expect(throws: ContentError.self) { try StoreLocation(text) }
     #expect(error?.code == .usage)
   }
 
-  @Test("Too little space is noticed before anything is written, with the amounts")
+  @Test("Too little space is detected before anything is written, and the error has the amounts")
   func noSpace() async throws {
     let fixture = try fixture()
     let folder = try LibraryFolder(creating: fixture.libraryPath)
@@ -244,7 +245,7 @@ struct BadInputTests {
     #expect(error?.message.contains("\((1 << 60) + (4 << 20))") == true)
   }
 
-  @Test("A disk that fills up while a download runs fails it, and it goes on once there is space")
+  @Test("A disk that fills up fails the download, which continues once there is space")
   func fullDisk() async throws {
     let fixture = try fixture()
     let isFull = FullDisk()

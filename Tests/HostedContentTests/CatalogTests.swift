@@ -66,7 +66,7 @@ import Testing
     #expect(offers.map(\.version.rawValue) == ["10", "9.5", "2"])
   }
 
-  @Test func `what the store does not offer is invalid`() throws {
+  @Test func `an identifier that the store does not offer is invalid`() throws {
     try publish("book", "1")
     let wanted = try Set(["none", "book"].map { try ProductIdentifier(validating: $0) })
     let answer = try catalog().refresh().products(wanted)
@@ -84,7 +84,7 @@ import Testing
     #expect(product.type == .consumable)
   }
 
-  @Test func `a damaged record costs its product only`() throws {
+  @Test func `a damaged record affects only its product`() throws {
     for product in ["a", "b", "c"] { try publish(product, "1") }
     let record = try folder.opened().directory(at: ["store", "targets", "b"])
     let name = try #require(
@@ -113,7 +113,7 @@ import Testing
     #expect(fetcher.takeCount(of: ".product.json") == 1)
   }
 
-  @Test func `what products contain is known without their records, unless they have no content`()
+  @Test func `contents of products are known without their records, unless they have no content`()
     throws
   {
     try publish("a", "1")
@@ -134,7 +134,7 @@ import Testing
     #expect(fetcher.takeCount(of: ".product.json") == 0)
   }
 
-  @Test func `the catalog of the last refresh is there when the store is not`() throws {
+  @Test func `the catalog of the last refresh is available without the store`() throws {
     try publish("book", "1")
     let catalog = try catalog()
     #expect(try catalog.cached() == nil)
@@ -145,9 +145,9 @@ import Testing
   }
 }
 
-/// Catalogs that no publisher of ours writes, as a broken or hostile one would sign them.
+/// Catalogs that our publisher does not write, as a broken or hostile one would sign them.
 @Suite struct ClaimedContentTests {
-  /// The targets of some contents, `product: [content]`, each in one version.
+  /// Returns the targets of contents, `product: [content]`, each in one version.
   private func listing(_ products: [String: [String]], at place: String? = nil) throws
     -> StoreListing
   {
@@ -187,7 +187,7 @@ import Testing
     #expect(refused(listing).isEmpty)
   }
 
-  @Test func `a product that claims another one's content is refused, and the others go on`()
+  @Test func `a product that claims the content of another is refused, and others are not`()
     throws
   {
     #expect(try refused(listing(["a": ["a"], "b": ["a", "b"], "c": ["c"]])) == ["b"])
@@ -197,17 +197,16 @@ import Testing
     #expect(error?.subject == "b")
   }
 
-  @Test func `of a content that two products claim and neither is called, neither gets it`() throws
-  {
+  @Test func `a content that two products of other names claim belongs to neither`() throws {
     #expect(try refused(listing(["a": ["a", "x"], "b": ["x"], "c": ["c", "y"]])) == ["a", "b"])
   }
 
   @Test(arguments: ["a/1/content.pkg", "a/1/b.audio/content.pkg", "a/2/a.audio/content.pkg"])
-  func `a content that does not lie where its name says is refused`(place: String) throws {
+  func `a content whose path does not match its name is refused`(place: String) throws {
     #expect(try refused(listing(["a": ["a.audio"]], at: place)) == ["a"])
   }
 
-  @Test func `a content that is called as files of the store are is refused`() throws {
+  @Test func `a content with the name of a file of the store is refused`() throws {
     #expect(try refused(listing(["a": ["a", "x.content.pkg"], "b": ["b"]])) == ["a"])
   }
 }
@@ -217,7 +216,7 @@ private struct NoFetcher: MetadataFetcher {
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? { nil }
 }
 
-/// A store in a folder that counts what is fetched.
+/// A store in a folder that counts fetches.
 private final class CountingFetcher: MetadataFetcher {
   private let fetcher: FolderFetcher
   private let paths = Mutex<[String]>([])
@@ -229,7 +228,7 @@ private final class CountingFetcher: MetadataFetcher {
     return try fetcher.fetch(path, limit: limit)
   }
 
-  /// How many paths with `suffix` were fetched since the last call.
+  /// Returns how many paths with `suffix` were fetched since the last call.
   func takeCount(of suffix: String) -> Int {
     paths.withLock { paths in
       defer { paths = [] }

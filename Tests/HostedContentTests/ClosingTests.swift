@@ -7,7 +7,7 @@ import Testing
 
 @testable import HostedContent
 
-/// What runs, and who is called, once a queue is closed.
+/// Work and calls after a queue is closed.
 @Suite("Closing a queue", .timeLimit(.minutes(10)))
 struct ClosingTests {
   private let fixture: StoreFixture
@@ -31,18 +31,18 @@ struct ClosingTests {
     Payment(productIdentifier: ProductIdentifier("a"))
   }
 
-  /// Returns once everything that waits on the delivery queue was done.
+  /// Returns after all pending work of the delivery queue.
   private func delivered() async {
     await withCheckedContinuation { done in delivery.async { done.resume() } }
   }
 
-  /// What happened, in its order.
+  /// The events, in order.
   private final class Log: Sendable {
     private let entries = Mutex<[String]>([])
     var all: [String] { entries.withLock { $0 } }
     func add(_ entry: String) { entries.withLock { $0.append(entry) } }
 
-    /// Waits until `entry` is there; not longer than a closing that is wrong takes.
+    /// Waits for `entry`, but not longer than a faulty closing would take.
     func waitBriefly(for entry: String) {
       for _ in 0..<100 where !all.contains(entry) { usleep(2_000) }
     }
@@ -50,7 +50,7 @@ struct ClosingTests {
 
   // MARK: Calls of observers
 
-  @Test("After close() has returned no observer is called, and streams end with what was reported")
+  @Test("After close() returns, observers are not called, and streams end with the last report")
   func noCalls() async throws {
     let queue = try queue()
     let observer = RecordingObserver()
@@ -75,7 +75,7 @@ struct ClosingTests {
     #expect(removed == [transaction.id])
   }
 
-  @Test("The library is not handed on while an observer is being called")
+  @Test("Another queue cannot open the library during a call of an observer")
   func callInProgress() async throws {
     let queue = try queue()
     let log = Log()
@@ -95,7 +95,7 @@ struct ClosingTests {
     #expect(log.all == ["called", "closed"])
   }
 
-  @Test("An observer may close the queue; its call is the last one")
+  @Test("An observer may close the queue, and its call is the last one")
   func closedByObserver() async throws {
     let queue = try queue()
     let first = RecordingObserver(onTransactions: { queue, _ in queue.close() })
@@ -125,7 +125,7 @@ struct ClosingTests {
     #expect(observer.log.calls == calls)
   }
 
-  @Test("An observer that does not return holds the closing for a limited time only")
+  @Test("An observer that does not return delays closing for a limited time")
   func observerThatBlocks() async throws {
     let queue = try queue { $0.environment.closingLimit = .milliseconds(10) }
     let isReached = DispatchSemaphore(value: 0)
@@ -145,7 +145,7 @@ struct ClosingTests {
     #expect(observer.log.calls == ["updatedTransactions"])
   }
 
-  @Test("Closing waits for the service to notice that its call is cancelled, for a limited time")
+  @Test("Closing waits a limited time for a cancelled call of the service")
   func service() async throws {
     for (limit, isAwaited) in [
       (DispatchTimeInterval.seconds(60), true), (.milliseconds(10), false),
@@ -168,7 +168,7 @@ struct ClosingTests {
     }
   }
 
-  /// Answers a purchase when it is cancelled, or not before it may.
+  /// Responds to a purchase when it is cancelled, or only when the test allows it.
   private struct SlowService: StoreService {
     let isAsked = DispatchSemaphore(value: 0)
     let mayEnd = DispatchSemaphore(value: 0)
@@ -206,7 +206,7 @@ struct ClosingTests {
     operation == .journal && path.hasSuffix("grants.sqlite")
   }
 
-  @Test("Closing waits for the seller's look at the store, and nothing changes the library later")
+  @Test("Closing waits for the seller's access to the store, and the library does not change later")
   func seller() async throws {
     let gate = Gate()
     let log = Log()
@@ -267,7 +267,7 @@ struct ClosingTests {
     #expect(later?.code == .stopped)
   }
 
-  @Test("A purchase that is under way when the queue is closed is asked again by the next queue")
+  @Test("A purchase in progress when the queue is closed is repeated by the next queue")
   func purchaseUnderWay() async throws {
     let gate = Gate()
     let queue = try queue { $0.fileSystem = gate.fileSystem(Self.writesGrants) }
@@ -285,7 +285,7 @@ struct ClosingTests {
     next.close()
   }
 
-  @Test("What work on another thread held is released when its result is known")
+  @Test("Objects used by work on another thread are released when it returns")
   func sideWork() throws {
     for _ in 0..<50 {
       let isReleased = Atomic(false)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HostedContent
 
-/// Many tasks that wait for one transaction each.
+/// Many tasks, each waiting for one transaction.
 @Suite("Concurrent calls of deliver", .timeLimit(.minutes(10)))
 struct ConcurrentDeliverTests {
-  @Test("Many at once of what is installed each return the folder")
+  @Test("Many concurrent calls for an installed product each return the folder")
   func installedAlready() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")

@@ -5,10 +5,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Several updates, and several looks for them, at once.
-@Suite("Updates at once", .timeLimit(.minutes(10)))
+/// Several concurrent updates and checks for updates.
+@Suite("Concurrent updates", .timeLimit(.minutes(10)))
 struct ConcurrentUpdateTests {
-  @Test("Updates go on while one waits, and are reported in their order")
+  @Test("Updates continue while one waits, and are reported in order")
   func severalAtOnce() async throws {
     let fixture = try StoreFixture()
     let names = ["a", "b", "c", "d", "e"]
@@ -22,7 +22,7 @@ struct ConcurrentUpdateTests {
     files["Contents/held.txt"] = Array("Held".utf8)
     try fixture.publish("a", "2.0", files: files)
     for name in names.dropFirst() { try fixture.publish(name, "2.0") }
-    // One that fails affects no other.
+    // A failed one does not affect the others.
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/c/2.0")
 
     let observer = RecordingObserver()
@@ -45,7 +45,7 @@ struct ConcurrentUpdateTests {
     try fixture.expectInstalled("a", "2.0", files: files)
   }
 
-  /// A seller whose catalog does not come before a test says so.
+  /// A seller whose catalog is delayed until the test allows it.
   private final class StalledService: StoreService {
     private typealias Waiting = [CheckedContinuation<Void, Never>]
     private let state = Mutex((looks: 0, waiting: Waiting(), isOpen: false))
@@ -87,7 +87,7 @@ struct ConcurrentUpdateTests {
     func grants(account: String?) async throws -> [Grant] { [] }
   }
 
-  @Test("A look that is cancelled while another one is under way ends at once, and does not look")
+  @Test("A check that is cancelled while it waits for another ends at once and does not run")
   func cancelled() async throws {
     let fixture = try StoreFixture()
     let service = StalledService()

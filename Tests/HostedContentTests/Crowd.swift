@@ -5,23 +5,23 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Threads that wish at random, and observers that they bring along.
+/// Threads that make random requests and add observers.
 final class Crowd: Sendable {
   private let queue: PaymentQueue
   private let products: [ProductIdentifier]
   private let state: Mutex<(left: Int, paid: [TransactionID])>
 
-  /// Buys each of `products` again and again, `payments` times in all at most.
+  /// Buys each of `products` repeatedly, at most `payments` times in total.
   init(_ queue: PaymentQueue, products: [ProductIdentifier], payments: Int) {
     self.queue = queue
     self.products = products
     state = Mutex((payments, []))
   }
 
-  /// The transactions of what was bought.
+  /// The transactions of all purchases.
   var paid: [TransactionID] { state.withLock { $0.paid } }
 
-  /// Returns when every thread has had its wishes and all its observers have left.
+  /// Returns when every thread has made its requests and all its observers are removed.
   func act(threads: Int, wishes: Int, seed: UInt64) async {
     await withCheckedContinuation { done in
       let group = DispatchGroup()
@@ -51,13 +51,13 @@ final class Crowd: Sendable {
         pay(&random)
         read(queue.transactions)
       }
-      // So that the downloads have something of the processors, too.
+      // Leaves processor time for the downloads.
       usleep(UInt32.random(in: 0..<3_000, using: &random))
     }
     visitors.forEach(queue.remove)
   }
 
-  /// Wishes something of one of `transactions`.
+  /// Makes a request for one of `transactions`.
   func wish(_ random: inout SplitMix, _ transactions: [PaymentTransaction]) {
     guard let transaction = transactions.randomElement(using: &random) else { return pay(&random) }
     let downloads = transaction.downloads
@@ -82,7 +82,7 @@ final class Crowd: Sendable {
     state.withLock { $0.paid.append(id) }
   }
 
-  /// Reads what handles say while they may change.
+  /// Reads values of handles while they may change.
   private func read(_ transactions: [PaymentTransaction]) {
     for transaction in transactions {
       _ = (transaction.transactionState, transaction.transactionReceipt, transaction.error)
@@ -94,7 +94,7 @@ final class Crowd: Sendable {
   }
 }
 
-/// Wishes at random what it likes in half of its calls.
+/// An observer that makes random requests in half of its calls.
 private final class Visitor: PaymentTransactionObserver {
   private let crowd: Crowd
   private let random: Mutex<SplitMix>

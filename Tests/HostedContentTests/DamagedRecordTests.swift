@@ -8,7 +8,7 @@ import Testing
 
 @testable import ContentJournal
 
-/// A record of the journal that cannot be read costs what it describes, and nothing else.
+/// An unreadable record of the journal affects only what it describes.
 @Suite("Damaged records of the journal", .timeLimit(.minutes(10)))
 struct DamagedRecordTests {
   private let fixture: StoreFixture
@@ -51,7 +51,7 @@ struct DamagedRecordTests {
   ]
 
   @Test(arguments: damages)
-  func `an announced install with a damaged record is reported, and the rest starts`(
+  func `an announced install with a damaged record is reported, and the queue opens`(
     damage: String
   ) async throws {
     try await prepare()
@@ -70,7 +70,7 @@ struct DamagedRecordTests {
     // The content itself can be installed.
     _ = try await queue.deliver(Payment(productIdentifier: b))
     try fixture.expectInstalled("b", "1.0")
-    // What a delivery has not replaced, a repair resolves.
+    // A repair resolves what a delivery has not replaced.
     for content in try fixture.reader().contents().map(\.content) {
       _ = try await queue.repair(content)
     }
@@ -129,7 +129,7 @@ struct DamagedRecordTests {
     queue.close()
   }
 
-  @Test func `an installed version with a damaged record is reported, and the rest starts`()
+  @Test func `an installed version with a damaged record is reported, and the queue opens`()
     async throws
   {
     try await prepare()
@@ -145,7 +145,7 @@ struct DamagedRecordTests {
     #expect(try queue.installedVersion(of: b)?.rawValue == "1.0", "its folder stays")
     try fixture.expectInstalled("a", "1.0")
     #expect(try await queue.repairJournal().count == 1)
-    // Got again, it has a record again.
+    // A new download writes its record again.
     _ = try await queue.deliver(Payment(productIdentifier: b))
     queue.close()
     try fixture.expectInstalled("b", "1.0")
@@ -156,7 +156,7 @@ struct DamagedRecordTests {
     try journal().write { try $0.execute("INSERT INTO pin VALUES ('../x', '1.0')") }
     let queue = try fixture.queue()
     try await queue.remove(a, ContentVersion("1.0"))
-    await #expect(throws: ContentError.self, "a pin that cannot be read may be of anything") {
+    await #expect(throws: ContentError.self, "an unreadable pin may belong to any version") {
       try await queue.collect()
     }
     queue.close()

@@ -5,10 +5,10 @@ import Testing
 
 @testable import HostedContent
 
-/// When observers are told; time is made up.
-@Suite("When reports are told")
+/// The times of reports to observers, with a simulated clock.
+@Suite("Times of reports")
 final class DeliveryTests {
-  /// Notes by when somebody must look, and looks when it is told to.
+  /// A serial queue that records scheduled times and runs when the test tells it to.
   private final class Line: SerialLine {
     private let state = Mutex(State())
 
@@ -19,7 +19,7 @@ final class DeliveryTests {
 
     var now: DispatchTime { state.withLock { $0.now } }
 
-    /// Milliseconds from now until each time at which somebody is to look.
+    /// Milliseconds from now until each scheduled time.
     var due: [Int] {
       state.withLock { state in
         state.bodies.map {
@@ -28,7 +28,7 @@ final class DeliveryTests {
       }
     }
 
-    /// Lets so much time pass, and does what is due then.
+    /// Advances the clock and runs what is due.
     func pass(_ time: DispatchTimeInterval) {
       let going = state.withLock { state in
         state.now = state.now + time
@@ -39,7 +39,7 @@ final class DeliveryTests {
       for entry in going { entry.body() }
     }
 
-    /// Lets go of what is not due yet, and of whoever it holds.
+    /// Drops pending work and the objects it retains.
     func forget() { state.withLock { $0.bodies = [] } }
 
     func enqueue(_ body: @escaping @Sendable () -> Void) { enqueue(at: now, body) }
@@ -51,7 +51,7 @@ final class DeliveryTests {
     func sync<Value>(_ body: () throws -> Value) rethrows -> Value { try body() }
   }
 
-  /// Nobody asks it for a receipt.
+  /// Not called for receipts.
   private struct NoJournal: QueueJournal {
     func readQueue() -> JournaledQueue { JournaledQueue() }
     func receipt(of transaction: String) -> String? { nil }
@@ -81,7 +81,7 @@ final class DeliveryTests {
     delivery.report(progress: ["\(id)-1": DownloadProgress(fraction: 0.5, timeRemaining: 1)])
   }
 
-  /// Tells as many states as go at once, and lets a millisecond pass.
+  /// Reports as many states as a burst allows, then advances a millisecond.
   private func spendWhatGoesAtOnce() throws {
     for number in 1...CallPace.atOnce {
       try reportState(of: "early-\(number)")
@@ -91,7 +91,7 @@ final class DeliveryTests {
     line.pass(.milliseconds(1))
   }
 
-  @Test("All that one download goes through is told at once, its end after its progress, too")
+  @Test("All states of one download are reported at once, even its end after its progress")
   func oneDownload() throws {
     try reportState(of: "t")
     line.pass(.milliseconds(1))
@@ -101,7 +101,7 @@ final class DeliveryTests {
     #expect(line.due == [0])
   }
 
-  @Test("States of many downloads share a call once as many were told as one download has")
+  @Test("States of many downloads share a call after a burst of one download's states")
   func states() throws {
     try spendWhatGoesAtOnce()
     try reportState(of: "t")
@@ -111,12 +111,12 @@ final class DeliveryTests {
     #expect(line.due == [14])
     line.pass(.milliseconds(14))
     #expect(line.due.isEmpty)
-    // One more for every pause.
+    // One more call per pause.
     try reportState(of: "v")
     #expect(line.due == [20])
   }
 
-  @Test("Progress waits for its turn as states do, and what happens besides does not")
+  @Test("Progress is delayed like states, and other reports are not")
   func progress() throws {
     try spendWhatGoesAtOnce()
     reportProgress(of: "t")
@@ -125,7 +125,7 @@ final class DeliveryTests {
     #expect(line.due.min() == 0)
   }
 
-  @Test("However many calls could not wait, the next waits for one pause")
+  @Test("After any number of urgent calls, the next waits for one pause")
   func forced() {
     var pace = CallPace()
     let now = line.now

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Diagnostics", .timeLimit(.minutes(10)))
 struct DiagnosticsTests {
-  @Test("Events have constant names, and neither accounts nor receipts are in them")
+  @Test("Events have constant names, and do not contain accounts or receipts")
   func events() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -29,10 +29,10 @@ struct DiagnosticsTests {
         "queue launched", "payment added", "purchase made", "start requested",
         "download installed", "finish requested", "purchase failed",
       ]).isSubset(of: names))
-    for await _ in queue.diagnosticEvents() { Issue.record("A closed queue tells nothing") }
+    for await _ in queue.diagnosticEvents() { Issue.record("A closed queue has no events") }
   }
 
-  @Test("Statistics count installs, failures, bytes and commits; what was fetched before is reused")
+  @Test("Statistics count installs, failures, bytes and commits, and reused bytes separately")
   func statistics() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -56,9 +56,9 @@ struct DiagnosticsTests {
     let statistics = queue.statistics
     #expect(statistics.installs == 1)
     #expect(statistics.stops <= 1)
-    // The members, each once; what is around them in the archive is not needed.
+    // Each member once; the bytes around them in the archive are not needed.
     #expect((8_000...length).contains(statistics.bytesFetched))
-    // What was on its way to the disk when the work was stopped came again.
+    // Data being written when the work was stopped was fetched again.
     #expect(statistics.bytesReused <= statistics.bytesFetched)
     #expect((statistics.bytesReused > 0) == (statistics.stops == 1))
     #expect(statistics.journalCommits >= 4)

@@ -7,8 +7,8 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// A signed index that says of a file what is not true.
-@Suite("Whose word a file's digest is", .timeLimit(.minutes(10)))
+/// A signed index with wrong digests of a file.
+@Suite("Trust in the digests of files", .timeLimit(.minutes(10)))
 struct DigestTrustTests {
   private static let path = "Contents/page.txt"
   private static let old = ["Contents/page.txt": Array("What was published first.".utf8)]
@@ -21,14 +21,14 @@ struct DigestTrustTests {
     signers = try ["one", "other"].map { try Digest(of: Array($0.utf8)) }
   }
 
-  /// The product as the store offers it now.
+  /// Returns the product as the store offers it now.
   private func product() async throws -> Product {
     let queue = try fixture.queue { $0.library = URL(filePath: fixture.folder.path("looking")) }
     defer { queue.close() }
     return try #require(try await queue.products(["a"]).products.first)
   }
 
-  /// The first version, whose index says that the page is what the second version has.
+  /// Publishes the first version with an index that has the second version's digest for the page.
   private func lyingProduct(signers: Digest?) async throws -> Product {
     try fixture.publish("a", "1.0", files: Self.old)
     let product = try await product()
@@ -64,7 +64,7 @@ struct DigestTrustTests {
     _ = try await queue.deliver(Payment(productIdentifier: product.productIdentifier))
   }
 
-  @Test func `a wrong one is found by verify, and repair refuses a package that contradicts it`()
+  @Test func `verify finds a wrong digest, and repair refuses a package that contradicts it`()
     async throws
   {
     let product = try await lyingProduct(signers: signers[0])
@@ -79,7 +79,7 @@ struct DigestTrustTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test func `a version that other keys sign takes over nothing on its word`() async throws {
+  @Test func `a version of other keys reuses files only after checking them`() async throws {
     try await buy(lyingProduct(signers: signers[0]))
     try fixture.publish("a", "1.1", files: Self.new)
     let product = try await product()
@@ -88,14 +88,14 @@ struct DigestTrustTests {
     try fixture.expectInstalled("a", "1.1", files: Self.new)
   }
 
-  @Test func `of nobody it is compared before anything is installed`() async throws {
+  @Test func `digests without signers are compared before anything is installed`() async throws {
     let product = try await lyingProduct(signers: nil)
     let error = await #expect(throws: ContentError.self) { try await buy(product) }
     #expect(error?.code == .indexMismatch)
     #expect(try fixture.reader().contents().isEmpty)
   }
 
-  @Test func `offers say who signs them, the same as long as the same keys do`() async throws {
+  @Test func `offers of the same signing keys have equal signers`() async throws {
     try fixture.publish("a", "1.0")
     let first = try #require(try await product().contents.first)
     try fixture.publish("a", "1.1")
@@ -111,7 +111,7 @@ struct DigestTrustTests {
   }
 }
 
-/// A seller that grants one product as it is.
+/// A seller that grants one product without changes.
 private struct OneProduct: StoreService {
   let product: Product
 
@@ -130,7 +130,7 @@ private struct OneProduct: StoreService {
 }
 
 extension Product {
-  /// The same product with one content, as somebody else describes it.
+  /// Returns the product with one content, as another party describes it.
   fileprivate func offering(_ offer: ContentOffer, index: SignedFile, signers: Digest?) -> Product {
     Product(
       productIdentifier: productIdentifier, type: type, texts: texts, price: price,

@@ -3,7 +3,7 @@ import Foundation
 import HostedContent
 import Testing
 
-/// Handles that an earlier queue of the same library gave out.
+/// Handles of an earlier queue of the same library.
 @Suite("Transactions of an earlier queue", .timeLimit(.minutes(10)))
 struct EarlierQueueTests {
   private let fixture: StoreFixture
@@ -13,7 +13,7 @@ struct EarlierQueueTests {
     try fixture.publish("a", "1.0")
   }
 
-  /// A purchased transaction of a queue that is closed, and the next queue.
+  /// Returns a purchased transaction of a closed queue, and the next queue.
   private func purchase(_ product: String = "a") async throws -> (PaymentTransaction, PaymentQueue)
   {
     let earlier = try fixture.queue()
@@ -23,7 +23,7 @@ struct EarlierQueueTests {
     return (transaction, try fixture.queue())
   }
 
-  @Test("They equal those of the next queue")
+  @Test("They are equal to those of the next queue")
   func equality() async throws {
     let (transaction, queue) = try await purchase()
     #expect(queue.transactions == [transaction])
@@ -34,7 +34,7 @@ struct EarlierQueueTests {
     queue.close()
   }
 
-  @Test("Finishing one waits until it is gone")
+  @Test("Finishing one waits until it is removed")
   func finish() async throws {
     let (transaction, queue) = try await purchase()
     try await queue.finish(transaction)
@@ -49,7 +49,7 @@ struct EarlierQueueTests {
     let folders = try await queue.install(transaction)
     #expect(folders.map(\.lastPathComponent) == ["1.0"])
     try fixture.expectInstalled("a", "1.0")
-    // It is installed, whatever the handle of the earlier queue shows.
+    // It is installed, even if the handle of the earlier queue shows another state.
     #expect(try await queue.install(transaction) == folders)
     queue.close()
   }

@@ -1,10 +1,10 @@
 import CSQLite
 import Concurrency
 
-/// Makes SQLite's sync of a write-ahead log fail, after its bytes were written, or its writes.
+/// Makes SQLite's syncs of a write-ahead log fail after the write, or its writes.
 ///
-/// SQLite offers no hook for fsync, so each log that is opened gets a copy of its file methods with
-/// another `xSync` and `xWrite`. The C functions cannot capture anything; what they use is static.
+/// SQLite does not have a hook for fsync, so each opened log gets a copy of its file methods with
+/// another `xSync` and `xWrite`. C functions cannot capture state, so they use static variables.
 enum FailingSync {
   private struct State {
     /// Paths of open logs, by the address of their file.
@@ -13,7 +13,7 @@ enum FailingSync {
     var failing: Set<String> = []
     /// Logs for which the disk is full.
     var full: Set<String> = []
-    /// How often a sync has failed, by log.
+    /// The number of failed syncs, by log.
     var failures: [String: Int] = [:]
   }
 
@@ -34,7 +34,7 @@ enum FailingSync {
     init(_ files: UnsafeMutablePointer<sqlite3_vfs>?) { self.files = files }
   }
 
-  /// Databases that are opened later have logs whose sync can fail.
+  /// Installs the hooks; databases opened later have logs whose sync can fail.
   static let isInstalled: Bool = {
     guard let real = real.files else { return false }
     files = real.pointee
@@ -44,7 +44,7 @@ enum FailingSync {
     return withUnsafeMutablePointer(to: &files) { sqlite3_vfs_register($0, 1) == SQLITE_OK }
   }()
 
-  /// Makes the sync of the log of the database at `path` fail, or succeed again.
+  /// Makes the sync of the database's log fail, or succeed again.
   static func set(_ isFailing: Bool, at path: String) {
     state.withLock { state in
       if isFailing {
@@ -55,7 +55,7 @@ enum FailingSync {
     }
   }
 
-  /// Makes writes to the log of the database at `path` fail, or succeed again.
+  /// Makes writes to the database's log fail, or succeed again.
   static func setFull(_ isFull: Bool, at path: String) {
     state.withLock { state in
       if isFull {
@@ -66,7 +66,7 @@ enum FailingSync {
     }
   }
 
-  /// How often the sync of the database's log has failed.
+  /// Returns how often the sync of the database's log has failed.
   static func failures(at path: String) -> Int {
     state.withLock { $0.failures["\(path)-wal", default: 0] }
   }

@@ -8,8 +8,8 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// Packages that were built elsewhere: fetched by blocks, read through libarchive.
-@Suite("Packages built elsewhere", .timeLimit(.minutes(10)))
+/// Packages from other tools: fetched by blocks and read with libarchive.
+@Suite("Packages from other tools", .timeLimit(.minutes(10)))
 struct ForeignPackageTests {
   private let fixture: StoreFixture
   private let server: StoreServer
@@ -30,7 +30,7 @@ struct ForeignPackageTests {
     ]
   }
 
-  /// Publishes `files` as what bsdtar makes of them.
+  /// Publishes `files` in a package built with bsdtar.
   private func publish(
     _ version: String, _ files: [String: [UInt8]], _ options: [String] = ["-z"]
   ) throws {
@@ -68,7 +68,7 @@ struct ForeignPackageTests {
     _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("a")))
   }
 
-  /// Body bytes of the package that the server has sent.
+  /// Returns the body bytes of the package that the server has sent.
   private var sentBytes: Int64 {
     server.requests.filter { $0.path.hasSuffix(".pkg") }.reduce(0) { $0 + $1.bytesSent }
   }
@@ -80,7 +80,7 @@ struct ForeignPackageTests {
     }
   }
 
-  @Test("Why a package is fetched whole is told in statistics and diagnostics")
+  @Test("Statistics and diagnostics have the reason for fetching a whole package")
   func reason() async throws {
     try publish("1.0", ["Contents/a": [1, 2, 3]])
     let queue = try queue()
@@ -130,7 +130,7 @@ struct ForeignPackageTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  /// Bytes of the film in staging.
+  /// Returns the bytes of the film in staging.
   private var writtenBytes: Int {
     let staging = "\(fixture.libraryPath)/staging"
     let names = (try? FileManager.default.contentsOfDirectory(atPath: staging)) ?? []
@@ -141,10 +141,10 @@ struct ForeignPackageTests {
     }
   }
 
-  @Test("Files are written while later blocks are not there yet")
+  @Test("Files are written before later blocks arrive")
   func overlap() async throws {
     try publish("1.0", Self.files(30), [])
-    // No answer is complete, so most of the package does not arrive.
+    // Responses are incomplete, so most of the package does not arrive.
     try server.setFaults(FaultScript("*.pkg stall 2000000"))
     let queue = try queue()
     let observer = RecordingObserver.delivering()
@@ -155,7 +155,7 @@ struct ForeignPackageTests {
     queue.close()
   }
 
-  @Test("Of a package whose blocks were damaged on disk, only these are fetched again")
+  @Test("Only blocks that were damaged on disk are fetched again")
   func damagedBlock() async throws {
     let files = Self.files(5)
     try publish("1.0", files)
@@ -186,13 +186,13 @@ struct ForeignPackageTests {
       }
       try await run(queue(), isNew: false) { $0.removed.count == 1 }
       try fixture.expectInstalled("a", "1.0", files: files)
-      // Beside the package what its connections had brought when the step failed.
+      // The package, and what its connections had received when the step failed.
       let again = try sentBytes - before - packageLength
       #expect(again <= 6 << 20, "\(again) bytes again after a fault at \(part) tenths")
     }
   }
 
-  /// Works with `queue` until an observer has seen what is waited for.
+  /// Runs `queue` until an observer sees the expected report.
   private func run(
     _ queue: PaymentQueue, isNew: Bool = true,
     until: @escaping @Sendable (RecordingObserver.Log) -> Bool
@@ -204,7 +204,7 @@ struct ForeignPackageTests {
     queue.close()
   }
 
-  @Test("An update of it moves all of it, which is said before, with the reason")
+  @Test("An update fetches the whole package, and says so before, with the reason")
   func updateCost() async throws {
     try publish("1.0", ["Contents/a": [1, 2, 3]])
     let queue = try queue()
@@ -224,7 +224,7 @@ struct ForeignPackageTests {
     #expect(sent == update.bytesToMove && sent == update.bytesInFull)
   }
 
-  // MARK: Mending
+  // MARK: Repair
 
   private func installedTree() async throws -> (InstalledContent, [String: [UInt8]]) {
     let files = [
@@ -239,7 +239,7 @@ struct ForeignPackageTests {
   }
 
   @Test(
-    "Each kind of damage is found and mended",
+    "Each kind of damage is found and repaired",
     arguments: ["changed", "missing", "folder", "stranger", "mode", "link", "file for a folder"])
   func damage(kind: String) async throws {
     let (content, files) = try await installedTree()
@@ -274,12 +274,12 @@ struct ForeignPackageTests {
   }
 }
 
-/// Makes one step in staging fail as a full disk does, and counts those steps.
+/// Makes one step in staging fail with a full disk, and counts the steps.
 private final class StagingFault: Sendable {
   private let number: Int
   private let state = Mutex(0)
 
-  /// Number `number` fails, from 1; none for 0.
+  /// The step with this number fails, from 1; 0 for none.
   init(at number: Int) { self.number = number }
 
   var count: Int { state.withLock { $0 } }

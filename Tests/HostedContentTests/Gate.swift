@@ -3,7 +3,7 @@ import Foundation
 import Concurrency
 import TestSupport
 
-/// Holds the threads that come to it until it is opened.
+/// Blocks threads until it is opened.
 final class Gate: Sendable {
   private let reached = DispatchSemaphore(value: 0)
   private let opened = DispatchSemaphore(value: 0)
@@ -27,9 +27,10 @@ final class Gate: Sendable {
     opened.signal()
   }
 
-  /// A file system that holds the first thread that comes to an operation that `isHeld`.
+  /// A file system that blocks the first thread whose operation `isHeld` selects.
   ///
-  /// A test that waits for what this thread keeps from happening goes on after a minute, and fails.
+  /// If the test waits for something that the blocked thread prevents, the thread continues after a
+  /// minute and the test fails.
   func fileSystem(_ isHeld: @escaping @Sendable (FileOperation, String) -> Bool) -> FileSystem {
     FileSystem { [self] operation, path in
       guard isHeld(operation, path),
@@ -42,18 +43,18 @@ final class Gate: Sendable {
     }
   }
 
-  /// Whether a thread went on before the test let it.
+  /// Whether a thread continued before the test released it.
   var hasGivenUp: Bool { state.load(ordering: .relaxed) == .givenUp }
 
-  /// Whether the test has let everybody through.
+  /// Whether the test has opened the gate.
   var isOpen: Bool { state.load(ordering: .relaxed) == .open }
 
-  /// Returns once a thread waits at the gate.
+  /// Returns when a thread is blocked.
   func waitUntilReached() async {
     await onOwnThread { self.reached.wait() }
   }
 
-  /// Lets everybody through, now and later.
+  /// Releases all threads, now and later.
   func open() {
     state.store(.open, ordering: .relaxed)
     opened.signal()

@@ -30,7 +30,7 @@ struct GrantsDatabaseTests {
         applicationUsername: account))
   }
 
-  /// Adds one grant, which must be given as it is.
+  /// Adds one grant, which must be returned unchanged.
   private func add(_ grant: Grant, to database: GrantsDatabase) throws {
     #expect(try database.add([grant]).map { try $0.get() } == [grant])
   }
@@ -39,10 +39,9 @@ struct GrantsDatabaseTests {
     try database.grants(account: account).map(\.transactionIdentifier)
   }
 
-  // MARK: What is granted
+  // MARK: Grants
 
-  @Test func `two that share the file see each other's grants, by account and oldest first`() throws
-  {
+  @Test func `two users of a file see each other's grants, by account and oldest first`() throws {
     let databases = try (0..<2).map { _ in try database() }
     let accounts = [nil, "ann", "", "ann\0", "é"]
     for number in 0..<20 {
@@ -58,7 +57,7 @@ struct GrantsDatabaseTests {
     }
   }
 
-  @Test func `grants that are added together share a commit, and each is given once`() throws {
+  @Test func `grants that are added together share a commit, and each is returned once`() throws {
     try add(Self.grant("t1", account: "ann"), to: database())
     let commits = Mutex(0)
     let database = try database(FileSystem(didCommit: { _ in commits.withLock { $0 += 1 } }))
@@ -72,7 +71,7 @@ struct GrantsDatabaseTests {
     #expect(try identifiers(database) == ["t2", "t3"])
   }
 
-  @Test func `a known transaction gets its old grant for the same payment only`() throws {
+  @Test func `a known transaction gets its old grant only for the same payment`() throws {
     let database = try database()
     try add(Self.grant("t"), to: database)
     var again = try Self.grant("t")
@@ -121,7 +120,7 @@ struct GrantsDatabaseTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
   }
 
-  @Test func `each look-up searches by an index and reads no other rows`() throws {
+  @Test func `each look-up uses an index and reads only matching rows`() throws {
     try add(Self.grant("t"), to: database())
     let connection = try SQLiteConnection(path: path, .existing)
     for (sql, count) in GrantQuery.lookUps {
@@ -133,14 +132,14 @@ struct GrantsDatabaseTests {
       for step in steps {
         #expect(step.hasPrefix("SEARCH") && step.contains("USING"), "\(sql): \(plan)")
       }
-      // Nothing is sorted but the keys of the originals.
+      // Only the keys of the originals are sorted.
       #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(sql): \(plan)")
     }
   }
 
-  // MARK: Several at once
+  // MARK: Concurrency
 
-  @Test func `any number that open the file at once create it once, and lose nothing`() throws {
+  @Test func `concurrent first uses create the file once, and lose no grants`() throws {
     let threads = 8
     let perThread = 25
     let errors = Mutex<[String]>([])
@@ -148,7 +147,7 @@ struct GrantsDatabaseTests {
       do {
         let database = try database()
         for number in 0..<perThread {
-          // One of their own, and one that all of them add.
+          // Each adds its own grant, and one that all add.
           let grants = try [Self.grant("\(thread)-\(number)"), Self.grant("common-\(number)")]
           for result in try database.add(grants) { _ = try result.get() }
         }
@@ -162,7 +161,7 @@ struct GrantsDatabaseTests {
     #expect(Set(found).count == found.count)
   }
 
-  @Test func `a database that another connection has locked is an error that may be tried again`()
+  @Test func `a database that another connection has locked is a retryable error`()
     throws
   {
     let database = try GrantsDatabase(in: folder.opened(), lockTimeout: 1)
@@ -172,16 +171,16 @@ struct GrantsDatabaseTests {
     let error = #expect(throws: ContentError.self) { try database.add([Self.grant("t2")]) }
     #expect(error?.code == .grantsFailed)
     #expect(error?.isRetryable == true)
-    // Look-ups do not wait for who writes.
+    // Look-ups do not wait for a writer.
     #expect(try identifiers(database) == ["t1"])
     try other.execute("ROLLBACK")
     try add(Self.grant("t2"), to: database)
     #expect(try identifiers(database) == ["t1", "t2"])
   }
 
-  // MARK: What can happen to files
+  // MARK: Damaged and unusual files
 
-  @Test func `all files of the database are for their owner only`() throws {
+  @Test func `only the owner can read the files of the database`() throws {
     let database = try database()
     try add(Self.grant("t"), to: database)
     for suffix in ["", "-wal", "-shm"] {
@@ -191,7 +190,7 @@ struct GrantsDatabaseTests {
     withExtendedLifetime(database) {}
   }
 
-  /// A copy of the open database's files, with the log cut to `length` bytes.
+  /// Returns a copy of the open database's files, with the log cut to `length` bytes.
   private func copy(cuttingLogTo length: Int) throws -> TemporaryFolder {
     let copy = try TemporaryFolder()
     for suffix in ["", "-wal"] {
@@ -202,7 +201,7 @@ struct GrantsDatabaseTests {
     return copy
   }
 
-  @Test func `a log that was cut off loses only grants whose commit is not whole`() throws {
+  @Test func `a truncated log loses only grants of incomplete commits`() throws {
     let database = try database()
     let log = { try Data(contentsOf: URL(filePath: path + "-wal")).count }
     var ends: [Int] = []
@@ -220,7 +219,7 @@ struct GrantsDatabaseTests {
     }
   }
 
-  @Test func `a damaged or cut-off database is an error and is not replaced`() throws {
+  @Test func `a damaged or truncated database is an error and is not replaced`() throws {
     do {
       let database = try database()
       for start in stride(from: 0, to: 2_000, by: 500) {
@@ -239,13 +238,13 @@ struct GrantsDatabaseTests {
       #expect(added?.code == .grantsFailed)
       #expect(added?.remedy.contains("Keep a copy") == true, "\(String(describing: added))")
       #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
-      // A file that was restored is used without another start.
+      // A restored file is used without a restart.
       try whole.write(to: URL(filePath: path))
       #expect(try identifiers(database).count == 2_000)
     }
   }
 
-  @Test func `the database of another program or of a newer version is refused unchanged`() throws {
+  @Test func `a database of another program or newer version is refused unchanged`() throws {
     for statement in [
       "CREATE TABLE t (a)", "PRAGMA user_version = 3", "PRAGMA application_id = 9",
       "PRAGMA application_id = \(GrantsSchema.applicationIdentifier); PRAGMA user_version = 2",
@@ -274,7 +273,7 @@ struct GrantsDatabaseTests {
     #expect(try identifiers(database) == ["t"])
   }
 
-  @Test func `a file that takes its place is used at once, and so is none`() throws {
+  @Test func `a replaced or removed file takes effect at once`() throws {
     let database = try database()
     try add(Self.grant("t1"), to: database)
     let other = try TemporaryFolder()
@@ -289,7 +288,7 @@ struct GrantsDatabaseTests {
   }
 
   @Test(.enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
-  func `a file that may only be read is read, and refuses grants`() throws {
+  func `a read-only file can be read, and refuses new grants`() throws {
     do { try add(Self.grant("t1"), to: database()) }
     for item in [folder.path, path] {
       try FileManager.default.setAttributes(
@@ -310,7 +309,7 @@ struct GrantsDatabaseTests {
   }
 
   @Test(arguments: [[], ["t1"]])
-  func `whichever step fails, asked again the grant is given once`(before: [String]) throws {
+  func `if any step fails, a retry creates the grant once`(before: [String]) throws {
     var isDone = false
     var step = 0
     while !isDone {

@@ -18,7 +18,7 @@ struct HousekeepingTests {
     a = ProductIdentifier("a")
   }
 
-  /// Installs these versions of product `name`, one after the other.
+  /// Installs these versions of product `name`, in order.
   private func install(_ name: String, _ versions: [String]) async throws {
     let identifier = try ProductIdentifier(validating: name)
     for version in versions {
@@ -52,12 +52,12 @@ struct HousekeepingTests {
     }
     #expect(error?.code == .notInstalled)
     #expect(try fixture.staged().isEmpty)
-    // What was removed can be had again.
+    // A removed version can be installed again.
     _ = try await queue.deliver(Payment(productIdentifier: a))
     try fixture.expectInstalled("a", "1.2")
   }
 
-  @Test("A version whose folder is gone does not keep the others from being collected")
+  @Test("A version whose folder is missing does not prevent collecting others")
   func collectWithoutFolder() async throws {
     try await install("a", ["1.0", "1.1", "1.2"])
     let folder = URL(filePath: fixture.libraryPath).appending(path: "products/a/1.0")
@@ -71,7 +71,7 @@ struct HousekeepingTests {
     #expect(try await queue.collect().removed.map(\.contentIdentifier.rawValue) == ["b"])
   }
 
-  @Test("A content whose folder cannot be looked into stops nothing else, and stays as it is")
+  @Test("A content with an unreadable folder affects no other content, and is not changed")
   func damagedFolder() async throws {
     for name in ["a", "b"] { try await install(name, ["1.0", "2.0"]) }
     queue.close()
@@ -89,21 +89,21 @@ struct HousekeepingTests {
     _ = try await queue.deliver(Payment(productIdentifier: ProductIdentifier("c")))
     queue.close()
     #expect(try installed() == ["a 1.0", "a 2.0 current", "b 2.0 current", "c 1.0 current"])
-    // What others wait for as well, such as a free descriptor, stops the start.
+    // A shortage that affects everything, such as of descriptors, fails the start.
     let error = #expect(throws: ContentError.self) {
       try fixture.queue { $0.fileSystem = Self.refusing("products/a", EMFILE) }
     }
     #expect(error?.code == .tooManyFiles)
   }
 
-  /// A file system on which what ends in `name` cannot be opened.
+  /// A file system that cannot open paths ending in `name`.
   private static func refusing(_ name: String, _ number: Int32) -> FileSystem {
     FileSystem { operation, path in
       if operation == .open, path.hasSuffix(name) { throw SystemFailure(number) }
     }
   }
 
-  @Test("Using and removing versions at once never leaves current without its folder")
+  @Test("Concurrent use and removal of versions never leave current without its folder")
   func useWhileRemoving() async throws {
     let versions = (0..<8).map { "1.\($0)" }
     try await install("a", versions)
@@ -123,7 +123,7 @@ struct HousekeepingTests {
     }
   }
 
-  @Test("A lease keeps a version, also against another process's engine, until it is let go")
+  @Test("A lease keeps a version, even from another process's engine, until it ends")
   func lease() async throws {
     try await install("a", ["1.0", "1.1"])
     do {
@@ -153,7 +153,7 @@ struct HousekeepingTests {
     #expect(try installed() == ["a 1.0", "a 1.2", "a 1.3 current"])
     try await queue.setPin(false, on: a, ContentVersion("1.0"))
     #expect(try await queue.collect().removed.map(\.version.rawValue).sorted() == ["1.0", "1.2"])
-    // Bought again and not finished: its contentURL was given out.
+    // Bought again and not finished, so its contentURL was given out.
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
     _ = try await queue.install(transaction)
     #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
@@ -166,7 +166,7 @@ struct HousekeepingTests {
   func quota() async throws {
     for name in ["a", "b", "c"] { try await install(name, ["1.0"]) }
     let size = try #require(try fixture.reader().contents().first).content.size
-    // b is used after the others; the times are far enough apart for any file system.
+    // b is used last; the times differ enough for any file system.
     for (age, name) in ["a", "c", "b"].enumerated() {
       let path = "\(fixture.libraryPath)/products/\(name)/1.0"
       var times = [
@@ -179,7 +179,7 @@ struct HousekeepingTests {
     #expect(try installed() == ["b 1.0 current"])
   }
 
-  @Test("An older version can be used again, and is not taken for outdated")
+  @Test("An older version can be made current, and is not reported as outdated")
   func rollBack() async throws {
     try await install("a", ["1.0", "1.1"])
     try await queue.use(ContentVersion("1.0"), of: a)
@@ -190,7 +190,7 @@ struct HousekeepingTests {
     #expect(throws: ContentError.self) { try queue.use(ContentVersion("7"), of: a) }
   }
 
-  @Test("A closed queue changes nothing: the library may be another one's")
+  @Test("A closed queue changes nothing, because another queue may own the library")
   func closed() async throws {
     try await install("a", ["1.0", "1.1"])
     queue.close()
@@ -206,7 +206,7 @@ struct HousekeepingTests {
     #expect(try installed() == ["a 1.0", "a 1.1 current"])
   }
 
-  @Test("What the engine works on is not removed, however late it is reported")
+  @Test("A version that the engine installs is not removed, even before it is reported")
   func neededBeforeReported() async throws {
     try await install("a", ["1.0"])
     let transaction = try await queue.purchase(Payment(productIdentifier: a))
@@ -215,7 +215,7 @@ struct HousekeepingTests {
     #expect(try await queue.collect(CollectionPolicy(maximumBytes: 0)).removed.isEmpty)
   }
 
-  @Test("Contents that the catalog dropped are named and stay")
+  @Test("Contents that the catalog no longer offers are listed and stay")
   func obsolete() async throws {
     try await install("a", ["1.0"])
     #expect(try await queue.obsoleteContents().isEmpty)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Identifiers of transactions", .timeLimit(.minutes(10)))
 struct IdentifierTests {
-  @Test func `they differ also when the process cannot open another file`() async {
+  @Test func `they differ even if the process cannot open another file`() async {
     await #expect(processExitsWith: .success) {
       var limit = rlimit(rlim_cur: 0, rlim_max: 0)
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -52,7 +52,7 @@ struct IdentifierTests {
       first == "open" ? log.transactionStates["same"]?.last == .purchased : !log.removed.isEmpty
     }
     queue.add(payment)
-    // The error, or what a queue does that takes it for a new one.
+    // Wait for the error, or for the report of a queue that accepts the identifier.
     await observer.wait { !$0.errors.isEmpty || $0.transactionStates["same"]?.count ?? 0 > 2 }
     #expect(observer.log.errors.first?.code == .transactionExists)
     #expect(observer.log.errors.first?.subject == "same")

@@ -8,10 +8,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// What random schedules of the simulation have found, as small cases on a real disk.
-@Suite("Installs and repairs that end half way", .timeLimit(.minutes(10)))
+/// Small cases of faults that the simulation found, on a real disk.
+@Suite("Interrupted installs and repairs", .timeLimit(.minutes(10)))
 struct InterruptedInstallTests {
-  /// A file system whose first operation of this kind on a path that ends so fails.
+  /// A file system whose first operation of this kind on a path with this suffix fails.
   private static func failingOnce(_ kind: FileOperation, _ suffix: String) -> FileSystem {
     let hasFailed = Mutex(false)
     return FileSystem { operation, path in
@@ -24,7 +24,7 @@ struct InterruptedInstallTests {
     }
   }
 
-  @Test("An install that fails after its folder is in its place fetches nothing again")
+  @Test("An install that fails after its folder is in place fetches nothing again")
   func afterTheRename() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -55,7 +55,7 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A repair that is cut off forgets neither the version nor its pin")
+  @Test("An interrupted repair keeps the version and its pin")
   func repair() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -80,7 +80,7 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("What cannot be removed stops nothing, and the first observer is told why")
+  @Test("Files that cannot be removed stop nothing, and the first observer gets the error")
   func leftovers() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -91,7 +91,7 @@ struct InterruptedInstallTests {
       }
     }
     try fixture.queue().close()
-    // What is in the version's place and does not belong to it ends in staging.
+    // Unexpected files at the version's path are moved to staging.
     let stranger = "\(fixture.libraryPath)/products/a/1.0/stranger"
     try FileManager.default.createDirectory(
       atPath: stranger, withIntermediateDirectories: true)
@@ -115,7 +115,7 @@ struct InterruptedInstallTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A folder that a disk has among the products is left alone")
+  @Test("A folder such as lost+found among the products is not changed")
   func lostAndFound() throws {
     let temporary = try TemporaryFolder()
     let disk = FileSystem { _, path in
@@ -151,7 +151,7 @@ struct InterruptedInstallTests {
     #expect(syncs.withLock { $0 } == 1)
   }
 
-  @Test("A link that a removal has left half way is collected, also where no version is left")
+  @Test("A link left by an interrupted removal is collected, even without a remaining version")
   func leftLink() throws {
     let folder = try TemporaryFolder()
     let files = try LibraryFolder(creating: folder.path("library"))
@@ -162,7 +162,7 @@ struct InterruptedInstallTests {
     #expect(try home.entries().isEmpty)
   }
 
-  @Test("A version that was removed is not made current by work that had seen it")
+  @Test("Work that found a version before its removal does not make it current")
   func removed() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")

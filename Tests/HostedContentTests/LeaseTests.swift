@@ -36,7 +36,7 @@ struct LeaseTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A leased version is not removed after it was repaired, and its open folders stay readable")
+  @Test("A leased version is not removed after a repair, and its open folders stay readable")
   func repair() async throws {
     let queue = try fixture.queue()
     let content = try #require(try fixture.reader().contents().first?.content)
@@ -77,7 +77,7 @@ struct LeaseTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A lease on a folder that the journal does not know holds after the version is installed")
+  @Test("A lease on a folder that is not in the journal is valid after the version is installed")
   func unknownFolder() async throws {
     for name in ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"] {
       try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/\(name)")
@@ -90,7 +90,7 @@ struct LeaseTests {
     withExtendedLifetime(lease) {}
   }
 
-  @Test("A file in the place of a version does not keep it from being installed")
+  @Test("A file at the path of a version does not prevent its install")
   func fileInPlace() async throws {
     try FileManager.default.removeItem(atPath: path)
     try Data([1]).write(to: URL(filePath: path))

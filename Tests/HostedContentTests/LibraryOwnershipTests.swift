@@ -5,7 +5,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// Which folders may become a library, and what recovery may remove from one.
+/// Which folders can become a library, and what recovery removes.
 @Suite("Files that do not belong to the library", .timeLimit(.minutes(10)))
 struct LibraryOwnershipTests {
   private let fixture: StoreFixture
@@ -23,7 +23,7 @@ struct LibraryOwnershipTests {
     try String(contentsOfFile: "\(fixture.libraryPath)/\(path)", encoding: .utf8)
   }
 
-  /// The regular files below the library's folder, with their bytes.
+  /// Returns the regular files in the library's folder, with their contents.
   private func files() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for path in try FileManager.default.subpathsOfDirectory(atPath: fixture.libraryPath) {
@@ -33,13 +33,13 @@ struct LibraryOwnershipTests {
   }
 
   @Test(
-    "A folder with files of a user where a library has its own is refused, and keeps every file",
+    "A folder with a user's files in place of a library's is refused, and every file stays",
     arguments: [
       "staging/mydata/thesis.txt", "staging/thesis.txt", "products/shoes/list.txt",
       "products/CACHEDIR.TAG", "trust/deed.txt", "lock",
     ])
   func taken(path: String) throws {
-    // Another program's tag, and a text that is not an engine's.
+    // Another program's tag, and a text that an engine did not write.
     try write("Signature: 8a477f597d28d172789f06886806bc55\n# made by a compiler\n", to: path)
     let before = try files()
     let error = #expect(throws: ContentError.self) { try fixture.queue() }
@@ -48,7 +48,7 @@ struct LibraryOwnershipTests {
     #expect(try files() == before)
   }
 
-  @Test("A lock file that a power failure mixed with an earlier one, or with zeros, is recognized")
+  @Test("A lock file mixed with an earlier one or zeros by a power failure is recognized")
   func tornLock() throws {
     let old = "         7 (reader)\n"
     let new = "   1234567 (hostedcontent)\n"
@@ -73,7 +73,7 @@ struct LibraryOwnershipTests {
   }
 
   @Test(
-    "A link or a file in the place of a library's folder is refused, and nothing behind it changes",
+    "A link or a file in place of a library's folder is refused, and its target does not change",
     arguments: ["staging", "products"], [true, false])
   func linked(name: String, isLink: Bool) throws {
     try fixture.queue().close()
@@ -92,7 +92,7 @@ struct LibraryOwnershipTests {
     #expect(FileManager.default.fileExists(atPath: left))
   }
 
-  @Test("Recovery removes from staging only what downloads and removals are named")
+  @Test("Recovery removes only names of downloads and removals from staging")
   func stagingNames() throws {
     try fixture.queue().close()
     let id = "5d1a1a9c-6c5f-4d4b-9a51-3d5d1cb1d7a8"
@@ -117,7 +117,7 @@ struct LibraryOwnershipTests {
       let plan = FaultPlan(failing: n)
       let queue = try? fixture.queue { $0.fileSystem = plan.fileSystem }
       queue?.close()
-      // The next start completes what this one left.
+      // The next start completes the work.
       try fixture.queue().close()
       if !plan.hasFired { break }
     }
@@ -139,7 +139,7 @@ struct LibraryOwnershipTests {
     second.close()
     try fixture.expectInstalled("a", "1.0")
     #expect(try text("staging/mydata/thesis.txt") == "a file")
-    // As a backup brings it back that leaves caches out.
+    // As restored from a backup without caches.
     for name in ["products", "staging", "lock"] {
       try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/\(name)")
     }
@@ -150,7 +150,7 @@ struct LibraryOwnershipTests {
   }
 
   @Test(
-    "A database of another program under the journal's name is refused and stays as it is",
+    "A database of another program with the journal's name is refused and not changed",
     arguments: [0, 2])
   func otherDatabase(version: Int) throws {
     try FileManager.default.createDirectory(

@@ -7,10 +7,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// The library's folder: who may open it, where it may lie, and what is left in it.
+/// The library's folder: permissions, locations, and leftovers.
 @Suite("The library's folder", .timeLimit(.minutes(10)))
 struct LibraryTests {
-  @Test("A version that is written otherwise is installed under its own name")
+  @Test("A version with another spelling is installed under its own name")
   func sameVersionWrittenOtherwise() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -38,7 +38,7 @@ struct LibraryTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A second process that opens a library just being made is told that it is locked")
+  @Test("A second process that opens a library during its creation gets a lock error")
   func openedTwice() throws {
     let fixture = try StoreFixture()
     let second = Mutex<ContentError.Code?>(nil)
@@ -58,7 +58,7 @@ struct LibraryTests {
     queue.close()
   }
 
-  @Test("What a cancelled download had fetched is removed by the next launch, if not before")
+  @Test("Data of a cancelled download is removed at once or by the next launch")
   func cancelledLeftover() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -72,7 +72,7 @@ struct LibraryTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("A library's parents are durable when they are made")
+  @Test("Created parent folders of a library are durable")
   func parents() throws {
     let folder = try TemporaryFolder()
     let synced = Mutex(Set<String>())
@@ -84,7 +84,7 @@ struct LibraryTests {
       synced.withLock { $0 } == [folder.path, folder.path("a"), folder.path("a/b")])
   }
 
-  @Test("A library that this user may only read is read, with and without a queue at work")
+  @Test("A library that is read-only for the user can be read, with and without a running queue")
   func readOnly() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -98,19 +98,19 @@ struct LibraryTests {
       await observer.wait { $0.removed.count == 1 }
       #expect(try asStranger { try fixture.reader().contents().count } == 1)
     }
-    // The journal is closed with the queue, on whatever thread held it last.
+    // The journal is closed with the queue, on any thread that held it last.
     let log = "\(fixture.libraryPath)/journal.sqlite-wal"
     while try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int != 0 {
       try await Task.sleep(for: .milliseconds(5))
     }
     #expect(try asStranger { try fixture.reader().contents().count } == 1)
-    // A copy on a disk that cannot be written has neither log nor shared memory.
+    // A copy on a read-only disk has neither log nor shared memory.
     let copy = fixture.folder.path("copy of 50 % #1?")
     try FileManager.default.copyItem(atPath: fixture.libraryPath, toPath: copy)
     for suffix in ["-wal", "-shm"] {
       try FileManager.default.removeItem(atPath: "\(copy)/journal.sqlite\(suffix)")
     }
-    // Whose owner lets others see the journal, too.
+    // The owner allows others to read the journal, too.
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o444], ofItemAtPath: "\(copy)/journal.sqlite")
     try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: copy)
@@ -120,14 +120,14 @@ struct LibraryTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: copy)
   }
 
-  /// Runs `body` as a user who owns nothing; as this user where that is not root.
+  /// Runs `body` as a user who owns nothing, or as this user if it is not root.
   private func asStranger<Value: Sendable>(
     _ body: @escaping @Sendable () throws -> Value
   ) throws -> Value {
     try OtherUser.obstacle == nil ? OtherUser.perform(body) : body()
   }
 
-  @Test("A library or a reader at an address that is no file is wrong usage")
+  @Test("A library or a reader at a URL that is not a file URL is a usage error")
   func address() throws {
     let fixture = try StoreFixture()
     let url = try #require(URL(string: "https://example.com\(fixture.libraryPath)"))

@@ -6,7 +6,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Apps that were written for Apple's hosted content move files out of `contentURL`, or delete it.
+/// Apps for Apple's hosted content move files out of `contentURL`, or delete it.
 @Suite("Installed files that an app moved or deleted", .timeLimit(.minutes(10)))
 struct MovedFilesTests {
   private let fixture: StoreFixture
@@ -20,7 +20,7 @@ struct MovedFilesTests {
 
   private var version: String { "\(fixture.libraryPath)/products/a/1.0" }
 
-  /// Moves everything in `Contents` elsewhere, as Apple's sample code does.
+  /// Moves all files of `Contents`, as Apple's sample code does.
   private func moveContents() throws {
     let files = FileManager.default
     let target = fixture.folder.path("documents-\(UUID().uuidString)")
@@ -55,7 +55,7 @@ struct MovedFilesTests {
   }
 
   @Test(arguments: ["missing", "shorter", "a folder"])
-  func `only the file that is not as it was recorded is fetched, into the same folder`(
+  func `only a file that differs from its record is fetched, into the same folder`(
     state: String
   ) async throws {
     var random = SplitMix(state: 1)
@@ -87,7 +87,7 @@ struct MovedFilesTests {
     try fixture.expectInstalled("b", "1.0", files: files)
   }
 
-  @Test func `an installed version whose files are there is not fetched again`() async throws {
+  @Test func `an installed version with all its files is not fetched again`() async throws {
     try await deliver()
     let queue = try fixture.queue()
     _ = try await queue.deliver(Payment(productIdentifier: product))
@@ -96,7 +96,7 @@ struct MovedFilesTests {
   }
 
   @Test(arguments: [true, false])
-  func `a finished download whose files are gone waits at the next launch, and start fetches them`(
+  func `a finished download with missing files waits at the next launch, and start fetches them`(
     isWhole: Bool
   ) async throws {
     var queue = try fixture.queue()
@@ -106,7 +106,7 @@ struct MovedFilesTests {
     if isWhole { try FileManager.default.removeItem(at: folder) } else { try moveContents() }
     for launch in 1...2 {
       queue = try fixture.queue()
-      // Before an observer is told, too.
+      // Even before an observer is called.
       #expect(queue.transactions.flatMap(\.downloads).map(\.state) == [.waiting], "\(launch)")
       let observer = RecordingObserver()
       queue.add(observer)
@@ -125,7 +125,7 @@ struct MovedFilesTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test func `a finished download whose files are there is reported as finished at each launch`()
+  @Test func `a finished download with all its files is reported as finished at each launch`()
     async throws
   {
     let queue = try fixture.queue()
@@ -139,7 +139,7 @@ struct MovedFilesTests {
     next.close()
   }
 
-  @Test func `a finished download waits even if that cannot be journaled`() async throws {
+  @Test func `missing files make a finished download wait even without a journal`() async throws {
     var queue = try fixture.queue()
     _ = try await queue.install(queue.purchase(Payment(productIdentifier: product)))
     queue.close()
@@ -184,7 +184,7 @@ struct MovedFilesTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test func `the library says which installed files are missing`() async throws {
+  @Test func `the library lists missing installed files`() async throws {
     try await deliver()
     let content = try #require(try fixture.reader().contents().first?.content)
     #expect(try fixture.reader().missingFiles(of: content).isEmpty)

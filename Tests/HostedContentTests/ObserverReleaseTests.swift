@@ -4,8 +4,8 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Observers whose last reference goes away while other threads use the queue.
-@Suite("Observers that are released at any moment", .timeLimit(.minutes(20)))
+/// Observers that are released while other threads use the queue.
+@Suite("Observers that are released at any time", .timeLimit(.minutes(20)))
 struct ObserverReleaseTests {
   /// Removes itself when it is deallocated, as many programs for StoreKit do.
   private final class SelfRemoving: PaymentTransactionObserver {
@@ -45,7 +45,7 @@ struct ObserverReleaseTests {
             }
           }
         }
-        // What a new observer is told waits there, and keeps it.
+        // The report to a new observer is pending there, and retains the observer.
         delivery.sync {}
       }
     }
@@ -54,7 +54,7 @@ struct ObserverReleaseTests {
     queue.close()
   }
 
-  @Test("An observer at the address of a released one is added, and told")
+  @Test("An observer at the address of a released one is added and called")
   func reusedAddress() throws {
     let queue = try StoreFixture().queue()
     for _ in 0..<100 {

@@ -4,11 +4,11 @@ import Testing
 
 @testable import HostedContent
 
-@Suite("Which orders are asked for next")
+@Suite("Scheduling of orders")
 struct OrderBookTests {
   private let start = DispatchTime.now()
 
-  /// A book whose calls are known by their order.
+  /// An order book whose calls have numbers in order.
   private final class Book {
     private var book: OrderBook
     private let start: DispatchTime
@@ -26,7 +26,7 @@ struct OrderBookTests {
           transaction: TransactionID(rawValue: transaction)))
     }
 
-    /// The transactions of the next call.
+    /// Returns the transactions of the next call.
     func next() -> [String]? {
       guard let call = book.nextCall(at: start) else { return nil }
       calls.append(call.number)
@@ -44,16 +44,16 @@ struct OrderBookTests {
     var nextDeadline: DispatchTime? { book.nextDeadline }
   }
 
-  @Test func `orders have calls of their own, as many at once as there are workers`() throws {
+  @Test func `each order has its own call, as many at once as there are workers`() throws {
     let book = Book(isOfGroups: false, start)
     let started = try (0..<100).filter { try book.add("\($0)") }
     #expect(started.count == 64)
     for number in started { #expect(book.next() == ["\(number)"]) }
-    // A call that has returned makes room for the next order.
+    // A call that returned makes room for the next order.
     #expect(book.end(0))
     #expect(book.next() == ["64"])
     #expect(book.nextDeadline == start + .seconds(60))
-    // So does one that is late.
+    // So does a late call.
     let late = book.late(after: 60)
     #expect(late.subjects.count == 64)
     #expect(late.newWorkers == 35)
@@ -62,19 +62,19 @@ struct OrderBookTests {
   }
 
   @Test(arguments: [true, false])
-  func `two orders of one transaction are not asked for at the same time`(isOfGroups: Bool) throws {
+  func `two orders of one transaction are not sent at the same time`(isOfGroups: Bool) throws {
     let book = Book(isOfGroups: isOfGroups, start)
     _ = try (book.add("t"), book.add("t"))
     #expect(book.next() == ["t"])
     if !isOfGroups { #expect(book.next() == nil) }
-    // Late, its call is still in progress.
+    // The late call is still in progress.
     #expect(book.late(after: 60).newWorkers == 1)
     #expect(book.next() == nil)
     #expect(book.end(0))
     #expect(book.next() == ["t"])
   }
 
-  @Test func `a service for groups has one call at a time, with all that waits`() throws {
+  @Test func `a service with batches gets one call at a time, with all waiting orders`() throws {
     let book = Book(isOfGroups: true, start)
     let started = try (0..<100).filter { try book.add("\($0)") }
     #expect(started.count == 1)
@@ -83,7 +83,7 @@ struct OrderBookTests {
     #expect(book.next()?.count == 36)
   }
 
-  @Test func `a call that goes on is not late, and one that no worker makes is only reported`() {
+  @Test func `a call with progress is not late, and a late call without worker is only reported`() {
     let book = Book(isOfGroups: false, start)
     book.restore()
     book.touch(0, after: 50)

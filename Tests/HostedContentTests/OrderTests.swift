@@ -7,8 +7,8 @@ import Testing
 
 @testable import HostedContent
 
-/// An answer to a purchase must be an answer to that order.
-@Suite("Answers and orders", .timeLimit(.minutes(10)))
+/// A response to a purchase must match its order.
+@Suite("Responses and orders", .timeLimit(.minutes(10)))
 struct OrderTests {
   private let fixture: StoreFixture
   private let service = ScriptedService()
@@ -32,8 +32,7 @@ struct OrderTests {
     }
   }
 
-  /// A grant of `payment` with a genuine receipt; the receipt says `quantity` and `type` where
-  /// given.
+  /// Returns a grant of `payment` with a genuine receipt, optionally with another quantity or type.
   private func grant(
     _ number: String, _ payment: Payment, quantity: Int? = nil, type: String? = "receipt+jwt"
   ) throws -> Grant {
@@ -56,7 +55,7 @@ struct OrderTests {
     return "\(message).\(Base64URL.text(of: try signing.sign(Array(message.utf8))))"
   }
 
-  /// Adds a payment that is answered with `grant`; returns what came of it.
+  /// Adds a payment that gets `grant` as response; returns the result.
   private func buy(
     _ payment: Payment, _ grant: Grant?, contents: [ContentOffer] = [], _ queue: PaymentQueue
   ) async throws -> PaymentTransaction {
@@ -74,9 +73,9 @@ struct OrderTests {
     try await queue.finish(transaction)
   }
 
-  // MARK: What was ordered
+  // MARK: Grants of something else
 
-  @Test func `an old genuine receipt of another product buys nothing, however often it is shown`()
+  @Test func `an old genuine receipt of another product never buys anything`()
     async throws
   {
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
@@ -97,11 +96,11 @@ struct OrderTests {
     }
   }
 
-  /// Payments that differ from an order of two of `a` for ann in one respect each.
+  /// Payments that each differ in one value from an order of two of `a` for ann.
   static let others = ["product", "quantity", "account", "no account"]
 
   @Test(arguments: others, [true, false])
-  func `a grant of something else than was ordered fails the purchase`(
+  func `a grant of something other than the order fails the purchase`(
     difference: String, isVerifying: Bool
   ) async throws {
     let order = Payment(productIdentifier: a, quantity: 2, applicationUsername: "ann")
@@ -116,12 +115,12 @@ struct OrderTests {
     let transaction = try await buy(order, grant("1", other), queue)
     #expect(transaction.transactionState == .failed)
     #expect(transaction.error?.code == .answerMismatch)
-    // The right answer to the next order is accepted, and the number was not used up.
+    // The correct response to the next order is accepted; the number was not used up.
     let next = try await buy(order, grant("1", order), queue)
     #expect(next.transactionState == .purchased)
   }
 
-  @Test func `a deferred order that is decided for something else fails`() async throws {
+  @Test func `a deferred order with a grant of something else fails`() async throws {
     let queue = try queue()
     service.answer(a, .deferred)
     let observer = RecordingObserver()
@@ -160,7 +159,7 @@ struct OrderTests {
   // MARK: One number, one order
 
   @Test(arguments: ["open", "finished", "restarted"])
-  func `a number that served one order serves no other one`(first: String) async throws {
+  func `a number of one order is refused for another`(first: String) async throws {
     var queue = try queue(verifying: true)
     let order = Payment(productIdentifier: a)
     let grant = try grant("1", order)
@@ -174,7 +173,7 @@ struct OrderTests {
     let again = try await buy(order, grant, queue)
     #expect(again.transactionState == .failed)
     #expect(again.error?.code == .answerMismatch)
-    // It failed durably, so the next launch does not ask again.
+    // The failure is durable, so the next launch does not repeat the order.
     queue.close()
     let kept = try fixture.reader().transactions().first { $0.id == again.id.rawValue }
     #expect(kept?.state == .failed)
@@ -183,12 +182,12 @@ struct OrderTests {
   }
 
   @Test(arguments: [true, false])
-  func `a transaction's own identifier as its number serves no other order`(isFinished: Bool)
+  func `a transaction's own identifier as number is refused for another order`(isFinished: Bool)
     async throws
   {
     let queue = try queue()
     let order = Payment(productIdentifier: a)
-    // Without an outcome of its own the service answers with the transaction's identifier.
+    // Without a configured outcome, the service responds with the transaction's identifier.
     let bought = try await buy(order, nil, queue)
     #expect(bought.transactionIdentifier == bought.id.rawValue)
     if isFinished { try await finish(bought, queue) }
@@ -197,7 +196,7 @@ struct OrderTests {
     #expect(again.error?.code == .answerMismatch)
   }
 
-  @Test func `a number that served another order is refused to the transaction it names`()
+  @Test func `a number of another order is refused even for the transaction it names`()
     async throws
   {
     let queue = try queue()
@@ -214,7 +213,7 @@ struct OrderTests {
     #expect(observer.log.transactions[id]?.error?.code == .answerMismatch)
   }
 
-  @Test func `of orders that are answered together one gets the number`() async throws {
+  @Test func `only one order of a batch gets the same number`() async throws {
     let group = GroupSeller(number: "1")
     let queue = try fixture.queue { $0.seller = { _ in group } }
     let ids = (0..<20).map { _ in queue.add(Payment(productIdentifier: a)) }
@@ -226,7 +225,7 @@ struct OrderTests {
     let log = observer.log
     #expect(ids.filter { log.transactions[$0]?.transactionState == .purchased } == [ids[0]])
     #expect(ids.dropFirst().allSatisfy { log.transactions[$0]?.error?.code == .answerMismatch })
-    // The journal works; it was the answers that were wrong.
+    // The journal works; the responses were wrong.
     #expect(log.errors.isEmpty)
     #expect(queue.statistics.journalFailures == 0)
     #expect(group.largest > 1)
@@ -255,7 +254,7 @@ struct OrderTests {
   }
 
   @Test(arguments: [true, false])
-  func `the same order gets the same answer again after a crash`(isBuiltIn: Bool) async throws {
+  func `the same order gets the same response again after a crash`(isBuiltIn: Bool) async throws {
     try fixture.publish("a", "1.0")
     let open = { try isBuiltIn ? self.fixture.queue() : self.queue(verifying: true) }
     let order = Payment(productIdentifier: a, quantity: 2)
@@ -263,7 +262,7 @@ struct OrderTests {
     var queue = try open()
     let id = try await buy(order, answer, queue).id
     queue.close()
-    // As it was when the answer was not yet journaled.
+    // The state before the response was journaled.
     try fixture.editJournal {
       ($0.status, $0.downloads) = (.purchasing, [])
     }
@@ -277,7 +276,7 @@ struct OrderTests {
   }
 }
 
-/// A seller that answers orders together, all of them with one number.
+/// A seller that responds to all orders of a batch with one number.
 private final class GroupSeller: StoreService {
   let maximumBatchSize = 64
   private let number: String
@@ -285,7 +284,7 @@ private final class GroupSeller: StoreService {
 
   init(number: String) { self.number = number }
 
-  /// How many orders were answered together at most.
+  /// The largest batch.
   var largest: Int { size.withLock { $0 } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

@@ -7,7 +7,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// What users other than the library's owner may do with it.
+/// What other users can do with a library.
 @Suite("Other users of the same machine", .timeLimit(.minutes(10)))
 struct OtherUserTests {
   private let fixture: StoreFixture
@@ -24,7 +24,7 @@ struct OtherUserTests {
       [.posixPermissions: 0o755], ofItemAtPath: fixture.folder.path)
   }
 
-  /// A library with two versions of `a`, and one of a content of another product.
+  /// Creates a library with two versions of `a`, and one of another product's content.
   private func makeLibrary() async throws {
     let queue = try fixture.queue()
     for version in ["1.0", "1.1"] {
@@ -54,13 +54,13 @@ struct OtherUserTests {
 
   private static let secretModes = Dictionary(uniqueKeysWithValues: secrets.map { ($0, 0o600) })
 
-  @Test("Journal, lock and grants are made for their owner only")
+  @Test("Only the owner can access journal, lock and grants")
   func modesOfNewFiles() async throws {
     try await makeLibrary()
     #expect(try modes() == Self.secretModes)
   }
 
-  @Test("The files of an older library lose the rights of others when it is opened")
+  @Test("Opening an older library removes other users' access to its files")
   func modesOfOldFiles() async throws {
     try await makeLibrary()
     for name in Self.secrets {
@@ -71,7 +71,7 @@ struct OtherUserTests {
     #expect(try modes() == Self.secretModes)
   }
 
-  @Test("A link in the place of a private file is refused, and what it names stays as it is")
+  @Test("A link in place of a private file is refused, and its target is not changed")
   func linkedFiles() throws {
     for name in ["lock", "journal.sqlite", "journal.sqlite-wal", "grants.sqlite"] {
       try? FileManager.default.removeItem(atPath: fixture.libraryPath)
@@ -90,11 +90,11 @@ struct OtherUserTests {
   }
 
   @Test(
-    "Another user reads what is installed as the owner does, and nothing of the accounts",
+    "Another user can read installed contents, but not the accounts",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func reading() async throws {
     try await makeLibrary()
-    // What is no version is not listed, such as a disk's own folder.
+    // Folders that are not versions, such as lost+found, are not listed.
     for name in ["lost+found", "a/old", "a/2.0", "a/3.0"] {
       try FileManager.default.createDirectory(
         atPath: "\(fixture.libraryPath)/products/\(name)", withIntermediateDirectories: true)
@@ -121,7 +121,7 @@ struct OtherUserTests {
   }
 
   @Test(
-    "A version that another user has leased is not removed before that lease ends",
+    "A version leased by another user is not removed before the lease ends",
     .enabled(if: OtherUser.obstacle == nil, "\(OtherUser.obstacle ?? "")"))
   func leasing() async throws {
     try await makeLibrary()
@@ -134,7 +134,7 @@ struct OtherUserTests {
     withExtendedLifetime(lease) {}
   }
 
-  @Test("A version that somebody locks for himself is in use, and nothing waits for it")
+  @Test("A version with another process's exclusive lock is in use, and calls do not wait")
   func lockedVersion() async throws {
     try await makeLibrary()
     let version = open("\(fixture.libraryPath)/products/a/1.0", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import HostedContent
 
-/// What goes ahead of what; times are made up.
-@Suite("Reports that wait")
+/// The order of reports, with simulated times.
+@Suite("Pending reports")
 struct OutboxTests {
   private static let soon = DispatchTime(uptimeNanoseconds: 1_000)
   private static let later = DispatchTime(uptimeNanoseconds: 2_000)
@@ -25,7 +25,7 @@ struct OutboxTests {
     outbox.put(.removed([try record(id)]), of: [id], due: Self.soon)
   }
 
-  /// Each letter as its kind and the transactions it is about.
+  /// Returns each notification as its kind and its transactions.
   private func take(_ outbox: inout Outbox, at now: DispatchTime = soon) -> [String] {
     outbox.take(at: now).map { letter in
       switch letter {
@@ -38,7 +38,7 @@ struct OutboxTests {
     }
   }
 
-  @Test("Changes of many downloads share a call though removals of others come between")
+  @Test("Changes of many downloads share a call despite removals of others in between")
   func sharing() throws {
     var outbox = Outbox()
     for number in 1...3 {
@@ -52,7 +52,7 @@ struct OutboxTests {
     #expect(outbox.nextDue == nil)
   }
 
-  @Test("What was told of a transaction before goes with what is told of it at once")
+  @Test("Pending reports of a transaction are delivered with its urgent report")
   func order() throws {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
@@ -60,7 +60,7 @@ struct OutboxTests {
     #expect(take(&outbox) == [#"changes [["t-1"]]"#, #"removed ["t"]"#])
   }
 
-  @Test("Progress is told with the state beside it, and only the newest")
+  @Test("Only the newest progress is reported, together with the state")
   func progress() throws {
     var outbox = Outbox()
     func putProgress(_ fraction: Double) {
@@ -85,7 +85,7 @@ struct OutboxTests {
     #expect(reports.calls.map { $0.progress["t-1"]?.fraction } == [0.6, 0.7])
   }
 
-  @Test("A change does not go before what was told of its transaction meanwhile")
+  @Test("A change is not delivered before earlier reports of its transaction")
   func noOvertaking() throws {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
@@ -97,7 +97,7 @@ struct OutboxTests {
       ])
   }
 
-  @Test("Each state of a transaction is a call of its own")
+  @Test("Each state of a transaction has its own call")
   func states() throws {
     var outbox = Outbox()
     for id in ["t", "u", "t"] {
@@ -106,7 +106,7 @@ struct OutboxTests {
     #expect(take(&outbox) == [#"transactions ["t", "u"]"#, #"transactions ["t"]"#])
   }
 
-  @Test("Nothing passes a call, and what waited goes before it")
+  @Test("Pending reports are delivered before a call, and later ones after it")
   func calls() throws {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
@@ -116,7 +116,7 @@ struct OutboxTests {
     #expect(take(&outbox, at: Self.later) == [#"changes [["u-1"]]"#])
   }
 
-  @Test("A call about one transaction waits for its reports only, and others share its letter")
+  @Test("A call about one transaction waits only for its reports, which share a notification")
   func callsAboutOne() throws {
     var outbox = Outbox()
     try putChanges("t", Self.later, &outbox)
@@ -128,7 +128,7 @@ struct OutboxTests {
     #expect(outbox.nextDue == nil)
   }
 
-  @Test("Two changes of one download are two calls")
+  @Test("Two changes of one download need two calls")
   func twoChanges() throws {
     var outbox = Outbox()
     for id in ["t", "t", "u"] { try putChanges(id, Self.later, &outbox) }

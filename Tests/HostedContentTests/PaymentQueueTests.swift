@@ -6,7 +6,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-@Suite("The payment queue, end to end over a store folder", .timeLimit(.minutes(10)))
+@Suite("The payment queue with a store folder", .timeLimit(.minutes(10)))
 struct PaymentQueueTests {
   @Test("A payment leads to an installed version, a finished download and a removed transaction")
   func wholeWay() async throws {
@@ -40,7 +40,7 @@ struct PaymentQueueTests {
     #expect(progress.allSatisfy { (0...1).contains($0) })
   }
 
-  @Test("Before a download is finished it has no content URL, and its length and version are known")
+  @Test("Before it is finished, a download has a length and a version but no content URL")
   func beforeStart() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -59,7 +59,7 @@ struct PaymentQueueTests {
     queue.close()
   }
 
-  @Test("A product that is not offered fails its transaction, and the others go on")
+  @Test("A product that is not offered fails only its transaction")
   func unknownProduct() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -88,7 +88,7 @@ struct PaymentQueueTests {
     #expect(observer.log.transactions[id]?.transactionState == .purchased)
   }
 
-  @Test("Unfinished transactions are delivered again at the next launch, as they stood")
+  @Test("Unfinished transactions are reported again at the next launch, in the same state")
   func relaunch() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -130,7 +130,7 @@ struct PaymentQueueTests {
     #expect(last.transactions.isEmpty)
   }
 
-  @Test("An observer that comes later is told what is unfinished; one that left is not told more")
+  @Test("A later observer gets the unfinished transactions, and a removed one gets no more reports")
   func lateObserver() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -187,7 +187,7 @@ struct PaymentQueueTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("Finishing a purchasing transaction is refused through the error hook")
+  @Test("Finishing a purchasing transaction is refused with an error report")
   func finishPurchasing() async throws {
     let fixture = try StoreFixture()
     let queue = try fixture.queue { $0.service = SilentService() }
@@ -227,7 +227,7 @@ struct PaymentQueueTests {
     #expect(try await queue.updates().isEmpty)
   }
 
-  @Test("What is installed is not fetched again, and an older version never becomes current")
+  @Test("Installed content is not fetched again, and an older version never becomes current")
   func secondPurchase() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -237,7 +237,7 @@ struct PaymentQueueTests {
     let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let first = queue.add(payment)
     await observer.wait { $0.removed == [first] }
-    // Were it fetched again, it would fail: the archives are gone.
+    // Another fetch would fail, because the archives are removed.
     try FileManager.default.removeItem(atPath: "\(fixture.storePath)/targets/a/1.0")
     let second = queue.add(payment)
     await observer.wait { $0.removed == [first, second] }
@@ -277,13 +277,13 @@ struct PaymentQueueTests {
     #expect(leaver.calls.withLock { $0 } == 1)
   }
 
-  @Test("An observer that another one removes inside a callback is not told any more")
+  @Test("An observer that another one removes inside a callback is not called again")
   func removedByAnother() async throws {
     let fixture = try StoreFixture()
     let queue = try fixture.queue { $0.service = SilentService() }
     let observers = Mutex([RecordingObserver]())
     let pair = (0..<2).map { _ in
-      // Whoever is called first removes everybody.
+      // The observer that is called first removes all observers.
       RecordingObserver(onTransactions: { queue, _ in
         observers.withLock { $0 }.forEach(queue.remove)
       })
@@ -300,7 +300,7 @@ struct PaymentQueueTests {
     queue.close()
   }
 
-  @Test("An observer may leave and come again inside a callback; it is told what is unfinished")
+  @Test("An observer may be removed and added again inside a callback, and gets a full report")
   func readded() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -313,7 +313,7 @@ struct PaymentQueueTests {
     queue.close()
   }
 
-  @Test("Observers are called on the delivery queue that the service chose")
+  @Test("Observers are called on the configured delivery queue")
   func deliveryQueue() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -338,7 +338,7 @@ struct PaymentQueueTests {
     queue.close()
   }
 
-  @Test("More downloads are worked on at once when the limit is raised while they run")
+  @Test("Raising the limit while downloads run starts more of them")
   func activeLimit() async throws {
     let fixture = try StoreFixture()
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
@@ -363,7 +363,7 @@ struct PaymentQueueTests {
     await observer.wait { $0.removed.count == 2 }
   }
 
-  @Test("Products are looked up by delegate, with invalid identifiers named")
+  @Test("A products request calls its delegate and lists invalid identifiers")
   func productsRequest() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -380,7 +380,7 @@ struct PaymentQueueTests {
   }
 }
 
-/// A seller that never answers.
+/// A seller that never responds.
 struct SilentService: StoreService {
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     ProductsResponse(products: [])
@@ -393,7 +393,7 @@ struct SilentService: StoreService {
   func grants(account: String?) async throws -> [Grant] { [] }
 }
 
-/// Leaves in its first call.
+/// Removes itself in its first call.
 final class SelfRemovingObserver: PaymentTransactionObserver {
   let calls = Mutex(0)
 
@@ -405,7 +405,7 @@ final class SelfRemovingObserver: PaymentTransactionObserver {
   }
 }
 
-/// Waits for a request's end.
+/// Waits for the end of a request.
 final class RequestDelegate: ProductsRequestDelegate {
   private let responses: AsyncStream<ProductsResponse?>
   private let continuation: AsyncStream<ProductsResponse?>.Continuation
@@ -426,7 +426,7 @@ final class RequestDelegate: ProductsRequestDelegate {
   }
 }
 
-/// Removes itself and adds another in its place, inside its first call; then comes back.
+/// Removes itself and adds another observer in its first call, then is added again.
 final class ReturningObserver: PaymentTransactionObserver {
   let second = RecordingObserver()
   private let calls = Mutex(0)

@@ -2,13 +2,13 @@ import Testing
 
 @testable import HostedContent
 
-/// Times are made up: each test plays a download in steps of a tenth of a second.
+/// Each test simulates a download in steps of a tenth of a second.
 @Suite("Progress and time remaining")
 struct ProgressMeterTests {
   private static let step = 0.1
   private static let megabyte = 1_000_000.0
 
-  /// A download as it goes on: bytes come at `rate`, and are verified in pieces of `pieceLength`.
+  /// Simulates a download: bytes arrive at `rate` and are verified in pieces of `pieceLength`.
   private struct Play {
     let total: Int64
     var pieceLength: Int64 = 1 << 20
@@ -30,13 +30,13 @@ struct ProgressMeterTests {
     }
   }
 
-  /// The largest part by which the time remaining is off the truth.
+  /// Returns the largest relative error of the remaining time.
   private static func error(_ shown: Double, _ truth: Double) -> Double {
     abs(shown - truth) / truth
   }
 
   @Test(
-    "After 3 s of a steady rate it is within 15 % of the truth, and again 5 s after it halves",
+    "The time is within 15 % after 3 s of a steady rate, and 5 s after the rate halves",
     arguments: [0.3, 2, 40, 800], [Int64(64 << 10), 1 << 20, 4 << 20])
   func accuracy(megabytesASecond: Double, pieceLength: Int64) {
     let rate = megabytesASecond * Self.megabyte
@@ -54,7 +54,7 @@ struct ProgressMeterTests {
       play.advance(at: rate / 2)
       let progress = meter.advance(to: play.work, at: play.instant)
       let truth = (Double(play.total) - play.received) / (rate / 2)
-      // The last moments are about single pieces.
+      // At the end, single pieces matter too much.
       guard play.instant >= halvedAt + 5, truth > 1 else { continue }
       worst.halved = max(worst.halved, Self.error(progress.timeRemaining ?? -1, truth))
     }
@@ -62,7 +62,7 @@ struct ProgressMeterTests {
     #expect(worst.halved <= 0.15)
   }
 
-  @Test("It is unknown until there is a rate, grows while nothing comes, and is 0 at the end")
+  @Test("The time is unknown without a rate, grows while nothing arrives, and is 0 at the end")
   func unknown() {
     var play = Play(total: 30_000_000)
     var meter = ProgressMeter(play.work)
@@ -86,9 +86,9 @@ struct ProgressMeterTests {
     #expect(end.fraction == 1)
   }
 
-  @Test("Writing that comes after a slow download does not count at the download's rate")
+  @Test("Writing after a slow download is estimated at its own rate")
   func twoRates() {
-    // 10 MB at 1 MB/s, and then 400 MB that a disk takes in 2 s.
+    // 10 MB at 1 MB/s, then 400 MB that a disk writes in 2 s.
     var work = DownloadJob.Work(toFetch: 10_000_000, toWrite: 400_000_000)
     var meter = ProgressMeter(work)
     var shown = 0.0
@@ -108,7 +108,7 @@ struct ProgressMeterTests {
     #expect(Self.error(shown, 1) <= 0.15)
   }
 
-  @Test("Where fetching and writing go on together the slower one counts")
+  @Test("If fetching and writing run together, the slower one counts")
   func together() {
     var work = DownloadJob.Work(toFetch: 100_000_000, toWrite: 200_000_000)
     var meter = ProgressMeter(work)
@@ -122,7 +122,7 @@ struct ProgressMeterTests {
     #expect(Self.error(shown, 5) <= 0.15)
   }
 
-  @Test("The fraction never goes back, whatever comes in")
+  @Test("The fraction never decreases")
   func monotonic() {
     var work = DownloadJob.Work(toFetch: 100, toWrite: 100)
     var meter = ProgressMeter(work)

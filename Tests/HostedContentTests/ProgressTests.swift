@@ -6,16 +6,16 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// What observers hear of a download's progress.
+/// Reports of a download's progress.
 @Suite("Progress", .timeLimit(.minutes(10)))
 struct ProgressTests {
-  /// Bytes that no compression makes shorter, so that a package of them has many blocks.
+  /// Returns incompressible bytes, so that their package has many blocks.
   private static func noise(_ count: Int) -> [String: [UInt8]] {
     var random = SplitMix(state: 7)
     return ["Contents/noise.bin": random.bytes(count)]
   }
 
-  @Test("Within an attempt progress never goes back, also after one that failed")
+  @Test("Within an attempt, progress never decreases, even after a failed attempt")
   func secondAttempt() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0", files: Self.noise(4 << 20))
@@ -43,14 +43,14 @@ struct ProgressTests {
     await observer.wait { $0.download(of: "a")?.state == .finished }
     let all = reports.withLock { $0 }
     let failure = try #require(all.firstIndex { $0.0 == .failed })
-    // The last progress may be told with the failure.
+    // The last progress may be reported with the failure.
     #expect(all[...failure].contains { $0.1 > 0 })
     let second = all[failure...].filter { $0.0 == .active || $0.0 == .finished }.map(\.1)
     #expect(second == second.sorted())
     #expect(second.last == 1)
   }
 
-  @Test("An observer that is slow hears the newest progress, not all that it has missed")
+  @Test("A slow observer gets the newest progress, not every missed value")
   func slowObserver() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0", files: Self.noise(8 << 20))

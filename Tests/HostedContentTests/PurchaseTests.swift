@@ -7,10 +7,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// When and how often the seller is asked.
-@Suite("Asking the seller", .timeLimit(.minutes(10)))
+/// When and how often purchases are sent to the seller.
+@Suite("Purchase requests", .timeLimit(.minutes(10)))
 struct PurchaseTests {
-  @Test("A payment that is added before the first observer is asked for once, after it came")
+  @Test("A payment added before the first observer is sent once, after the observer is added")
   func beforeObserver() async throws {
     let fixture = try StoreFixture()
     let service = GatedService()
@@ -27,7 +27,7 @@ struct PurchaseTests {
     #expect(service.asked.sorted() == [early, late].sorted())
   }
 
-  @Test("A launch that cannot be journaled asks for what is being bought all the same")
+  @Test("A launch that cannot be journaled still sends open purchases")
   func launchOnFullDisk() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -49,7 +49,7 @@ struct PurchaseTests {
     #expect(service.asked == [id])
   }
 
-  @Test("A closed queue asks for nothing more; what it had not asked waits for the next launch")
+  @Test("A closed queue sends no purchases; unsent ones wait for the next launch")
   func closed() async throws {
     let fixture = try StoreFixture()
     let service = GatedService()
@@ -64,7 +64,7 @@ struct PurchaseTests {
     queue.close()
     let asked = service.asked
     service.open()
-    // Each once at most, and nothing after that.
+    // Each at most once, and nothing after that.
     #expect(Set(asked).count == asked.count)
     queue.add(Payment(productIdentifier: ProductIdentifier("d")))
     let next = GatedService()
@@ -81,11 +81,11 @@ struct PurchaseTests {
 
 extension PurchaseTests {}
 
-/// A seller that grants products without content, once its gate is open, and counts.
+/// A seller that grants products without content once its gate is open, and counts.
 final class GatedService: StoreService {
   private let state = Mutex((isOpen: false, asked: [TransactionID]()))
 
-  /// The transactions that it was asked for, in order.
+  /// The requested transactions, in order.
   var asked: [TransactionID] { state.withLock { $0.asked } }
 
   func open() { state.withLock { $0.isOpen = true } }
@@ -106,7 +106,7 @@ final class GatedService: StoreService {
 }
 
 extension StoreFixture {
-  /// Leaves a library in which a download of `product` was active when its process ended.
+  /// Creates a library in which a download of `product` was active when its process ended.
   func leaveActiveDownload(of product: String) async throws {
     let queue = try queue()
     let observer = RecordingObserver()
@@ -117,7 +117,7 @@ extension StoreFixture {
     try editJournal { $0.downloads[0].status = .active }
   }
 
-  /// Leaves a transaction for `product` in the journal that the seller has not answered.
+  /// Creates a transaction for `product` in the journal without the seller's outcome.
   func leavePurchasing(_ product: String) throws -> TransactionID {
     let payment = Payment(productIdentifier: try ProductIdentifier(validating: product))
     let record = TransactionRecord(

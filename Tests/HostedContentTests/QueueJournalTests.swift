@@ -7,7 +7,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// The queue's rows in the journal, and commits of several events at once.
+/// The queue's rows in the journal, and commits of several events.
 @Suite("The queue's journal", .timeLimit(.minutes(10)))
 struct QueueJournalTests {
   private static let error = ContentError(.fileFailed, "It failed", remedy: "Try again")
@@ -21,7 +21,7 @@ struct QueueJournalTests {
       installedSize: 20, package: file, index: file)
   }
 
-  /// Records in which every field says something in at least one.
+  /// Records that together use every field.
   private static func records() throws -> [TransactionRecord] {
     let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let other = Payment(
@@ -60,7 +60,7 @@ struct QueueJournalTests {
     try SQLiteJournal(in: FileSystem.real.directory(at: folder.path("library"), creating: true))
   }
 
-  @Test("Records come back as they were saved, in their order, their receipts when asked for")
+  @Test("Records are read back unchanged and in order, with receipts on request")
   func roundTrip() throws {
     let folder = try TemporaryFolder()
     let records = try Self.records()
@@ -69,7 +69,7 @@ struct QueueJournalTests {
     #expect(try journal.transactions() == records.map(\.withoutReceipt))
     #expect(try journal.receipt(of: "r") == "signed")
     #expect(try journal.receipt(of: "o") == nil)
-    // Saved again without it, the receipt stays; finished, it stays readable.
+    // The receipt stays when the record is saved without it, and after it is finished.
     var restored = try #require(try journal.transactions().last)
     restored.downloads[0].status = .finished
     try journal.commit([.save(restored)])
@@ -79,7 +79,7 @@ struct QueueJournalTests {
     #expect(try journal.receipt(of: "r") == "signed")
   }
 
-  @Test("An offer that many downloads share has one row, and one storage when it is read")
+  @Test("An offer that many downloads share has one row, and one storage in memory")
   func sharedOffers() throws {
     let folder = try TemporaryFolder()
     var records = try Self.records()
@@ -88,24 +88,24 @@ struct QueueJournalTests {
     records = try journal.transactions()
     #expect(records[2].downloads[0].sharedOffer === records[3].downloads[0].sharedOffer)
     try journal.commit([.finish(records[3])])
-    // The next start removes what no download needs.
+    // The next start removes offers without downloads.
     let next = try Self.journal(folder)
     var rows = 0
     try next.read { try $0.query("SELECT count(*) FROM queue_offer") { rows = Int($0.integer(0)) } }
     #expect(rows == 1)
   }
 
-  @Test("A seller's number answers one order, also in one commit, after its end and a restart")
+  @Test("A seller's number belongs to one order, even in one commit, after its end and a restart")
   func orderNumbers() throws {
     let folder = try TemporaryFolder()
     let records = try Self.records()
     let bought = records[2]
     var journal = try Self.journal(folder)
     try journal.commit([.answer(number: "7", transaction: "p"), .save(records[0])])
-    // A number that is the transaction's own identifier is known by that.
+    // If the number is the transaction's own identifier, that is sufficient.
     try journal.commit([.answer(number: "o", transaction: "o"), .save(bought)])
     for _ in 0..<2 {
-      // The same order may be answered again.
+      // The same order may get its response again.
       try journal.commit([.answer(number: "7", transaction: "p")])
       try journal.commit([.answer(number: "o", transaction: "o")])
       for number in ["7", "o"] {
@@ -130,7 +130,7 @@ struct QueueJournalTests {
   }
 
   @Test(
-    "A transaction whose columns do not fit its state is set aside",
+    "A transaction whose columns contradict its state is not loaded",
     arguments: [
       "UPDATE queue_transaction SET error = NULL WHERE id = 'f'",
       "UPDATE queue_transaction SET grant_number = NULL WHERE id = 'o'",
@@ -148,7 +148,7 @@ struct QueueJournalTests {
     #expect(queue.unreadable.map(\.code) == [.journalFailed])
   }
 
-  @Test("A commit that fails leaves nothing, and what it would have shared is saved later")
+  @Test("A failed commit changes nothing, and its shared offer is saved later")
   func failedCommit() throws {
     let folder = try TemporaryFolder()
     let journal = try Self.journal(folder)
@@ -162,7 +162,7 @@ struct QueueJournalTests {
     #expect(try Self.journal(folder).transactions() == [record])
   }
 
-  /// A list in which every field says something.
+  /// A list that uses every field.
   private static func files() throws -> [InstalledFile] {
     let digest = try #require(Digest(bytes: [UInt8](repeating: 9, count: 32)))
     return [
@@ -178,7 +178,7 @@ struct QueueJournalTests {
     ]
   }
 
-  @Test("The files of a content are kept, and removed with it")
+  @Test("The files of a content are stored, and removed with it")
   func keptFiles() throws {
     let folder = try TemporaryFolder()
     let identifier = ProductIdentifier("a")
@@ -197,7 +197,7 @@ struct QueueJournalTests {
     #expect(rows == 0)
   }
 
-  @Test("A list of files that is damaged is told, not guessed at")
+  @Test("A damaged list of files is reported and not used")
   func damagedFiles() throws {
     let bytes = InstalledFile.encoded(try Self.files())
     #expect(InstalledFile.decoded(bytes) == (try Self.files()))
@@ -225,7 +225,7 @@ struct QueueJournalTests {
     }
   }
 
-  @Test("A pin is of a version however that is written, and goes with it")
+  @Test("A pin applies to every spelling of a version, and is removed with it")
   func pins() throws {
     let folder = try TemporaryFolder()
     let journal = try Self.journal(folder)
@@ -275,7 +275,7 @@ struct QueueJournalTests {
     #expect(restored.original?.receipt == "signed a")
   }
 
-  @Test("Payments that wait together are journaled together, and each is reported in its order")
+  @Test("Payments that wait together share a commit, and are reported in order")
   func together() async throws {
     let fixture = try StoreFixture()
     let gate = JournalGate()
@@ -299,7 +299,7 @@ struct QueueJournalTests {
     #expect(observer.log.errors.isEmpty)
   }
 
-  @Test("Whoever waits for a transaction's end hears that it could not be journaled")
+  @Test("A call that waits for a transaction's end gets the error if it cannot be journaled")
   func finishFailing() async throws {
     let fixture = try StoreFixture()
     let gate = JournalGate()
@@ -316,7 +316,7 @@ struct QueueJournalTests {
     #expect(queue.transactions.isEmpty)
   }
 
-  @Test("When a common commit fails, each payment is journaled or fails by itself")
+  @Test("If a group commit fails, each payment is journaled or fails alone")
   func togetherFailing() async throws {
     let fixture = try StoreFixture()
     let gate = JournalGate()
@@ -333,7 +333,7 @@ struct QueueJournalTests {
       ids.append(
         queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\(number)"))))
     }
-    // The first alone, then the other nine together, then one after the other.
+    // The first alone, then the other nine together, then one at a time.
     gate.open(failing: [2, 4])
     let all = ids
     await observer.wait { log in
@@ -345,19 +345,18 @@ struct QueueJournalTests {
     #expect(observer.log.errors.count == 1)
     #expect(observer.log.transactions[expected]?.error?.code == .diskFull)
     queue.close()
-    // Durable is what was reported, and only that.
+    // Exactly the reported transactions are durable.
     let kept = try fixture.reader().transactions().map(\.id)
     #expect(kept == ids.filter { $0 != expected }.map(\.rawValue))
   }
 
-  /// Copies a database, at a moment of a transaction at which its rollback journal is on disk, into
-  /// a library's folder.
+  /// Copies a database, with the rollback journal of an open transaction, into a library's folder.
   private static func halfMade(_ folder: TemporaryFolder) throws -> Directory {
     let name = SQLiteJournal.fileName
     try FileManager.default.createDirectory(
       atPath: folder.path("library"), withIntermediateDirectories: true)
     let connection = try SQLiteConnection(path: folder.path(name), .write)
-    // A cache of one page has the others written before the end.
+    // A cache of one page forces the others to be written before the end.
     try connection.execute("PRAGMA cache_size = 1; BEGIN; CREATE TABLE half (made BLOB)")
     for _ in 0..<10 { try connection.execute("INSERT INTO half VALUES (zeroblob(10000))") }
     for file in [name, "\(name)-journal"] {
@@ -367,7 +366,8 @@ struct QueueJournalTests {
     return try FileSystem.real.directory(at: folder.path("library"))
   }
 
-  @Test("A journal whose making was cut off is made anew by who writes, and told to who reads")
+  @Test(
+    "An incompletely created journal is created again by a writer, and is an error for a reader")
   func halfMade() throws {
     let folder = try TemporaryFolder()
     let library = try Self.halfMade(folder)
@@ -383,7 +383,7 @@ struct QueueJournalTests {
   }
 }
 
-/// Sells everything at once, without content, and signs it.
+/// A seller that grants everything at once, without content, and signs receipts.
 private final class ReceiptService: StoreService {
   private let sold = Mutex([Grant]())
 
@@ -407,7 +407,9 @@ private final class ReceiptService: StoreService {
   func grants(account: String?) async throws -> [Grant] { sold.withLock { $0 } }
 }
 
-/// Holds the first commit after it was closed, so that what follows waits together; counts commits.
+/// A journal that blocks the first commit after it is closed, and counts commits.
+///
+/// Events submitted meanwhile wait together.
 private final class JournalGate: Sendable {
   private let state = Mutex((isClosed: false, commits: 0, failing: Set<Int>()))
 
@@ -415,10 +417,10 @@ private final class JournalGate: Sendable {
 
   func close() { state.withLock { $0 = (true, 0, []) } }
 
-  /// Returns once the engine stands at the gate.
+  /// Returns when the engine is blocked.
   func waitForCommit() { while commits == 0 { usleep(1_000) } }
 
-  /// Lets commits go on; those with these numbers, counted from 1 since it was closed, fail.
+  /// Releases commits; those with these numbers, counted from 1 since it was closed, fail.
   func open(failing numbers: Set<Int> = []) {
     state.withLock { ($0.isClosed, $0.failing) = (false, numbers) }
   }

@@ -31,7 +31,7 @@ struct ReceiptTests {
     return members
   }
 
-  /// A token of these texts, signed with `signing` or another key.
+  /// Returns a token of these texts, signed with `signing` or another key.
   private func token(_ header: String, _ payload: String, _ other: SigningKey? = nil) throws
     -> String
   {
@@ -55,7 +55,7 @@ struct ReceiptTests {
     }
   }
 
-  @Test("What was signed is read back, by keys of both kinds, from memory and from PEM")
+  @Test("Signed receipts are read back with both kinds of keys, from memory and from PEM")
   func good() throws {
     for kind in [ReceiptSigningKey.Kind.ed25519, .es256] {
       let key = try ReceiptSigningKey(pem: ReceiptSigningKey.generate(kind).pem)
@@ -77,7 +77,7 @@ struct ReceiptTests {
   }
 
   @Test(
-    "An algorithm that the key is not for is refused, whatever the signature",
+    "An algorithm that does not match the key is refused, even with a valid signature",
     arguments: ["none", "None", "HS256", "ES256", "RS256", "PS256", "eddsa", ""])
   func algorithmConfusion(algorithm: String) throws {
     let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
@@ -88,7 +88,7 @@ struct ReceiptTests {
   }
 
   @Test(
-    "A header without an algorithm, with demands or with a key of its own is refused",
+    "A header without algorithm, with critical extensions or with its own key is refused",
     arguments: [
       "{}", #"{"alg":null}"#, #"{"alg":["EdDSA"]}"#, #"{"alg":"EdDSA","crit":["exp"]}"#,
       #"{"alg":"EdDSA","jwk":{}}"#, #"{"alg":"EdDSA","jku":"https://a"}"#,
@@ -97,12 +97,12 @@ struct ReceiptTests {
     ])
   func header(text: String) throws {
     let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
-    // All of them with the right type, so that something else is refused.
+    // All have the right type, so that something else is refused.
     let header = text.replacingOccurrences(of: #"{"alg"#, with: #"{"typ":"receipt+jwt","alg"#)
     #expect(refusal(try token(header, payload))?.code == .receiptInvalid)
   }
 
-  @Test("Another signer, and changed content, are refused")
+  @Test("Another signer and changed content are refused")
   func signature() throws {
     let payload = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
     let header = #"{"alg":"EdDSA","typ":"receipt+jwt"}"#
@@ -118,7 +118,7 @@ struct ReceiptTests {
     #expect(ReceiptVerifier(keys: []).isRefusing(try token(header, payload), now))
   }
 
-  @Test("A receipt of another account, an expired one and one of the future are refused")
+  @Test("A receipt of another account, an expired one and one from the future are refused")
   func valid() throws {
     let anns = try key.sign(receipt("ann"))
     #expect(refusal(anns, account: "joe")?.message.contains("another account") == true)
@@ -136,7 +136,7 @@ struct ReceiptTests {
   }
 
   @Test(
-    "Claims that are missing or cannot be are refused",
+    "Missing and invalid claims are refused",
     arguments: [
       ("transactionIdentifier", nil), ("transactionIdentifier", JSONValue.string("")),
       ("transactionIdentifier", .integer(1)), ("productIdentifier", .string("a/b")),
@@ -152,7 +152,7 @@ struct ReceiptTests {
     #expect(refusal(try token(claims: claims))?.code == .receiptInvalid)
   }
 
-  @Test("Duplicate members, fractions and what is no object are refused though they are signed")
+  @Test("Duplicate members, fractions and non-objects are refused even if signed")
   func payload() throws {
     let good = String(decoding: JSONValue.object(try claims()).encoded, as: UTF8.self)
     for payload in [
@@ -165,7 +165,7 @@ struct ReceiptTests {
     }
   }
 
-  @Test("What is not the one compact form is refused")
+  @Test("Only the canonical compact form is accepted")
   func form() throws {
     let good = try key.sign(receipt())
     let long = try token(
@@ -177,7 +177,7 @@ struct ReceiptTests {
     ] {
       #expect(refusal(text)?.code == .receiptInvalid, "\(text.prefix(40))")
     }
-    // The last digit of 64 bytes carries four bits that mean nothing: they must be zero.
+    // The last digit of 64 bytes has four unused bits, which must be zero.
     let last = try #require(good.last)
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
     let index = try #require(alphabet.firstIndex(of: last))
@@ -209,7 +209,7 @@ struct QueueReceiptTests {
       payment: Payment(productIdentifier: product, applicationUsername: account), receipt: receipt)
   }
 
-  /// A receipt for transaction `id` of `account`, as the seller gives it.
+  /// Returns a receipt for transaction `id` of `account`, as the seller signs it.
   private func receipt(_ id: String, account: String? = nil) throws -> String {
     try key.sign(
       Receipt(
@@ -217,7 +217,7 @@ struct QueueReceiptTests {
         purchaseDate: Date(timeIntervalSince1970: 1), signedDate: Date(timeIntervalSince1970: 1)))
   }
 
-  @Test("A seller with a key gives receipts, which are journaled, and name the first purchase")
+  @Test("A seller with a key signs receipts, which are journaled and name the first purchase")
   func builtIn() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.5")
@@ -246,7 +246,7 @@ struct QueueReceiptTests {
     #expect(try verifier.verify(text, account: "ann").transactionIdentifier == ids[0].rawValue)
   }
 
-  /// Buys the product twice for one account; nothing is finished.
+  /// Buys the product twice for one account and finishes nothing.
   private func buyTwice(_ fixture: StoreFixture) async throws -> [TransactionID] {
     let queue = try fixture.queue { $0.receiptKey = key }
     let observer = RecordingObserver()
@@ -259,7 +259,7 @@ struct QueueReceiptTests {
     return ids
   }
 
-  @Test("Without a key there are no receipts")
+  @Test("Without a key, grants do not have receipts")
   func none() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -272,7 +272,7 @@ struct QueueReceiptTests {
   }
 
   @Test(
-    "A purchase whose receipt is missing, strange, or somebody else's fails and is not journaled")
+    "A purchase with a missing, unknown or foreign receipt fails and is not journaled")
   func refused() async throws {
     let fixture = try StoreFixture()
     let service = ScriptedService()
@@ -301,7 +301,7 @@ struct QueueReceiptTests {
     #expect(observer.log.transactions[id]?.transactionReceipt == good)
   }
 
-  @Test("A grant that nobody asked for is dropped and reported when its receipt cannot be trusted")
+  @Test("An unrequested grant with an invalid receipt is dropped and reported")
   func granted() async throws {
     let fixture = try StoreFixture()
     let service = ScriptedService()
@@ -318,7 +318,7 @@ struct QueueReceiptTests {
     #expect(observer.log.errors.map(\.code) == [.receiptInvalid])
   }
 
-  @Test("A restore delivers the purchases with good receipts, and ends with the error of a bad one")
+  @Test("A restore delivers purchases with valid receipts, then ends with the error of another")
   func restore() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -338,7 +338,7 @@ struct QueueReceiptTests {
   }
 }
 
-/// A seller that restores what it was given.
+/// A seller that restores the given purchases.
 private struct RestoringService: StoreService {
   let grants: [Grant]
 

@@ -2,9 +2,9 @@ import ContentModel
 import HostedContent
 import Concurrency
 
-/// Remembers what it was told, acts when it is told to, and can be waited for.
+/// An observer that records reports, runs actions, and can be waited for.
 final class RecordingObserver: PaymentTransactionObserver {
-  /// Everything that was reported, as it was at the time.
+  /// All reports, with values at the time of the report.
   struct Log: Sendable {
     var transactionStates: [TransactionID: [TransactionState]] = [:]
     var downloadStates: [DownloadID: [DownloadState]] = [:]
@@ -14,7 +14,7 @@ final class RecordingObserver: PaymentTransactionObserver {
     var removed: [TransactionID] = []
     var errors: [ContentError] = []
     var calls: [String] = []
-    /// How restores ended; nil for success.
+    /// The results of restores; nil for success.
     var restoreEnds: [ContentError?] = []
     var revocations: [Revocation] = []
     var revoked: [ProductIdentifier] { revocations.flatMap(\.productIdentifiers) }
@@ -51,8 +51,7 @@ final class RecordingObserver: PaymentTransactionObserver {
     self.onDownloads = onDownloads
   }
 
-  /// An observer as the documentation advises: starts what is purchased, finishes what is
-  /// installed.
+  /// Creates an observer as in the documentation: it starts purchased and finishes installed ones.
   static func delivering() -> RecordingObserver {
     RecordingObserver(
       onTransactions: { queue, transactions in
@@ -79,7 +78,7 @@ final class RecordingObserver: PaymentTransactionObserver {
 
   var log: Log { state.withLock { $0.log } }
 
-  /// Returns once `condition` holds for what was reported.
+  /// Returns when `condition` is true for the reports.
   func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
     await withCheckedContinuation { continuation in
       let holds = state.withLock { state in

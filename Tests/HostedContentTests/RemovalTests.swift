@@ -31,7 +31,7 @@ struct RemovalTests {
     }
   }
 
-  /// The versions that have a folder, and the one that `current` names.
+  /// The versions with a folder, and the current one.
   private struct Folders: Equatable, CustomStringConvertible {
     var versions: [String]
     var current: String?
@@ -58,10 +58,10 @@ struct RemovalTests {
 
     init(_ number: Int32) { self.number = number }
 
-    /// Counts from now on; returns what makes it stop.
+    /// Starts counting; returns the hook that makes the step fail.
     func arm(_ n: Int) { left.withLock { $0 = n } }
 
-    /// Stops counting; whether the step was reached.
+    /// Stops counting; returns whether the step was reached.
     func disarm() -> Bool {
       left.withLock { left in
         defer { left = nil }
@@ -81,7 +81,7 @@ struct RemovalTests {
   }
 
   @Test(
-    "A removal that fails at any step leaves everything as it was, or goes through",
+    "A removal that fails at any step changes nothing, or is completed",
     arguments: SlowTests.cases([EIO, ENOSPC, EMFILE], quick: 1), [1, 2])
   func failingSteps(number: Int32, count: Int) async throws {
     try await install(count)
@@ -103,7 +103,7 @@ struct RemovalTests {
       case .failure:
         #expect(found == before || found == after, "step \(n)")
         if found == after { failed.removed += 1 } else { failed.kept += 1 }
-        // What failed for a moment can be asked for again.
+        // A temporary failure can be retried.
         if found == before { try await queue.remove(a, newest) }
       }
       queue.close()
@@ -118,16 +118,16 @@ struct RemovalTests {
     #expect(failed.removed > 5)
   }
 
-  // MARK: Deleting takes long
+  // MARK: Slow deletion
 
-  /// Holds the first thread that deletes a version, or what a download has fetched.
+  /// A file system that blocks the first thread that deletes a version or staged files.
   private func holdingDeletion(_ gate: Gate) -> FileSystem {
     gate.fileSystem { operation, path in
       operation == .remove && path.contains("/staging/") && !path.contains("CACHEDIR.TAG")
     }
   }
 
-  @Test("The queue goes on while a version that was removed is deleted")
+  @Test("The queue continues while a removed version is deleted")
   func removeBesideEvents() async throws {
     try await install(2)
     let gate = Gate()
@@ -147,7 +147,7 @@ struct RemovalTests {
     #expect(try Folders(fixture) == Folders(["1.1"], current: "1.1"))
   }
 
-  @Test("The queue goes on while collected versions are deleted")
+  @Test("The queue continues while collected versions are deleted")
   func collectBesideEvents() async throws {
     try await install(3)
     let gate = Gate()
@@ -161,7 +161,7 @@ struct RemovalTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("A cancelled download begins anew while its old files are deleted")
+  @Test("A cancelled download can restart while its old files are deleted")
   func cancelBesideEvents() async throws {
     try fixture.publish("a", "1.0")
     let gate = Gate()
@@ -195,7 +195,7 @@ struct RemovalTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("A queue that is closed waits until a removed version is deleted")
+  @Test("Closing a queue waits until a removed version is deleted")
   func closeWhileRemoving() async throws {
     try await install(2)
     let gate = Gate()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ContentJournal
 
-/// Mending installed content, and what an update is going to cost.
+/// Repair of installed content, and the cost of updates.
 @Suite("Repair and the cost of updates", .timeLimit(.minutes(10)))
 struct RepairTests {
   private static func files(_ seed: UInt64 = 1) -> [String: [UInt8]] {
@@ -44,7 +44,7 @@ struct RepairTests {
   }
 
   @Test(arguments: ["Contents/film.bin", "Contents/page-7.txt"])
-  func `a damaged file is mended with one member, and the version stays installed`(path: String)
+  func `a damaged file is repaired with one member, and the version stays installed`(path: String)
     async throws
   {
     let fixture = try StoreFixture()
@@ -60,7 +60,7 @@ struct RepairTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test func `what is whole is left alone`() async throws {
+  @Test func `an intact version is not changed`() async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)
     let queue = try fixture.queue()
@@ -69,7 +69,7 @@ struct RepairTests {
     #expect(report.damagedPaths.isEmpty && report.bytesFetched == 0)
   }
 
-  @Test func `missing files come back and strangers go, and nothing that is there is fetched`()
+  @Test func `missing files are restored, unexpected ones removed, and existing ones not fetched`()
     async throws
   {
     let fixture = try StoreFixture()
@@ -84,7 +84,7 @@ struct RepairTests {
     try fixture.expectInstalled("a", "1.0", files: Self.files())
   }
 
-  @Test func `a version that the store has no longer cannot be mended, and stays`() async throws {
+  @Test func `a version that the store no longer has cannot be repaired, and stays`() async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)
     try damage("Contents/film.bin", fixture)
@@ -96,7 +96,7 @@ struct RepairTests {
     #expect(try fixture.reader().contents().count == 1)
   }
 
-  @Test func `a record of files that cannot be read is made anew without fetching anything`()
+  @Test func `an unreadable record of files is written again without fetching anything`()
     async throws
   {
     let fixture = try StoreFixture()
@@ -112,7 +112,7 @@ struct RepairTests {
     try fixture.expectInstalled("a", "1.0", files: Self.files())
   }
 
-  @Test func `an update from files whose record cannot be read fetches all of them`() async throws {
+  @Test func `an update of a version with an unreadable record fetches all files`() async throws {
     let fixture = try StoreFixture()
     _ = try await install(fixture)
     try loseRecord(fixture)
@@ -132,7 +132,7 @@ struct RepairTests {
     try journal.write { try $0.execute("UPDATE content_files SET files = x'01ff'") }
   }
 
-  @Test func `an update that cannot be measured says why, and the others are`() async throws {
+  @Test func `an update that cannot be measured has an error, others do not`() async throws {
     let fixture = try StoreFixture()
     for name in ["a", "b"] { try fixture.publish(name, "1.0", files: Self.files()) }
     let queue = try fixture.queue()
@@ -153,7 +153,7 @@ struct RepairTests {
     #expect(updates[1].bytesToMove < updates[1].bytesInFull)
   }
 
-  @Test func `updates say beforehand what they will move, and move that`() async throws {
+  @Test func `updates fetch the number of bytes that they announce`() async throws {
     let fixture = try StoreFixture()
     _ = try await install(fixture)
     var changed = Self.files()

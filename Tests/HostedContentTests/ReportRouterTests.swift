@@ -3,8 +3,8 @@ import Testing
 
 @testable import HostedContent
 
-/// Who gets which report.
-@Suite("Reports for calls that wait")
+/// Which calls receive which reports.
+@Suite("Reports for waiting calls")
 struct ReportRouterTests {
   private let router = ReportRouter()
   private let fixture: StoreFixture
@@ -30,7 +30,7 @@ struct ReportRouterTests {
     return PaymentTransaction(report: TransactionReport(record, in: library))
   }
 
-  /// What `stream` got, which must have ended.
+  /// Returns the reports of `stream`, which must have ended.
   private func reports(_ stream: AsyncStream<StreamSignal>) async -> [String] {
     var found: [String] = []
     for await case .report(let report) in stream {
@@ -45,7 +45,7 @@ struct ReportRouterTests {
     return found
   }
 
-  @Test("Of a thousand reports each of a thousand calls gets its own only")
+  @Test("Each of a thousand calls gets only its own of a thousand reports")
   func routing() async throws {
     let ids = (0..<1_000).map { "t\($0)" }
     let streams = ids.map { router.signals(about: $0).stream }
@@ -69,7 +69,7 @@ struct ReportRouterTests {
   }
 
   @Test(
-    "Two calls that wait for the same transaction both get its reports, later ones until they end")
+    "Two calls that wait for the same transaction both get its reports until they end")
   func sameTransaction() async throws {
     let first = router.signals(about: "t")
     let second = router.signals(about: "t")
@@ -82,14 +82,14 @@ struct ReportRouterTests {
     queue.close()
   }
 
-  @Test("A call that comes after the closing ends at once")
+  @Test("A call after closing ends at once")
   func closed() async throws {
     router.close()
     #expect(await reports(router.signals(about: "t").stream).isEmpty)
     queue.close()
   }
 
-  @Test("Unfinished transactions are in the queue's order, whenever they were reported or removed")
+  @Test("Unfinished transactions stay in the queue's order after late reports and removals")
   func order() throws {
     var unfinished = UnfinishedReports([], in: library)
     for sequence in [1, 2, 5, 3, 9, 4] {

@@ -11,7 +11,7 @@ struct RestoreTests {
     try ProductIdentifier(validating: text)
   }
 
-  /// Buys `products` in the fixture's library with a grants file that may be shared.
+  /// Buys `products` in the fixture's library with a grants file that can be shared.
   private func buy(_ products: [String], _ fixture: StoreFixture, account: String? = nil)
     async throws
   {
@@ -35,7 +35,7 @@ struct RestoreTests {
     }
   }
 
-  @Test("On a second library each purchase comes once more, and its download only when asked for")
+  @Test("A second library restores each purchase once, and downloads it only on request")
   func secondLibrary() async throws {
     let fixture = try StoreFixture()
     for name in ["a", "b"] { try fixture.publish(name, "1.0") }
@@ -52,7 +52,7 @@ struct RestoreTests {
     #expect(log.transactions.values.allSatisfy { $0.original?.transactionIdentifier != nil })
     #expect(Set(log.transactions.values.map { $0.transactionIdentifier }).count == 2)
     #expect(log.downloads.values.map(\.state) == [.waiting, .waiting])
-    // One is chosen, the other finished without a download.
+    // One is downloaded, the other finished without a download.
     let a = try #require(log.transaction(of: "a"))
     let b = try #require(log.transaction(of: "b"))
     queue.start(a.downloads)
@@ -64,7 +64,7 @@ struct RestoreTests {
     queue.close()
   }
 
-  @Test("Each account has its own history, and nothing to restore is success")
+  @Test("Each account has its own history, and restoring nothing succeeds")
   func accounts() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -82,7 +82,7 @@ struct RestoreTests {
   }
 
   @Test(
-    "Restoring again finds what is unfinished; consumables and unfinished purchases are not restored"
+    "Restoring again finds unfinished restores, and no consumables or unfinished purchases"
   )
   func again() async throws {
     let fixture = try StoreFixture()
@@ -99,7 +99,8 @@ struct RestoreTests {
       queue.restoreCompletedTransactions()
       await observer.wait { $0.restoreEnds.count == ends + 1 }
     }
-    // Unfinished, the restored one is what a second restore finds; finished, it comes anew.
+    // An unfinished restored transaction is found again; after it is finished, a new one is
+    // created.
     let restored = { observer.log.transactions.values.filter { $0.original != nil } }
     #expect(restored().map(\.payment.productIdentifier.rawValue) == ["a"])
     let first = try #require(restored().first)
@@ -110,7 +111,7 @@ struct RestoreTests {
     #expect(restored().count == 2)
   }
 
-  @Test("What was found before an error is delivered, and the error comes last")
+  @Test("Purchases found before an error are delivered, and the error comes last")
   func partial() async throws {
     let fixture = try StoreFixture()
     let service = ScriptedService()
@@ -124,12 +125,12 @@ struct RestoreTests {
     #expect(observer.log.transactions.count == 2)
     #expect(observer.log.restoreEnds.first??.code == .storeMissing)
     #expect(observer.log.calls.last == "restoreFailed")
-    // A failed restore keeps nothing busy.
+    // After a failed restore, another one can start.
     queue.restoreCompletedTransactions()
     await observer.wait { $0.restoreEnds.count == 2 }
   }
 
-  @Test("A restore fails that cannot journal what it found, and finds it the next time")
+  @Test("A restore that cannot journal a purchase fails, and finds it the next time")
   func unjournaled() async throws {
     let fixture = try StoreFixture()
     let service = ScriptedService()
@@ -155,7 +156,7 @@ struct RestoreTests {
     let queue = try fixture.queue { $0.service = service }
     let observer = RecordingObserver()
     queue.add(observer)
-    // Submitted as one burst, the second comes before the first can have been answered.
+    // Submitted together, so the second arrives before the first can end.
     for _ in 0..<20 { queue.restoreCompletedTransactions() }
     await observer.wait { $0.restoreEnds.count + $0.errors.count == 20 }
     #expect(observer.log.errors.allSatisfy { $0.code == .restoreUnderWay })
@@ -163,12 +164,12 @@ struct RestoreTests {
     #expect(observer.log.restoreEnds.allSatisfy { $0 == nil })
   }
 
-  @Test("Of two who restore at once one gets the purchases and the other the refusal")
+  @Test("Of two concurrent restores, one gets the purchases and the other is refused")
   func twoCallers() async throws {
     let fixture = try StoreFixture()
     let service = ScriptedService()
     _ = service.grant(try identifier("p"), "g")
-    // Nobody is told anything until both restores were decided.
+    // Reports are blocked until both restores are decided.
     let delivery = DispatchQueue(label: "delivery")
     delivery.suspend()
     let queue = try fixture.queue {

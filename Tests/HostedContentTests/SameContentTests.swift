@@ -9,7 +9,7 @@ import Testing
 /// Several downloads of one content in one queue, of one version or of several.
 @Suite("Downloads of the same content", .timeLimit(.minutes(10)))
 struct SameContentTests {
-  /// Makes the first rename to a path with `suffix` wait a while for a second one.
+  /// Makes the first rename to a path with `suffix` wait for a second one.
   private final class Meeting: Sendable {
     private let suffix: String
     private let count = Mutex(0)
@@ -28,7 +28,7 @@ struct SameContentTests {
   }
 
   @Test(
-    "A product that is bought twice at once is installed, and no download fails",
+    "A product that is bought twice at the same time is installed, and no download fails",
     arguments: ["/a/1.0", "/a/current"])
   func boughtTwice(suffix: String) async throws {
     let fixture = try StoreFixture()
@@ -51,7 +51,7 @@ struct SameContentTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("An older version that is installed beside an update never becomes current")
+  @Test("An older version that is installed during an update never becomes current")
   func olderBesideUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")

@@ -8,13 +8,13 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// The sample packages through the whole engine.
+/// Installs of the sample packages.
 @Suite("The sample packages, installed", .timeLimit(.minutes(10)))
 struct SampleInstallTests {
   static let samples = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")
 
-  @Test("Every readable form is installed with the same files")
+  @Test("Every supported format installs the same files")
   func forms() async throws {
     let fixture = try StoreFixture()
     let forms = ["xar", "zip", "tar", "tar-gz", "tar-xz", "tar-zst", "tar-bz2"]
@@ -32,7 +32,7 @@ struct SampleInstallTests {
     }
   }
 
-  @Test("Many small files are installed, each of them")
+  @Test("All of many small files are installed")
   func manyFiles() async throws {
     let fixture = try StoreFixture()
     try fixture.store.publish([Self.samples.appending(path: "many-files.pkg").path()])
@@ -43,9 +43,9 @@ struct SampleInstallTests {
     #expect(try fixture.reader().verify(entry.content) == [])
   }
 
-  /// Bad packages as an owner with stolen keys would sign them: their digests are right.
+  /// Bad packages signed with stolen keys, so that their digests are right.
   @Test(
-    "A bad package that is signed all the same fails its download and leaves nothing",
+    "A bad package with a valid signature fails its download and leaves no files",
     arguments: [
       ("wrong-version", ContentError.Code.wrongVersion), ("wrong-product", .wrongProduct),
       ("damaged", .archiveDamaged), ("truncated", .archiveDamaged),
@@ -113,7 +113,7 @@ struct SampleInstallTests {
     return files
   }
 
-  /// A store with this archive and an index of it, and the offer that fits both.
+  /// Creates a store with this archive and its index, and the matching offer.
   private static func forge(_ package: URL, in folder: TemporaryFolder) throws -> ContentOffer {
     let bytes = [UInt8](try Data(contentsOf: package))
     let source = try FileByteSource(FileSystem.real.file(at: package.path()))

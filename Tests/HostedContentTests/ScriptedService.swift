@@ -3,7 +3,7 @@ import ContentModel
 import HostedContent
 import Concurrency
 
-/// A seller whose answers and events a test decides, over the contents of a store.
+/// A seller with responses and events set by a test, and the contents of a store.
 final class ScriptedService: StoreService {
   private let state = Mutex(State())
   private let eventStream: AsyncStream<StoreEventRecord>
@@ -13,7 +13,7 @@ final class ScriptedService: StoreService {
     var products: [ProductIdentifier: Product] = [:]
     var outcomes: [ProductIdentifier: PurchaseOutcome] = [:]
     var grants: [Grant] = []
-    /// After how many purchases a restore fails, and with what.
+    /// The number of purchases after which a restore fails, and the error.
     var restoreFailure: (after: Int, error: ContentError)?
     var purchases: [TransactionID] = []
   }

@@ -5,8 +5,8 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// A product with two contents, the course itself and its audio, end to end.
-@Suite("A product of several contents", .timeLimit(.minutes(10)))
+/// A product with two contents, a course and its audio.
+@Suite("A product with several contents", .timeLimit(.minutes(10)))
 struct SeveralContentsTests {
   private static let course = "com.example.course"
   private static let audio = "com.example.course.audio"
@@ -22,7 +22,7 @@ struct SeveralContentsTests {
     Payment(productIdentifier: try ProductIdentifier(validating: Self.course))
   }
 
-  /// Buys and installs all of it.
+  /// Buys and installs all contents.
   private func buy(_ queue: PaymentQueue, _ observer: RecordingObserver) async throws {
     queue.add(observer)
     let id = queue.add(try payment())
@@ -36,14 +36,14 @@ struct SeveralContentsTests {
     })
   }
 
-  /// Moves the audio's archive away, so that its download fails; the block puts it back.
+  /// Moves the audio's archive away so that its download fails; the returned block restores it.
   private func hideAudio(_ fixture: StoreFixture) throws -> () throws -> Void {
     let folder = "\(fixture.storePath)/targets/\(Self.course)/2.0/\(Self.audio)"
     try FileManager.default.moveItem(atPath: folder, toPath: fixture.folder.path("away"))
     return { try FileManager.default.moveItem(atPath: fixture.folder.path("away"), toPath: folder) }
   }
 
-  @Test("One payment brings a download for each content, the product's own first")
+  @Test("One payment has a download for each content, the product's own first")
   func wholeWay() async throws {
     let fixture = try published()
     let queue = try fixture.queue()
@@ -63,7 +63,7 @@ struct SeveralContentsTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("One download fails, the other finishes; the open transaction is completed by a new start")
+  @Test("If one download fails and the other finishes, a new start completes the transaction")
   func oneFails() async throws {
     let fixture = try published()
     let putBack = try hideAudio(fixture)
@@ -92,7 +92,7 @@ struct SeveralContentsTests {
     try fixture.expectInstalled(Self.audio, "2.0")
   }
 
-  @Test("Finishing early cancels the unfinished download only; what is installed stays")
+  @Test("Finishing early cancels only the unfinished download, and installed content stays")
   func finishEarly() async throws {
     let fixture = try published()
     let queue = try fixture.queue()
@@ -121,7 +121,7 @@ struct SeveralContentsTests {
     #expect(try fixture.staged().isEmpty)
   }
 
-  @Test("An update carries the outdated content only, and the other stays as it is")
+  @Test("An update downloads only the outdated content")
   func updateOfOne() async throws {
     let fixture = try published()
     let queue = try fixture.queue()
@@ -144,7 +144,7 @@ struct SeveralContentsTests {
     #expect(try await queue.updates().isEmpty)
   }
 
-  @Test("A content that was never installed is no update of its product")
+  @Test("A content that was never installed is not an update")
   func newContent() async throws {
     let fixture = try StoreFixture()
     try fixture.publish(Self.course, "1.0")
@@ -154,7 +154,7 @@ struct SeveralContentsTests {
     #expect(try await queue.updates().isEmpty)
   }
 
-  @Test("A restore brings fresh downloads of every content, also to another library")
+  @Test("A restore has new downloads of every content, even in another library")
   func restore() async throws {
     let fixture = try published()
     let grants = URL(filePath: fixture.folder.path("grants.sqlite"))
@@ -180,14 +180,14 @@ struct SeveralContentsTests {
     try fixture.expectInstalled(Self.audio, "2.0")
   }
 
-  @Test("A seller that gives one product's content to another one's buyers overwrites nothing")
+  @Test("A seller that delivers another product's content does not overwrite it")
   func foreignContent() async throws {
     let fixture = try published()
     let queue = try fixture.queue()
     try await buy(queue, .delivering())
     queue.close()
 
-    // A second store sells the audio's identifier as a content of a product of its own.
+    // A second store sells the audio's identifier as content of another product.
     let other = try StoreFixture()
     try other.publish("com.example.intruder", "1.0")
     try other.publish(Self.audio, "9.0", of: "com.example.intruder")

@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// A grants file that several libraries share, as their queues see it.
+/// A grants file that several libraries share, used through their queues.
 @Suite("Grants that libraries share", .timeLimit(.minutes(10)))
 struct SharedGrantsTests {
   private let fixture: StoreFixture
@@ -16,7 +16,7 @@ struct SharedGrantsTests {
 
   private var grantsPath: String { fixture.folder.path("shared/grants") }
 
-  /// A queue of the library `name`, all of whose transactions have the same identifier.
+  /// Creates a queue of the library `name` whose transactions all have the same identifier.
   private func queue(_ name: String) throws -> PaymentQueue {
     try fixture.queue {
       $0.library = URL(filePath: fixture.folder.path(name))
@@ -33,7 +33,7 @@ struct SharedGrantsTests {
       applicationUsername: account)
   }
 
-  @Test func `an identifier that was granted for another payment is an error`() async throws {
+  @Test func `an identifier with a grant of another payment is an error`() async throws {
     let first = try queue("first")
     defer { first.close() }
     _ = try await first.purchase(payment("a"))
@@ -60,7 +60,7 @@ struct SharedGrantsTests {
   @Test(arguments: [
     "bread, milk, eggs", #"{"bread":1}"#, String(repeating: "bread ", count: 900),
   ])
-  func `a file that is not a grants database is refused and stays as it is`(text: String)
+  func `a file that is not a grants database is refused and not changed`(text: String)
     async throws
   {
     try FileManager.default.createDirectory(

@@ -5,7 +5,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// A seller says which content; what it is, the signed catalog says.
+/// A seller names contents; the signed catalog provides their details.
 @Suite("Contents that a seller names", .timeLimit(.minutes(10)))
 struct SignedContentTests {
   private let fixture: StoreFixture
@@ -18,10 +18,10 @@ struct SignedContentTests {
     a = ProductIdentifier("a")
   }
 
-  /// How a content comes into the queue.
+  /// How a content is added to the queue.
   enum Way: CaseIterable, Sendable { case purchase, decision, restore, event }
 
-  /// What a seller says of a content; its bytes are others than the store's.
+  /// A seller's offer of a content, with other bytes than the store's.
   private func claim(_ content: String, _ version: String, of product: String? = nil) throws
     -> ContentOffer
   {
@@ -34,8 +34,7 @@ struct SignedContentTests {
       installedSize: 1, package: file, index: file)
   }
 
-  /// Brings `contents` into `queue` for product a; returns the transaction as it was reported
-  /// first.
+  /// Adds `contents` to `queue` for product a; returns the transaction as first reported.
   private func take(
     _ contents: [ContentOffer], by way: Way = .purchase, _ queue: PaymentQueue
   ) async throws -> PaymentTransaction {
@@ -76,7 +75,7 @@ struct SignedContentTests {
 
   private func queue() throws -> PaymentQueue { try fixture.queue { $0.service = service } }
 
-  /// Starts the downloads again and expects that one fails with `code`.
+  /// Starts the downloads again and expects one to fail with `code`.
   private func expectFailure(
     _ code: ContentError.Code, _ transaction: PaymentTransaction, _ queue: PaymentQueue
   ) async throws {
@@ -85,7 +84,7 @@ struct SignedContentTests {
   }
 
   @Test(arguments: Way.allCases)
-  func `lengths and digests come from the catalog, whatever the seller says`(way: Way)
+  func `lengths and digests come from the catalog, not from the seller`(way: Way)
     async throws
   {
     let queue = try queue()
@@ -106,7 +105,7 @@ struct SignedContentTests {
     try fixture.expectInstalled("a", "1.1")
   }
 
-  @Test func `a version that was published since the last look is found`() async throws {
+  @Test func `a version that was published since the last look-up is found`() async throws {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     try fixture.publish("a", "1.1")
@@ -125,7 +124,7 @@ struct SignedContentTests {
   }
 
   @Test(arguments: Way.allCases)
-  func `a content that the catalog does not have fails, and can be started once it has it`(
+  func `a content missing in the catalog fails, and can be started once it is published`(
     way: Way
   ) async throws {
     var queue = try queue()
@@ -136,7 +135,7 @@ struct SignedContentTests {
     #expect(transaction.downloads.last?.error?.message.contains("extra") == true)
     try await expectFailure(.answerMismatch, transaction, queue)
     queue.close()
-    // Also after a restart, and in a version that nobody named.
+    // Even after a restart, and in a version that the seller did not name.
     try fixture.publish("extra", "2.0", of: "a")
     queue = try self.queue()
     let observer = RecordingObserver()
@@ -166,7 +165,7 @@ struct SignedContentTests {
     #expect(queue.transactions.isEmpty)
   }
 
-  @Test func `a catalog that cannot be reached is an error of the download, which goes on later`()
+  @Test func `an unreachable catalog is an error of the download, which continues later`()
     async throws
   {
     let away = fixture.folder.path("away")
@@ -180,7 +179,7 @@ struct SignedContentTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test func `an update brings what the catalog has, in no other version`() async throws {
+  @Test func `an update installs only the version in the catalog`() async throws {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     try fixture.publish("a", "1.1")
@@ -200,7 +199,7 @@ struct SignedContentTests {
     try fixture.expectInstalled("a", "1.1")
   }
 
-  @Test func `a repair takes what the catalog has`() async throws {
+  @Test func `a repair uses the offer in the catalog`() async throws {
     let queue = try queue()
     _ = try await queue.install(take([claim("a", "1.0")], queue))
     let content = try #require(try fixture.reader().contents().first)
@@ -212,7 +211,7 @@ struct SignedContentTests {
   }
 
   @Test(arguments: ["no root", "root", "first use"])
-  func `on the web it takes a trusted root to have a catalog`(trust: String) async throws {
+  func `on the web a catalog needs a trusted root`(trust: String) async throws {
     let server = try StoreServer(folder: fixture.storePath)
     try server.start()
     defer { server.stop() }
@@ -230,7 +229,7 @@ struct SignedContentTests {
     queue.close()
   }
 
-  @Test func `without a catalog the service vouches, but for contents of the order only`()
+  @Test func `without a catalog the service is trusted, but only for contents of the order`()
     async throws
   {
     let looking = try fixture.queue { $0.library = URL(filePath: fixture.folder.path("looking")) }

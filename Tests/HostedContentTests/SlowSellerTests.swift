@@ -6,8 +6,8 @@ import Testing
 
 @testable import HostedContent
 
-/// A seller that does not answer one order, or not yet.
-@Suite("Orders that are not answered", .timeLimit(.minutes(10)))
+/// A seller that does not respond to an order, or responds late.
+@Suite("Orders without response", .timeLimit(.minutes(10)))
 struct SlowSellerTests {
   private let fixture: StoreFixture
   private let slow: ProductIdentifier
@@ -19,7 +19,7 @@ struct SlowSellerTests {
     quick = ProductIdentifier("quick")
   }
 
-  @Test func `an order that is never answered blocks no other order`() async throws {
+  @Test func `an order that never gets a response does not block others`() async throws {
     let service = HangingService(hangingOn: [slow])
     let queue = try fixture.queue { $0.service = service }
     let observer = RecordingObserver()
@@ -34,7 +34,7 @@ struct SlowSellerTests {
     queue.close()
   }
 
-  @Test func `an order that is not answered in time is reported, and asked once`() async throws {
+  @Test func `a late order is reported, and sent only once`() async throws {
     let service = HangingService(hangingOn: [slow])
     let clock = StoppedClock()
     let queue = try fixture.queue {
@@ -54,8 +54,7 @@ struct SlowSellerTests {
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
     #expect(observer.log.errors.first?.subject == id.rawValue)
     #expect(observer.log.transactionStates[id] == [.purchasing])
-    // Its call is still in progress, so it is not asked again, also not by another observer's
-    // launch.
+    // Its call is still in progress, so it is not sent again, even by another observer's launch.
     let second = RecordingObserver()
     queue.add(second)
     await second.wait { $0.transactionStates[id] != nil }
@@ -68,7 +67,7 @@ struct SlowSellerTests {
     queue.close()
   }
 
-  @Test func `orders beyond the limit of calls are asked once others are late`() async throws {
+  @Test func `orders beyond the limit of calls are sent once others are late`() async throws {
     let service = HangingService(hangingOn: [slow])
     let clock = StoppedClock()
     let queue = try fixture.queue {
@@ -90,8 +89,7 @@ struct SlowSellerTests {
     queue.close()
   }
 
-  @Test func `of a seller that is asked for groups, a late group blocks no other one`() async throws
-  {
+  @Test func `a late batch does not block other batches`() async throws {
     let group = HangingGroup(HangingService(hangingOn: [slow]))
     let clock = StoppedClock()
     let queue = try fixture.queue {
@@ -104,7 +102,7 @@ struct SlowSellerTests {
     while group.service.asked.isEmpty { await Task.yield() }
     let id = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[id] != nil }
-    #expect(group.calls == 1, "orders that come meanwhile go together")
+    #expect(group.calls == 1, "orders that arrive meanwhile form a batch")
     clock.advance(seconds: 60)
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
@@ -112,7 +110,7 @@ struct SlowSellerTests {
     queue.close()
   }
 
-  @Test func `a restore that is never answered blocks no purchase`() async throws {
+  @Test func `a restore that never ends does not block purchases`() async throws {
     let service = HangingService(hangingOn: [], hangsRestore: true)
     let clock = StoppedClock()
     let queue = try fixture.queue {
@@ -135,7 +133,7 @@ struct SlowSellerTests {
     queue.close()
   }
 
-  @Test func `a promoted product that is never looked up blocks no later event`() async throws {
+  @Test func `a promoted product whose look-up never ends blocks no later events`() async throws {
     let service = HangingService(hangingOn: [], hangsProducts: true)
     let queue = try fixture.queue { $0.service = service }
     let observer = RecordingObserver()
@@ -149,7 +147,7 @@ struct SlowSellerTests {
   }
 }
 
-/// A seller that answers some things only after `open`.
+/// A seller that delays some responses until `open`.
 private final class HangingService: StoreService {
   private let hanging: Set<ProductIdentifier>
   private let hangsRestore: Bool
@@ -174,7 +172,7 @@ private final class HangingService: StoreService {
     (eventStream, sender) = AsyncStream.makeStream()
   }
 
-  /// The transactions that it was asked for, in order.
+  /// The requested transactions, in order.
   var asked: [TransactionID] { state.withLock { $0.asked } }
 
   func open() {
@@ -221,7 +219,7 @@ private final class HangingService: StoreService {
   }
 }
 
-/// The same as a seller that is asked for several orders at once.
+/// The same seller with batches.
 private final class HangingGroup: StoreService {
   let maximumBatchSize = 64
   let service: HangingService
@@ -229,7 +227,7 @@ private final class HangingGroup: StoreService {
 
   init(_ service: HangingService) { self.service = service }
 
-  /// How often it was asked.
+  /// The number of calls.
   var calls: Int { count.withLock { $0 } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

@@ -19,9 +19,9 @@ struct SpaceTests {
     product = ProductIdentifier("a")
   }
 
-  @Test("What one download has reserved is missing to others until it is written or given back")
+  @Test("Reserved space is unavailable to other downloads until it is written or released")
   func reservations() throws {
-    // So much that what other tests write does not matter.
+    // Large enough that writes of other tests do not matter.
     let most = try folder.opened().availableBytes() / 5 * 3
     let first = library.spaceReservation(for: product)
     let written = Atomic(Int64(0))
@@ -40,7 +40,7 @@ struct SpaceTests {
     third.end()
   }
 
-  @Test("The journal keeps a reserve, and takes it again after it was used")
+  @Test("The journal keeps a reserve, and restores it after use")
   func reserve() throws {
     let files = try folder.opened().directory("library")
     let reserve = SpaceReserve(in: files)

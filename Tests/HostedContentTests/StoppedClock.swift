@@ -3,7 +3,7 @@ import FileIO
 import HostedContent
 import Concurrency
 
-/// Dispatch's threads with a clock that a test moves.
+/// Dispatch threads with a clock controlled by a test.
 final class StoppedClock: Execution {
   private let state = Mutex(State())
   private let real = DispatchExecution()
@@ -28,10 +28,10 @@ final class StoppedClock: Execution {
     Line(clock: self, real: real.line(label, on: queue))
   }
 
-  /// How many bodies wait for their time.
+  /// The number of scheduled bodies.
   var timers: Int { state.withLock { $0.timers.count } }
 
-  /// Moves the clock, and hands over what is due by then.
+  /// Advances the clock and runs what is due.
   func advance(seconds: Int) {
     let due = state.withLock { state in
       state.now = state.now + .seconds(seconds)

@@ -5,7 +5,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// Looking at a store without a queue, by what a library trusts.
+/// Browsing a store without a queue, with the trust of a library.
 @Suite("Browsing a store with a library", .timeLimit(.minutes(10)))
 struct StoreBrowsingTests {
   private let fixture: StoreFixture
@@ -32,7 +32,7 @@ struct StoreBrowsingTests {
     }
   }
 
-  @Test func `a queue may have the library open, and its records stay as they are`() async throws {
+  @Test func `browsing during use of the library does not change its records`() async throws {
     let queue = try fixture.queue()
     defer { queue.close() }
     _ = try await queue.products(["a"])
@@ -44,7 +44,7 @@ struct StoreBrowsingTests {
     #expect(try recorded() != before)
   }
 
-  @Test func `a store that was rolled back is refused with the library only`() async throws {
+  @Test func `a rolled back store is refused only with the library`() async throws {
     let queue = try fixture.queue()
     defer { queue.close() }
     let old = fixture.folder.path("old")
@@ -74,7 +74,7 @@ struct StoreBrowsingTests {
     #expect(try versions(in: fixture.libraryPath, root: fixture.store.initialRoot()) == ["1.0"])
   }
 
-  @Test func `a library that has not seen a store yet records nothing`() throws {
+  @Test func `browsing with a new library records nothing`() throws {
     try fixture.queue().close()
     #expect(try versions(in: fixture.libraryPath) == ["1.0"])
     #expect(try recorded().isEmpty)

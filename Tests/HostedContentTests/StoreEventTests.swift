@@ -4,7 +4,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-@Suite("What happens on the seller's side", .timeLimit(.minutes(10)))
+@Suite("Events of the seller", .timeLimit(.minutes(10)))
 struct StoreEventTests {
   private let fixture: StoreFixture
   private let service: ScriptedService
@@ -36,11 +36,11 @@ struct StoreEventTests {
     queue.add(observer)
     let id = queue.add(Payment(productIdentifier: product))
     await observer.wait { $0.transactionStates[id]?.last == .deferred }
-    // Meanwhile it cannot be finished, and the user may buy again.
+    // Meanwhile it cannot be finished, and the user can buy again.
     queue.finishTransaction(try #require(queue.transactions.first))
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.first?.code == .cannotFinish)
-    let declined = ContentError(.notEntitled, "A parent said no", remedy: "Ask")
+    let declined = ContentError(.notEntitled, "A parent declined", remedy: "Ask")
     service.send(
       .answered(
         transaction: id,
@@ -56,7 +56,7 @@ struct StoreEventTests {
   }
 
   @Test(
-    "A simulated ask-to-buy is deferred, also over a relaunch, until it is decided",
+    "A simulated ask-to-buy is deferred, even after a relaunch, until it is decided",
     arguments: [true, false])
   func askToBuy(isApproved: Bool) async throws {
     let fixture = try StoreFixture()
@@ -82,10 +82,11 @@ struct StoreEventTests {
     }
   }
 
-  @Test("An interrupted purchase fails first and comes later as another transaction, once")
+  @Test("An interrupted purchase fails first and is later granted once as another transaction")
   func interrupted() async throws {
     service.answer(
-      product, .failed(ContentError(.notEntitled, "The card has expired", remedy: "Mend it")))
+      product,
+      .failed(ContentError(.notEntitled, "The card has expired", remedy: "Change the card")))
     let queue = try queue()
     let observer = RecordingObserver.delivering()
     queue.add(observer)
@@ -98,7 +99,7 @@ struct StoreEventTests {
     #expect(observer.log.transactions[second]?.transactionIdentifier == "later")
   }
 
-  @Test("A revocation is told and removes nothing")
+  @Test("A revocation is reported and removes nothing")
   func revoked() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
@@ -118,7 +119,7 @@ struct StoreEventTests {
   }
 
   @Test(
-    "A promoted payment is added when an observer wants it, and not otherwise",
+    "A promoted payment is added only if an observer wants it",
     arguments: [true, false])
   func promoted(isWanted: Bool) async throws {
     let queue = try queue()
@@ -128,7 +129,7 @@ struct StoreEventTests {
     queue.add(other)
     service.send(.promoted(Payment(productIdentifier: product)))
     await observer.wait { $0.promoted.count == 1 }
-    // An event behind it shows that it was handled to its end.
+    // A later event shows that it was handled.
     service.send(.revoked(Revocation([product])))
     await other.wait { $0.revoked.count == 1 }
     if isWanted {
@@ -140,7 +141,7 @@ struct StoreEventTests {
     queue.close()
   }
 
-  @Test("A new storefront is told, and the delegate may refuse to go on in it")
+  @Test("A new storefront is reported, and the delegate can stop purchases in it")
   func storefront() async throws {
     let fixture = try StoreFixture()
     let silent = SilentService()

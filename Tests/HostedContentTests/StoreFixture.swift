@@ -7,7 +7,7 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// A store and a library of a test's own.
+/// A store and a library for one test.
 final class StoreFixture: Sendable {
   let folder: TemporaryFolder
   let store: StoreFolder
@@ -20,20 +20,20 @@ final class StoreFixture: Sendable {
     store = try StoreFolder.create(at: folder.path("store"))
   }
 
-  /// A copy of the store and library of `other`, which costs less than to publish anew.
+  /// Creates a copy of the store and library of `other`, which is faster than publishing again.
   init(copying other: StoreFixture) throws {
     folder = try TemporaryFolder()
     for name in ["store", "store.keys", "library"] { try folder.copy(name, of: other.folder) }
     store = try StoreFolder.open(at: folder.path("store"))
   }
 
-  /// Goes on with a copy of the store of `other`, a later one of the same publisher.
+  /// Replaces the store with a copy of `other`'s, a later one of the same publisher.
   func takeStore(of other: StoreFixture) throws {
     try FileManager.default.removeItem(atPath: storePath)
     try folder.copy("store", of: other.folder)
   }
 
-  /// The files of product `name` in `version`: some that change with the version, some that do not.
+  /// Returns the files of product `name` in `version`: some differ by version, some do not.
   static func files(_ name: String, _ version: String) -> [String: [UInt8]] {
     [
       "Contents/text.txt": Array("The text of \(name) \(version)\n".utf8),
@@ -111,7 +111,7 @@ final class StoreFixture: Sendable {
     #expect(try reader().verify(content) == [], sourceLocation: location)
   }
 
-  /// The names in the library's staging folder that belong to downloads.
+  /// Returns the staging names that belong to downloads.
   func staged() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: "\(libraryPath)/staging")
       .filter { $0 != "CACHEDIR.TAG" }
@@ -119,7 +119,7 @@ final class StoreFixture: Sendable {
 }
 
 extension TemporaryFolder {
-  /// Copies `name` of `other` hither, if it is there.
+  /// Copies `name` of `other` to this fixture if it exists.
   fileprivate func copy(_ name: String, of other: TemporaryFolder) throws {
     guard FileManager.default.fileExists(atPath: other.path(name)) else { return }
     try FileManager.default.copyItem(atPath: other.path(name), toPath: path(name))

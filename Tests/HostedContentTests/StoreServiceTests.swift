@@ -5,7 +5,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-@Suite("What a store service is told, and what it tells", .timeLimit(.minutes(10)))
+@Suite("Calls to and from a store service", .timeLimit(.minutes(10)))
 struct StoreServiceTests {
   private let fixture: StoreFixture
   private let service: BackEnd
@@ -27,7 +27,7 @@ struct StoreServiceTests {
 
   // MARK: Batches
 
-  @Test("A service that takes batches gets all orders that wait in one call")
+  @Test("A service with batches gets all waiting orders in one call")
   func batches() async throws {
     service.gate.close()
     let observer = RecordingObserver()
@@ -35,7 +35,7 @@ struct StoreServiceTests {
     let first = queue.add(payment)
     await service.gate.waitForCall()
     let others = (0..<9).map { _ in queue.add(payment) }
-    // Each is in the queue before the first call returns.
+    // All are queued before the first call returns.
     await observer.wait { log in others.allSatisfy { log.transactions[$0] != nil } }
     service.gate.open()
     await observer.wait { log in
@@ -47,7 +47,7 @@ struct StoreServiceTests {
     queue.close()
   }
 
-  @Test("Orders without an outcome stay open, are reported, and are asked again at the next start")
+  @Test("Orders without outcome stay open, are reported, and are repeated at the next start")
   func missingOutcomes() async throws {
     service.dropsLastOutcome = true
     service.gate.close()
@@ -72,7 +72,7 @@ struct StoreServiceTests {
 
   // MARK: Finished purchases
 
-  @Test("The seller is told of each finished purchase, again after a failure and after a restart")
+  @Test("The seller is notified of each finished purchase, again after a failure and a restart")
   func finishes() async throws {
     service.failsFinishes = true
     let observer = RecordingObserver()
@@ -94,7 +94,7 @@ struct StoreServiceTests {
     let third = try queue(RecordingObserver())
     // A purchase after it shows that the launch is over.
     _ = try await third.purchase(payment)
-    #expect(service.finishCalls == calls, "an acknowledged finish is not told again")
+    #expect(service.finishCalls == calls, "an acknowledged finish is not sent again")
     third.close()
   }
 
@@ -103,7 +103,7 @@ struct StoreServiceTests {
     while (try? queue.engine.journal.readQueue().notices.isEmpty) != true { await Task.yield() }
   }
 
-  @Test("A failed purchase and a restored one are not told as finished")
+  @Test("The seller is not notified of failed and restored transactions")
   func otherFinishes() async throws {
     service.refuses = true
     let observer = RecordingObserver()
@@ -122,7 +122,7 @@ struct StoreServiceTests {
 
   // MARK: Events
 
-  @Test("Events continue after the last one that was handled")
+  @Test("Events continue after the last handled one")
   func cursors() async throws {
     let observer = RecordingObserver()
     let first = try queue(observer)
@@ -146,7 +146,7 @@ struct StoreServiceTests {
     while (try? queue.engine.journal.readQueue().storeCursor) != cursor { await Task.yield() }
   }
 
-  @Test("An event that could not be journaled, and all after it, come again after a restart")
+  @Test("An event that could not be journaled and all later ones are repeated after a restart")
   func unwrittenEvent() async throws {
     let disk = FullDisk()
     let observer = RecordingObserver()
@@ -171,7 +171,7 @@ struct StoreServiceTests {
     second.close()
   }
 
-  @Test("A position counts once its event and all before it have ended")
+  @Test("A cursor counts once its event and all earlier ones have ended")
   func order() {
     var cursors = EventCursors()
     let numbers = ["a", "b", "c", "d"].map { cursors.begin($0) }
@@ -184,7 +184,7 @@ struct StoreServiceTests {
   }
 }
 
-/// A back end with batches, finishes and positions of events.
+/// A service with batches, finish notices and event cursors.
 private final class BackEnd: StoreService {
   struct State: Sendable {
     var batches: [Int] = []
@@ -285,7 +285,7 @@ private final class BackEnd: StoreService {
   }
 }
 
-/// Holds calls back while it is closed.
+/// Blocks calls while it is closed.
 private final class CallGate: Sendable {
   private struct State {
     var isOpen = true

@@ -5,11 +5,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// Many threads do everything at once that a queue allows.
+/// Many threads use all functions of a queue at the same time.
 ///
-/// `HOSTEDCONTENT_STRESS_SEED` replays what the threads wish, but not how the system interleaves
-/// them.
-@Suite("Under stress", .timeLimit(.minutes(10)))
+/// `HOSTEDCONTENT_STRESS_SEED` repeats the threads' requests, but not their interleaving.
+@Suite("Stress", .timeLimit(.minutes(10)))
 struct StressTests {
   private static let products = (1...6).map { "p\($0)" }
 
@@ -21,7 +20,7 @@ struct StressTests {
   }()
 
   @Test(
-    "Observers come, go and act from 16 threads while downloads run, and everything ends once",
+    "16 threads add, remove and use observers during downloads, and each transaction ends once",
     arguments: seeds)
   func threads(seed: UInt64) async throws {
     print("stress: seed \(seed)")
@@ -38,10 +37,9 @@ struct StressTests {
       queue, products: try Self.products.map { try ProductIdentifier(validating: $0) },
       payments: SlowTests.areOn ? 300 : 40)
     await crowd.act(threads: 16, wishes: SlowTests.areOn ? 200 : 40, seed: seed)
-    // A call to one that has just left may still be under way.
+    // A call to a removed observer may still be in progress.
     await withCheckedContinuation { done in delivery.async { done.resume() } }
-    // What was left paused, cancelled or failed goes on; what is purchased later, the finisher
-    // starts.
+    // Start downloads that are paused, cancelled or failed; the finisher starts later purchases.
     queue.start(queue.transactions.flatMap(\.downloads))
     let paid = crowd.paid
     #expect(paid.count > 16)
@@ -51,7 +49,7 @@ struct StressTests {
 
     let logs = witnesses.map(\.log)
     for log in logs {
-      #expect(log == logs[0], "seed \(seed): who stayed was told the same, in the same order")
+      #expect(log == logs[0], "seed \(seed): permanent observers differ")
       #expect(log.complaints == [], "seed \(seed)")
       #expect(log.removals.keys.sorted() == paid.sorted(), "seed \(seed)")
       #expect(log.removals.values.allSatisfy { $0 == 1 }, "seed \(seed): each is removed once")
@@ -67,16 +65,16 @@ struct StressTests {
   }
 }
 
-/// Stays, does nothing, and remembers everything.
+/// A permanent observer that only records.
 private final class Witness: PaymentTransactionObserver {
   struct Log: Equatable {
     var calls: [String] = []
-    /// The states of each transaction, a repeated one once.
+    /// The states of each transaction, without repetitions.
     var states: [TransactionID: [TransactionState]] = [:]
     var removals: [TransactionID: Int] = [:]
     /// Contents that were reported as installed.
     var installed: Set<String> = []
-    /// What must not happen.
+    /// Violations of the rules.
     var complaints: [String] = []
   }
 

@@ -3,12 +3,12 @@ import Dispatch
 import FileIO
 import HostedContent
 
-/// The execution of a real queue whose engine ticks without a clock.
+/// The execution of a real queue with an engine that ticks without a clock.
 struct TickerExecution: Execution {
   enum Ticks {
     /// The engine never ticks.
     case none
-    /// The next tick follows as soon as the engine is free.
+    /// The engine ticks whenever it is idle.
     case continuous
   }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ContentJournal
 
-/// Which failed commits a crash may bring back, by real SQLite.
+/// Failed commits that a crash may bring back, with real SQLite.
 @Suite("Commits whose outcome is uncertain", .timeLimit(.minutes(10)))
 struct UncertainCommitTests {
   private let folder: TemporaryFolder
@@ -27,7 +27,7 @@ struct UncertainCommitTests {
       status: .purchasing)
   }
 
-  /// The transactions that another process finds if this one is killed now.
+  /// Returns the transactions that another process finds if this one is killed now.
   private func afterKill(_ name: String) throws -> [String] {
     try FileManager.default.copyItem(atPath: folder.path("library"), toPath: folder.path(name))
     try? FileManager.default.removeItem(
@@ -45,8 +45,7 @@ struct UncertainCommitTests {
     #expect(try journal.transactions().isEmpty)
     #expect(try afterKill("one") == ["a"])
     FailingSync.set(false, at: path)
-    // A transaction that fails by itself does not overwrite the log, nor does one that writes
-    // nothing.
+    // A transaction that fails alone or writes nothing does not overwrite the log.
     let again = JournalChange.finish(try record("finished", 1))
     #expect(throws: UncertainCommit.self) { try journal.commit([again]) }
     try journal.forget(ProductIdentifier("x"), ContentVersion("1.0"))

@@ -5,7 +5,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// A purchase whose outcome cannot be journaled is not reported until it is durable.
+/// An outcome that cannot be journaled is not reported until it is durable.
 @Suite("Outcomes that cannot be journaled", .timeLimit(.minutes(10)))
 struct UnwrittenJournalTests {
   private let fixture: StoreFixture
@@ -29,7 +29,7 @@ struct UnwrittenJournalTests {
   private static let refusal = ContentError(.notEntitled, "Refused", remedy: "Ask again")
 
   @Test(arguments: [true, false])
-  func `an answer that cannot be journaled is retried, and the transaction stays purchasing`(
+  func `a response that cannot be journaled is retried, and the transaction stays purchasing`(
     isPurchased: Bool
   ) async throws {
     let disk = FullDisk()
@@ -61,7 +61,7 @@ struct UnwrittenJournalTests {
       try fixture.reader().transactions().map(\.state) == [isPurchased ? .purchased : .failed])
   }
 
-  @Test func `after a restart the seller is asked again for a purchase that was not journaled`()
+  @Test func `after a restart a purchase that was not journaled is sent again`()
     async throws
   {
     let disk = FullDisk()
@@ -87,7 +87,7 @@ struct UnwrittenJournalTests {
     #expect(again.asked == [id])
   }
 
-  @Test func `the next event that is journaled brings the held outcome with it`() async throws {
+  @Test func `the next successful commit also saves the held outcome`() async throws {
     let disk = FullDisk()
     let isFirst = Mutex(true)
     let service = AnsweringService { id in
@@ -101,7 +101,7 @@ struct UnwrittenJournalTests {
     let queue = try fixture.queue {
       $0.service = service
       $0.fileSystem = disk.fileSystem
-      // No timer fires, so that only another event can retry the commit.
+      // Timers never fire, so only another event can retry the commit.
       $0.environment.execution = StoppedClock()
     }
     let observer = RecordingObserver()
@@ -117,7 +117,7 @@ struct UnwrittenJournalTests {
     #expect(observer.log.transactionStates[second] == [.purchasing, .purchased])
   }
 
-  @Test func `a grant that cannot be journaled is delivered once it can be`() async throws {
+  @Test func `a grant that cannot be journaled is delivered after a retry`() async throws {
     let disk = FullDisk()
     let service = ScriptedService()
     let queue = try fixture.queue {
@@ -140,16 +140,16 @@ struct UnwrittenJournalTests {
 
   // MARK: A sync that fails
 
-  /// The library as a process that is killed now would leave it.
+  /// Returns the library as a killed process would leave it.
   private func copyOfLibrary(_ name: String) throws -> URL {
     let copy = URL(filePath: fixture.folder.path(name), directoryHint: .isDirectory)
     try FileManager.default.copyItem(at: URL(filePath: fixture.libraryPath), to: copy)
-    // The shared memory of a process that has ended is not used again.
+    // The shared memory of an ended process is not reused.
     try? FileManager.default.removeItem(at: copy.appending(path: "journal.sqlite-shm"))
     return copy
   }
 
-  @Test func `a payment whose sync failed is not reported as failed, whatever the log has of it`()
+  @Test func `a payment whose sync failed is not reported as failed`()
     async throws
   {
     #expect(FailingSync.isInstalled)
@@ -164,7 +164,7 @@ struct UnwrittenJournalTests {
     // The seller is not asked for a payment that is not durable.
     #expect(observer.log.transactionStates[id] == [.purchasing])
     #expect(service.asked.isEmpty)
-    // The process is killed here, and another one opens what it has left.
+    // The process is killed here, and another one opens the library.
     let copy = try copyOfLibrary("killed")
     let again = AnsweringService { self.purchased($0) }
     let next = try fixture.queue {
@@ -176,7 +176,7 @@ struct UnwrittenJournalTests {
     next.add(later)
     await later.wait { $0.transactionStates[id]?.last == .purchased }
     next.close()
-    // Had it not been killed, it would have gone on.
+    // Without the kill, the first queue continues.
     FailingSync.set(false, at: journalPath)
     await observer.wait { $0.transactionStates[id]?.last != .purchasing }
     #expect(observer.log.transactionStates[id] == [.purchasing, .purchased])
@@ -236,7 +236,7 @@ struct UnwrittenJournalTests {
   }
 }
 
-/// A seller that answers as a test says, and counts.
+/// A seller with responses set by a test, which counts calls.
 final class AnsweringService: StoreService {
   private let answer: @Sendable (TransactionID) async throws -> PurchaseOutcome
   private let orders = Mutex([TransactionID]())
@@ -245,7 +245,7 @@ final class AnsweringService: StoreService {
     self.answer = answer
   }
 
-  /// The transactions that it was asked for, in order.
+  /// The requested transactions, in order.
   var asked: [TransactionID] { orders.withLock { $0 } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {

@@ -31,7 +31,7 @@ struct UpdateMonitorTests {
     #expect(queue.transactions.isEmpty)
   }
 
-  @Test("Notify only: it is told and nothing is downloaded")
+  @Test("Notify only: a newer version is reported and not downloaded")
   func notifyOnly() async throws {
     try fixture.publish("a", "1.10")
     let check = try await UpdateMonitor(queue, policy: .notifyOnly).check()
@@ -41,7 +41,7 @@ struct UpdateMonitorTests {
     #expect(try fixture.reader().contents().count == 2)
   }
 
-  @Test("Download only: it lies beside the one in use, which stays, until it is used")
+  @Test("Download only: a newer version is installed, and the current one stays until it is used")
   func downloadOnly() async throws {
     try fixture.publish("a", "1.10")
     let monitor = UpdateMonitor(queue, policy: .downloadOnly)
@@ -73,7 +73,7 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "1.9")
   }
 
-  @Test("One update that fails costs itself only, and goes on with the next look")
+  @Test("A failed update does not affect others, and continues at the next check")
   func failure() async throws {
     for name in ["a", "b"] { try fixture.publish(name, "2.0") }
     let archives = "\(fixture.storePath)/targets/a/2.0"
@@ -111,13 +111,13 @@ struct UpdateMonitorTests {
     #expect(await succeeds())
     service.send(.contentPublished)
     #expect(await succeeds())
-    // Nothing is due, so it waits, and ends with the queue.
+    // Nothing is due, so it waits until the queue is closed.
     other.close()
     #expect(await results.next() == nil)
   }
 
   @Test(
-    "A failed check is a result, and the next one follows; cancelling the task ends the sequence")
+    "A failed check is a result and the next one follows, until the task is cancelled")
   func failures() async throws {
     let service = ScriptedService()
     queue.close()

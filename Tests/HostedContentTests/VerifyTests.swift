@@ -6,14 +6,14 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// What verifying finds, and how fast it reads.
+/// Verification: its findings and its rate.
 @Suite("Verifying installed content", .timeLimit(.minutes(10)))
 struct VerifyTests {
-  /// A clock that a test moves, and that sleeping moves on.
+  /// A clock that a test and sleeping advance.
   private final class Clock {
     var now = 100.0
     var slept = 0.0
-    /// Seconds that pass between two looks, as reading takes them.
+    /// The seconds between two calls, as reading takes them.
     var step = 0.0
 
     func pace(_ bytesPerSecond: Int64) -> ReadThrottle {
@@ -40,7 +40,7 @@ struct VerifyTests {
     return try #require(try fixture.reader().contents().first?.content)
   }
 
-  @Test("A limited rate is kept: all bytes take just as long as they may")
+  @Test("A limited rate is kept exactly over all bytes")
   func limited() async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)
@@ -50,7 +50,7 @@ struct VerifyTests {
     #expect(content.size > 60_000)
   }
 
-  @Test("A disk that is slower than the limit is not held back")
+  @Test("A disk that is slower than the limit is not delayed")
   func slowDisk() async throws {
     let fixture = try StoreFixture()
     let content = try await install(fixture)
@@ -60,7 +60,7 @@ struct VerifyTests {
     #expect(clock.slept == 0)
   }
 
-  @Test("What a slow moment has saved may be read at once, and no more than that")
+  @Test("Time saved in a slow phase may be used at once, but not more")
   func catchingUp() {
     let clock = Clock()
     let pace = clock.pace(1000)
@@ -73,7 +73,7 @@ struct VerifyTests {
     #expect(clock.slept == 1.5)
   }
 
-  @Test("A stranger whose name is no text, or equals one in other bytes, is found and removed")
+  @Test("An unexpected entry with an invalid or equivalent Unicode name is found and removed")
   func oddNames() async throws {
     let fixture = try StoreFixture()
     let files = ["Contents/\(OddName.composed)": Array("text".utf8)]
@@ -127,7 +127,7 @@ struct VerifyTests {
     case "setuid": #expect(chmod(place, 0o4444) == 0)
     case "open folder": #expect(chmod(place, 0o777) == 0)
     case "link":
-      // A link to a file of the right bytes is no file of theirs.
+      // A link to a file with the right bytes is not accepted.
       let elsewhere = fixture.folder.path("elsewhere")
       try Data(text).write(to: URL(filePath: elsewhere))
       try replace {

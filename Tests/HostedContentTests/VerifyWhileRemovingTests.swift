@@ -7,7 +7,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// What a reader reports while a queue of another process removes versions.
+/// Reports of a reader while a queue of another process removes versions.
 @Suite("Verifying while versions are removed", .timeLimit(.minutes(10)))
 struct VerifyWhileRemovingTests {
   private let installed: StoreFixture
@@ -23,7 +23,7 @@ struct VerifyWhileRemovingTests {
     queue.close()
   }
 
-  /// Calls `body` before one step of a file system.
+  /// A hook that calls `body` before one step of a file system.
   private final class Interference: Sendable {
     private let state: Mutex<(stepsLeft: Int, hasCalled: Bool)>
     private let body: @Sendable () -> Void
@@ -47,8 +47,9 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  /// Calls `body` with a copy of the library, a queue on it and its contents, for each step that a
-  /// reader takes; both versions are removed before that step.
+  /// Calls `body` for each step that a reader takes, with both versions removed before that step.
+  ///
+  /// `body` gets a copy of the library, a queue on it, and its contents.
   private func removingAtEachStep(
     _ body: (LibraryReader, [InstalledContent]) throws -> Void
   ) throws {
@@ -69,7 +70,7 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  /// Fails the test if `contents` are damaged; one that is not installed any more is not.
+  /// Fails the test if `contents` are damaged; a removed version is not.
   private static func expectNoDamage(
     _ contents: [InstalledContent], _ reader: LibraryReader, _ allowed: Set<ContentError.Code>
   ) {
@@ -97,7 +98,8 @@ struct VerifyWhileRemovingTests {
       let reader = try fixture.reader()
       let isOpen = Mutex(false)
       let interference = Interference(before: step) {
-        // The remover waits in this call and holds its lock: in use is what a reader is told then.
+        // The remover waits in this call and holds its lock, so the reader finds the version in
+        // use.
         Self.expectNoDamage(contents, reader, [.notInstalled, .contentInUse])
       }
       let fileSystem = interference.fileSystem
@@ -142,7 +144,7 @@ struct VerifyWhileRemovingTests {
     }
   }
 
-  @Test("A list that is made while the current version is removed names the one that follows it")
+  @Test("A list made while the current version is removed has its successor as current")
   func current() throws {
     for step in 1... {
       let fixture = try StoreFixture(copying: installed)

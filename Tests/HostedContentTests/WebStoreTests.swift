@@ -6,7 +6,7 @@ import StoreServer
 import TestSupport
 import Testing
 
-/// A store over HTTP, served by our own server.
+/// A store over HTTP, on our test server.
 @Suite("A store on the web", .timeLimit(.minutes(10)))
 struct WebStoreTests {
   private let fixture: StoreFixture
@@ -34,13 +34,13 @@ struct WebStoreTests {
     _ = try await queue.deliver(Payment(productIdentifier: try ProductIdentifier(validating: name)))
   }
 
-  /// Noise of 6 MiB, so that its package has several pieces.
+  /// 6 MiB of random bytes, so that the package has several pieces.
   private static let noise: [String: [UInt8]] = {
     var random = SplitMix(state: 4)
     return ["Contents/noise.bin": random.bytes(6 << 20)]
   }()
 
-  @Test("What is bought is fetched, verified and installed, and an update after it")
+  @Test("A purchase and a later update are fetched, verified and installed")
   func story() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     let queue = try queue()
@@ -55,7 +55,7 @@ struct WebStoreTests {
   }
 
   @Test(
-    "What an update is said to move is what the server sends, and at most a full download",
+    "The announced bytes of an update are those that the server sends, at most a full download",
     arguments: ["a page", "many pages", "a film's middle", "everything"])
   func updateCost(change: String) async throws {
     var random = SplitMix(state: 9)
@@ -88,7 +88,7 @@ struct WebStoreTests {
     #expect(update.wholePackageReason == nil)
   }
 
-  @Test("Nobody takes its word for its root, unless the first use is trusted")
+  @Test("The root of a web store is not trusted without trust on first use")
   func root() async throws {
     try fixture.publish("a", "1.0")
     let careful = try queue { $0.trustedRoot = nil }
@@ -103,7 +103,7 @@ struct WebStoreTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A root of another store is refused, after the first use was trusted, and installs nothing")
+  @Test("After trust on first use, the root of another store is refused and installs nothing")
   func rootOfAnotherStore() async throws {
     try fixture.publish("a", "1.0")
     let trusting = try queue {
@@ -129,14 +129,14 @@ struct WebStoreTests {
     let own = try queue()
     try await deliver("a", own)
     own.close()
-    // As the error says: from here on the other root is trusted.
+    // Follow the remedy: from here on, the other root is trusted.
     try FileManager.default.removeItem(atPath: "\(fixture.libraryPath)/trust")
     let reset = try queue { $0.trustedRoot = root }
     let error = await #expect(throws: ContentError.self) { try await deliver("a", reset) }
     #expect(error?.code == .signatureInvalid)
   }
 
-  @Test("A store that may vouch for itself is asked for its first root once")
+  @Test("With trust on first use, the first root is fetched once")
   func firstUseOnce() async throws {
     try fixture.publish("a", "1.0")
     let trusting = try queue {
@@ -147,7 +147,7 @@ struct WebStoreTests {
     #expect(server.requests.filter { $0.path.hasSuffix("/1.root.json") }.count == 1)
   }
 
-  @Test("A mirror takes over from a server that is not there")
+  @Test("A mirror replaces an unreachable server")
   func mirror() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     let gone = try StoreServer(folder: fixture.storePath)
@@ -172,7 +172,7 @@ struct WebStoreTests {
     #expect(other?.code == .usage)
   }
 
-  @Test("Credentials go with every request to the store, and into no error")
+  @Test("Credentials are sent with every request to the store, and are not in errors")
   func credentials() async throws {
     try fixture.publish("a", "1.0")
     try server.setFaults(FaultScript("/targets/*.pkg status 401"))
@@ -185,7 +185,7 @@ struct WebStoreTests {
     #expect(!requests.isEmpty)
   }
 
-  @Test("Credentials for a store or a mirror over plain HTTP are refused, unless that is allowed")
+  @Test("Credentials for a store or mirror over plain HTTP are refused unless allowed")
   func plainHTTP() throws {
     let away = "http://store.invalid:8080/store"
     let refused: [(inout PaymentQueue.Configuration) throws -> Void] = [
@@ -212,7 +212,7 @@ struct WebStoreTests {
     #expect(wrong?.code == .usage)
   }
 
-  @Test("A download that waits for another attempt says why, and until when")
+  @Test("A download that waits for a retry has the reason and the end of the wait")
   func waiting() async throws {
     try fixture.publish("a", "1.0")
     try server.setFaults(FaultScript("/targets/*.pkg status 503 retry-after 60 once"))
@@ -246,7 +246,7 @@ struct WebStoreTests {
     #expect(download.phase == nil)
   }
 
-  @Test("Statistics of a download tell retries with their reasons, and what was fetched")
+  @Test("Statistics of a download have retries with their reasons, and fetched bytes")
   func statistics() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     try server.setFaults(FaultScript("/targets/*.pkg status 500 once"))
@@ -263,7 +263,7 @@ struct WebStoreTests {
     #expect(statistics.timeToFirstByte.map { $0 >= .zero } == true)
   }
 
-  @Test("Closing a queue ends a transfer that waits for the server, and its bytes are kept")
+  @Test("Closing a queue ends a transfer that waits for the server, and keeps its data")
   func closing() async throws {
     try fixture.publish("a", "1.0", files: Self.noise)
     try server.setFaults(FaultScript("/targets/*.pkg stall 300kB"))
@@ -286,13 +286,13 @@ struct WebStoreTests {
     _ = try await second.install(open)
     try fixture.expectInstalled("a", "1.0", files: Self.noise)
     let length = try #require(open.downloads.first).expectedContentLength
-    // All but what lies around the members in the archive, each member once.
+    // All but the bytes around the members in the archive, each member once.
     let sum = fetched + second.statistics.bytesFetched
     #expect(sum <= length && sum > length - (16 << 10))
     #expect(second.statistics.bytesReused == fetched)
   }
 
-  @Test("Locations of stores are told from their texts, and what is none is refused")
+  @Test("Store locations are parsed from text, and invalid ones are refused")
   func locations() throws {
     #expect(try StoreLocation("http://example.com/store").description == "http://example.com/store")
     #expect(try StoreLocation("/a/b").description == "/a/b")

@@ -41,7 +41,7 @@ struct WholePackageTests {
     queue.close()
   }
 
-  @Test("The installed files are those that the store's index promises")
+  @Test("The installed files are those of the store's index")
   func sameIndex() async throws {
     try fixture.publish("a", "1.0")
     let near = try fixture.queue()
@@ -56,7 +56,7 @@ struct WholePackageTests {
     try fixture.expectInstalled("a", "1.0")
   }
 
-  @Test("A package in pieces of other software is installed in the same way")
+  @Test("A package of other software with members is installed in the same way")
   func samples() async throws {
     let samples = URL(filePath: #filePath).deletingLastPathComponent()
       .appending(path: "../../SamplePackages").standardizedFileURL.path(percentEncoded: false)
@@ -92,7 +92,7 @@ struct WholePackageTests {
   }
 }
 
-/// A store in a folder that says it is far, and remembers which files were fetched.
+/// A store in a folder that pretends to be distant, and records fetched files.
 private final class DistantStore: PieceSource {
   private let folder: FolderPieceSource
   private let files = Mutex<[String]>([])
@@ -113,7 +113,7 @@ private final class DistantStore: PieceSource {
     try folder.fetch(pieces, of: file, ticket: ticket, deliver: deliver)
   }
 
-  /// The base names of the files that were fetched since the last call, in order.
+  /// Returns the base names of files fetched since the last call, in order.
   func takeFiles() -> [String] {
     files.withLock { files in
       defer { files = [] }

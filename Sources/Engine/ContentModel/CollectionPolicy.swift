@@ -1,12 +1,12 @@
-/// Which installed versions may go when room is made.
+/// Selects the installed versions to remove when space is needed.
 ///
-/// What is pinned, leased, or belongs to an unfinished download never goes.
+/// Pinned and leased versions, and versions of unfinished downloads, are never removed.
 public struct CollectionPolicy: Hashable, Codable, Sendable {
-  /// How many versions of a content stay at least, the current and the newest ones; 1 or more.
+  /// The minimum number of versions kept per content, current and newest first; 1 or more.
   public var keptVersions: Int
-  /// Bytes that all versions may have together; nil for no quota.
+  /// The quota for all versions together, in bytes; nil for no quota.
   ///
-  /// Above it versions go, the least recently used first, at last current ones, too.
+  /// Above the quota, the least recently used versions are removed first, current ones last.
   public var maximumBytes: Int64?
 
   /// Creates a policy; the default keeps the current version of each content.
@@ -16,13 +16,13 @@ public struct CollectionPolicy: Hashable, Codable, Sendable {
   }
 }
 
-/// An installed version as a collection looks at it.
+/// An installed version as input of a collection.
 package struct CollectionCandidate: Hashable, Sendable {
   package let content: InstalledContent
   package let isCurrent: Bool
   /// Pinned, or needed by an unfinished download.
   package let isProtected: Bool
-  /// When it was used last, in nanoseconds since 1970.
+  /// The time of the last use, in nanoseconds since 1970.
   package let lastUse: Int64
 
   package init(content: InstalledContent, isCurrent: Bool, isProtected: Bool, lastUse: Int64) {
@@ -34,11 +34,11 @@ package struct CollectionCandidate: Hashable, Sendable {
 }
 
 extension CollectionPolicy {
-  /// The versions that may go, in the order in which they go; pure.
+  /// Returns the versions to remove, in order; pure.
   ///
-  /// First those that no rule keeps, then, as long as the quota is exceeded, others by last use:
-  /// before a current version its content's other ones. A version that turns out to be leased is
-  /// passed over by the caller, who then asks for more with what is left.
+  /// `surplus` are the versions beyond `keptVersions`. `overQuota` are further versions to remove
+  /// while the quota is exceeded, least recently used first, current ones last. The caller skips
+  /// leased versions.
   package func plan(_ candidates: [CollectionCandidate]) -> (
     surplus: [CollectionCandidate], overQuota: [CollectionCandidate]
   ) {
@@ -60,18 +60,18 @@ extension CollectionPolicy {
   }
 }
 
-/// What a collection did.
+/// The result of a collection.
 public struct CollectionReport: Hashable, Codable, Sendable {
-  /// What was removed.
+  /// The removed versions.
   public var removed: [InstalledContent] = []
-  /// What would have gone but is in use by a process.
+  /// Versions that were not removed because a process has leased them.
   public var leased: [InstalledContent] = []
-  /// Why contents stay that could not be looked into or removed.
+  /// Errors of contents that could not be read or removed.
   public var failures: [ContentError] = []
-  /// Bytes of what is left, as far as it could be looked into.
+  /// Bytes of the remaining versions, as far as they could be read.
   public var bytesLeft: Int64 = 0
 
-  /// Bytes of what was removed.
+  /// Bytes of the removed versions.
   public var bytesFreed: Int64 { removed.reduce(0) { $0 + $1.size } }
 
   package init() {}

@@ -1,23 +1,23 @@
 public import FoundationEssentials
 
-/// A failure as a value: what failed, on what, why, and what a person can do about it.
+/// An error: what failed, on what, why, and what to do.
 ///
-/// One type serves every module, because a download's error is journaled and shown again after a
-/// restart: it must be codable, and its numbers must outlive versions. Each module adds its own
-/// factories beside the code that throws them.
+/// All modules share this type, because a download's error is journaled and shown again after a
+/// restart. So it is codable, and its numbers are stable across versions. Each module defines its
+/// own factories next to the code that throws them.
 public struct ContentError: Error, Codable, Hashable, Sendable {
-  /// The stable number of a failure; the hundreds are the group.
+  /// The stable number of the error; its hundreds are the group.
   public let code: Code
-  /// What was being done, to what, what was expected and what was found; one sentence.
+  /// What failed, on what, and what was expected and found; one sentence.
   public let message: String
-  /// What a person can do next; one sentence.
+  /// What to do next; one sentence.
   public let remedy: String
-  /// The product, content, file or process that the failure belongs to, where there is one.
+  /// The product, content, file or process of the error, if any.
   public let subject: String?
-  /// The operating system's or a C library's own words, kept as they came.
+  /// The unchanged message of the operating system or a C library, if any.
   public let cause: String?
 
-  /// Creates an error; `message` and `remedy` are whole sentences without a final period.
+  /// Creates an error; `message` and `remedy` are sentences without a final period.
   public init(
     _ code: Code, _ message: String, remedy: String, subject: String? = nil, cause: String? = nil
   ) {
@@ -28,166 +28,165 @@ public struct ContentError: Error, Codable, Hashable, Sendable {
     self.cause = cause
   }
 
-  /// The numbers of failures, grouped by hundreds; a number is never given a second meaning.
+  /// The number of an error, grouped by hundreds; its meaning never changes.
   public struct Code: RawRepresentable, Codable, Hashable, Sendable {
-    /// The number as it is journaled and shown.
+    /// The number, as journaled and shown.
     public let rawValue: Int
 
-    /// Wraps a number, known to this version or not.
+    /// Creates a code from a number, even an unknown one.
     public init(rawValue: Int) { self.rawValue = rawValue }
   }
 
-  /// Groups of failures: who can do something about it.
+  /// Groups of errors by where they can be solved.
   public enum Group: String, Codable, Sendable {
     case network, server, file, diskSpace, trust, package, entitlement, user, `internal`
   }
 
-  /// The group that the code's hundreds name.
+  /// The group of the code.
   public var group: Group { code.group }
 
-  /// Whether the same action can succeed later without anybody changing its input.
+  /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool { code.isRetryable }
 }
 
 extension ContentError.Code {
-  // Network: between here and the store.
-  /// A connection failed in a way that has no code of its own.
+  // Network: the connection to the store.
+  /// The connection failed for another reason.
   public static let networkFailed = Self(rawValue: 100)
-  /// The host's name has no address now.
+  /// The host name cannot be resolved.
   public static let hostNotFound = Self(rawValue: 101)
   /// The host refuses connections.
   public static let connectionRefused = Self(rawValue: 102)
-  /// The host did not answer in time.
+  /// The host did not respond in time.
   public static let connectionTimedOut = Self(rawValue: 103)
-  /// A transfer moved too little for too long.
+  /// The transfer was too slow for too long.
   public static let transferStalled = Self(rawValue: 104)
-  /// A connection ended before everything promised had arrived.
+  /// The connection ended before the transfer was complete.
   public static let connectionLost = Self(rawValue: 105)
-  /// No secure connection could be agreed upon.
+  /// The TLS handshake failed.
   public static let secureConnectionFailed = Self(rawValue: 106)
-  /// The host's certificate is not trusted, or not for this host.
+  /// The host's certificate is not trusted, or is for another host.
   public static let certificateUntrusted = Self(rawValue: 107)
-  /// The proxy is not found or refuses.
+  /// The proxy cannot be reached or refuses the connection.
   public static let proxyFailed = Self(rawValue: 108)
-  /// A server cannot listen at the address that it was given.
+  /// A server cannot listen at its configured address.
   public static let cannotListen = Self(rawValue: 190)
 
-  // Server: the store's side.
-  /// The store, or a file that the signed catalog promises, is not there.
+  // Server: the store and its files.
+  /// The store, or a file of the signed catalog, is not found.
   public static let storeMissing = Self(rawValue: 200)
-  /// A piece's bytes differ from the signed digest.
+  /// A piece differs from its signed digest.
   public static let pieceDamaged = Self(rawValue: 201)
-  /// The store is being written by another process.
+  /// Another process is writing the store.
   public static let storeLocked = Self(rawValue: 202)
-  /// The store's own files contradict each other or cannot be read.
+  /// The store's files contradict each other or cannot be read.
   public static let storeDamaged = Self(rawValue: 203)
-  /// The server says that it failed (5xx).
+  /// The server failed (5xx).
   public static let serverFailed = Self(rawValue: 204)
-  /// The server asks for patience (429, 503 with Retry-After).
+  /// The server asks to wait (429, 503 with Retry-After).
   public static let serverBusy = Self(rawValue: 205)
-  /// The server wants other credentials (401, 403, 407).
+  /// The server requires other credentials (401, 403, 407).
   public static let accessDenied = Self(rawValue: 206)
-  /// The server refuses the request for another reason (4xx).
+  /// The server refuses the request (other 4xx).
   public static let requestRefused = Self(rawValue: 207)
-  /// The answer is not what was asked for: another range, length, encoding or type.
+  /// The response has a wrong range, length, encoding or type.
   public static let answerUnusable = Self(rawValue: 208)
-  /// A redirect leads where none may be followed, such as from https to http.
+  /// A redirect is not allowed, such as from https to http.
   public static let redirectRefused = Self(rawValue: 209)
-  /// Redirects do not end.
+  /// Too many redirects.
   public static let tooManyRedirects = Self(rawValue: 210)
-  /// Plain HTTP is refused where HTTPS is required: for credentials, or for an update that is
-  /// forced.
+  /// Plain HTTP where HTTPS is required: for credentials, or for a forced update.
   public static let insecureConnectionRefused = Self(rawValue: 211)
-  /// A server for app versions asks to wait, or more was asked of it than it allows.
+  /// Too many requests for app versions; the server asks to wait, or a limit is reached.
   public static let lookupThrottled = Self(rawValue: 220)
-  /// A server for app versions answers what cannot be read.
+  /// The response about app versions cannot be read.
   public static let answerUnreadable = Self(rawValue: 221)
-  /// A server offers an older version of the app than it did before.
+  /// The server offers an older version of the app than before.
   public static let appVersionWentDown = Self(rawValue: 222)
-  /// The store's metadata is older than what its publisher signed last.
+  /// The store's metadata is older than the last signed version.
   public static let storeRolledBack = Self(rawValue: 230)
 
   // File: the local file system and the library folder.
-  /// A system call on a file failed in a way that has no code of its own.
+  /// A system call on a file failed for another reason.
   public static let fileFailed = Self(rawValue: 300)
-  /// A file or folder is not there.
+  /// A file or folder is not found.
   public static let fileMissing = Self(rawValue: 301)
-  /// The process may not write or read there.
+  /// Permission to read or write is denied.
   public static let notPermitted = Self(rawValue: 302)
-  /// Too many descriptors are open in the process or the system.
+  /// Too many file descriptors are open in the process or the system.
   public static let tooManyFiles = Self(rawValue: 303)
-  /// The process may not start as many threads as it needs.
+  /// The process cannot start as many threads as it needs.
   public static let tooFewThreads = Self(rawValue: 304)
-  /// A library could not allocate memory.
+  /// A C library could not allocate memory.
   public static let outOfMemory = Self(rawValue: 305)
-  /// Something exists where a new file or folder was to be created.
+  /// The file or folder to create already exists.
   public static let fileExists = Self(rawValue: 306)
   /// Another engine uses the library.
   public static let libraryLocked = Self(rawValue: 310)
-  /// A newer version of the software has written the library.
+  /// A newer version of the software wrote the library.
   public static let libraryNewer = Self(rawValue: 311)
   /// The journal cannot be read or written.
   public static let journalFailed = Self(rawValue: 312)
-  /// Installed content differs from what was installed.
+  /// Installed files were changed after the install.
   public static let contentDamaged = Self(rawValue: 313)
   /// The content is not installed.
   public static let notInstalled = Self(rawValue: 314)
 
   /// A process uses the content.
   public static let contentInUse = Self(rawValue: 315)
-  /// The folder holds files that do not belong to a library.
+  /// The folder contains files that do not belong to a library.
   public static let libraryFolderTaken = Self(rawValue: 316)
-  /// The file system lacks an operation that a library needs.
+  /// The file system does not support an operation that a library needs.
   public static let fileSystemUnsupported = Self(rawValue: 317)
-  /// The record of what accounts were granted cannot be read or written.
+  /// The database of grants cannot be read or written.
   public static let grantsFailed = Self(rawValue: 318)
-  /// What was remembered about the app's updates cannot be read; it begins anew.
+  /// The state of app updates cannot be read; it is reset.
   public static let updateMemoryDamaged = Self(rawValue: 320)
-  /// A feed of apps breaks off or is none.
+  /// A feed of apps is incomplete or invalid.
   public static let feedDamaged = Self(rawValue: 321)
 
   // Disk space.
-  /// The file system has no room for what is to be written.
+  /// The disk does not have enough free space.
   public static let diskFull = Self(rawValue: 400)
 
   // Trust: the signed catalog.
-  /// Metadata is not well-formed.
+  /// Metadata is malformed.
   public static let metadataDamaged = Self(rawValue: 500)
-  /// Too few valid signatures stand under metadata.
+  /// Metadata has too few valid signatures.
   public static let signatureInvalid = Self(rawValue: 501)
   /// Metadata has expired.
   public static let metadataExpired = Self(rawValue: 502)
-  /// Metadata is older than what was trusted before.
+  /// Metadata is older than the trusted version.
   public static let metadataRolledBack = Self(rawValue: 503)
-  /// Bytes differ from the length or digest that metadata promised.
+  /// A file differs from its length or digest in the metadata.
   public static let digestMismatch = Self(rawValue: 504)
-  /// The system clock is earlier than when the catalog was last refreshed.
+  /// The system clock is earlier than at the last refresh of the catalog.
   public static let clockWentBackwards = Self(rawValue: 505)
-  /// No trusted root is known for the store.
+  /// No trusted root is configured or stored for the store.
   public static let rootMissing = Self(rawValue: 506)
   /// A signing key is missing or cannot be used.
   public static let keyUnusable = Self(rawValue: 507)
-  /// A seller's receipt is not signed by the seller, is somebody else's, or is not valid any more.
+  /// A receipt is not from the seller, is for another account, or has expired.
   public static let receiptInvalid = Self(rawValue: 508)
-  /// The given root is not connected to the root that is trusted already.
+  /// The configured root is not connected to the trusted root.
   public static let rootMismatch = Self(rawValue: 509)
-  /// A key is encrypted with another passphrase, or no passphrase was given.
+  /// The passphrase of a key is wrong or missing.
   public static let passphraseWrong = Self(rawValue: 510)
-  /// The root that was given is not root metadata.
+  /// The configured root is not root metadata.
   public static let rootInvalid = Self(rawValue: 511)
 
   // Package: the content archive.
-  /// The bytes are no archive of a form that is read.
+  /// The archive format is not supported.
   public static let formUnknown = Self(rawValue: 600)
-  /// The archive breaks off or contradicts itself.
+  /// The archive is incomplete or contradicts itself.
   public static let archiveDamaged = Self(rawValue: 601)
-  /// An entry breaks a rule of safety.
+  /// An entry breaks a safety rule.
   public static let entryRefused = Self(rawValue: 602)
-  /// ContentInfo.plist is missing or not well-formed.
+  /// ContentInfo.plist is missing or invalid.
   public static let contentInfoInvalid = Self(rawValue: 603)
-  /// ContentInfo.plist names another product than was promised.
+  /// ContentInfo.plist names another product than the offer.
   public static let wrongProduct = Self(rawValue: 604)
-  /// ContentInfo.plist names another version than was promised.
+  /// ContentInfo.plist names another version than the offer.
   public static let wrongVersion = Self(rawValue: 605)
   /// The archive contains executable code.
   public static let executableContent = Self(rawValue: 606)
@@ -195,61 +194,61 @@ extension ContentError.Code {
   public static let limitExceeded = Self(rawValue: 607)
   /// Unpacked files differ from the signed index.
   public static let indexMismatch = Self(rawValue: 608)
-  /// A folder cannot be built into a package.
+  /// A package cannot be built from the folder.
   public static let buildFailed = Self(rawValue: 609)
 
-  // Entitlement: who sells.
+  // Entitlement: the seller and the account.
   /// The store does not offer the product.
   public static let productUnknown = Self(rawValue: 700)
-  /// The account may not have the product.
+  /// The account is not entitled to the product.
   public static let notEntitled = Self(rawValue: 701)
-  /// This version of the product is published already.
+  /// This version of the product is already published.
   public static let versionExists = Self(rawValue: 702)
-  /// A content identifier is claimed by more than one product.
+  /// Several products claim the same content.
   public static let contentClaimed = Self(rawValue: 703)
-  /// The service does not go on in the storefront that the account has now.
+  /// The app stopped the purchase in the account's storefront.
   public static let storefrontRefused = Self(rawValue: 704)
-  /// A seller's answer does not match the order, or names content that the catalog does not offer.
+  /// The seller's response does not match the order or the catalog.
   public static let answerMismatch = Self(rawValue: 705)
-  /// Another payment or grant has the same transaction identifier.
+  /// The transaction identifier is already used.
   public static let transactionExists = Self(rawValue: 706)
-  /// The seller has not answered an order in time; the order stays open.
+  /// The seller did not respond in time; the order stays open.
   public static let sellerNotResponding = Self(rawValue: 707)
-  /// No storefront that was asked offers the app.
+  /// None of the queried storefronts offers the app.
   public static let appNotOffered = Self(rawValue: 720)
 
-  // User: what was asked cannot be.
-  /// A product identifier breaks its rules.
+  // User: the request is invalid.
+  /// The product identifier is invalid.
   public static let identifierInvalid = Self(rawValue: 800)
-  /// A version is no series of integers separated by periods.
+  /// The version is not a series of integers separated by periods.
   public static let versionInvalid = Self(rawValue: 801)
-  /// A transaction cannot be finished in its state.
+  /// The transaction cannot be finished in its state.
   public static let cannotFinish = Self(rawValue: 802)
-  /// A payment's quantity or account is out of range.
+  /// The payment's quantity or account is out of range.
   public static let paymentInvalid = Self(rawValue: 803)
-  /// The action was stopped by its user.
+  /// The user stopped the action.
   public static let stopped = Self(rawValue: 804)
-  /// A command was used wrongly.
+  /// The command line or an argument is invalid.
   public static let usage = Self(rawValue: 805)
-  /// Nothing succeeded within the time that was set.
+  /// The action did not succeed in time.
   public static let timedOut = Self(rawValue: 806)
 
-  /// A restore is under way already.
+  /// A restore is already running.
   public static let restoreUnderWay = Self(rawValue: 807)
-  /// An operation is refused until the app is updated.
+  /// The operation is refused until the app is updated.
   public static let updateRequired = Self(rawValue: 820)
-  /// A country is not two letters of ISO 3166-1.
+  /// The country is not two letters of ISO 3166-1.
   public static let countryInvalid = Self(rawValue: 821)
-  /// A text is no Apple ID, bundle identifier or product link.
+  /// The text is not an Apple ID, bundle identifier or product link.
   public static let appIdentifierInvalid = Self(rawValue: 822)
-  /// A search or look-up has a parameter out of range.
+  /// A search parameter is out of range.
   public static let queryInvalid = Self(rawValue: 823)
 
   // Internal.
-  /// The software contradicts itself; the message says where.
+  /// An internal check failed; the message says where.
   public static let inconsistent = Self(rawValue: 900)
 
-  /// The group that the hundreds name; an unknown number belongs to `internal`.
+  /// The group of the hundreds; `internal` for an unknown number.
   public var group: ContentError.Group {
     switch rawValue / 100 {
     case 1: .network
@@ -264,7 +263,7 @@ extension ContentError.Code {
     }
   }
 
-  /// Whether the same action can succeed later without anybody changing its input.
+  /// Whether the same action can succeed later without any change.
   public var isRetryable: Bool {
     switch self {
     case .storeMissing, .pieceDamaged, .storeLocked, .contentInUse, .restoreUnderWay, .tooManyFiles,
@@ -280,7 +279,7 @@ extension ContentError.Code {
 }
 
 extension ContentError: LocalizedError, CustomStringConvertible {
-  /// The message, with the cause's own words behind it.
+  /// The message, followed by the cause if any.
   public var errorDescription: String? {
     cause.map { "\(message): \($0)" } ?? message
   }
@@ -288,31 +287,33 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   /// The remedy.
   public var recoverySuggestion: String? { remedy }
 
-  /// Message, cause, remedy and number in one line that is safe to print and to log.
+  /// The message, cause, remedy and number in one line that is safe to print and to log.
   ///
-  /// Control characters and invisible ones are replaced; `message` and `cause` may contain them.
+  /// Control characters and invisible characters are replaced; `message` and `cause` may contain
+  /// them.
   public var description: String {
     "\(errorDescription ?? message). \(remedy). [\(code.rawValue)]".printable(limit: .max)
   }
 
-  /// This error, or one that wraps another error's words as an internal one.
+  /// Returns a `ContentError` unchanged, and wraps any other error as an internal one.
   public init(_ error: any Error, while action: String) {
     if let known = error as? ContentError {
       self = known
     } else {
       self.init(
-        .inconsistent, "Unexpected failure while \(action)", remedy: "Report it with these words",
+        .inconsistent, "Unexpected failure while \(action)",
+        remedy: "Report this bug with the full error text",
         cause: "\(error)")
     }
   }
 
-  /// The same error, about `subject` unless it names one already.
+  /// Returns the error with `subject`, unless it already has one.
   public func about(_ subject: String) -> ContentError {
     self.subject == nil
       ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
   }
 
-  /// `library` could not allocate memory.
+  /// Returns the error for a C library that cannot allocate memory.
   package static func outOfMemory(_ library: String) -> ContentError {
     ContentError(
       .outOfMemory, "\(library) cannot allocate memory",

@@ -1,20 +1,22 @@
-/// One version of one content package, as the signed catalog promises it.
+/// A version of a content package, as described by the signed catalog.
 public struct ContentOffer: Hashable, Codable, Sendable {
-  /// The product that it belongs to.
+  /// The product that the content belongs to.
   public let productIdentifier: ProductIdentifier
-  /// The content's own name, which is the product's unless a product has several.
+  /// The content's identifier; equal to the product's unless the product has several contents.
   public let contentIdentifier: ProductIdentifier
-  /// Its version.
+  /// The version.
   public let version: ContentVersion
-  /// Bytes of all files once installed.
+  /// The size of all installed files in bytes.
   public let installedSize: Int64
-  /// The archive.
+  /// The package file.
   public let package: SignedFile
-  /// The archive's index (`PackageIndex`).
+  /// The package's index (`PackageIndex`).
   public let index: SignedFile
-  /// Whose word the offer is: the same as long as the same keys sign; nil when nobody said.
+  /// Identifies the keys that signed the offer; nil if unknown.
+  ///
+  /// Two offers signed by the same keys have the same value.
   public let signers: Digest?
-  /// Why only identifier and version are known; nil for an offer that can be downloaded.
+  /// The reason why only identifier and version are known; nil if it can be downloaded.
   package private(set) var problem: ContentError?
 
   /// Creates an offer.
@@ -32,7 +34,7 @@ public struct ContentOffer: Hashable, Codable, Sendable {
     self.index = index
   }
 
-  /// Names a version of a content for a queue that has a catalog, which says the rest.
+  /// Creates an offer with only identifier and version; the queue's catalog provides the rest.
   ///
   /// Without a catalog, the download fails with `rootMissing`.
   public init(
@@ -43,12 +45,12 @@ public struct ContentOffer: Hashable, Codable, Sendable {
       productIdentifier: product, contentIdentifier: contentIdentifier, version: version,
       installedSize: 0, package: nothing, index: nothing)
     problem = ContentError(
-      .rootMissing, "The store's catalog was not asked for \(contentIdentifier) \(version)",
-      remedy: "Give the queue the store's trusted root, or describe the whole offer",
+      .rootMissing, "\(contentIdentifier) \(version) was not looked up in a store catalog",
+      remedy: "Configure the store's trusted root in the queue, or create a complete offer",
       subject: product.rawValue)
   }
 
-  /// The same identifier and version for `product`, without files, because of `problem`.
+  /// Returns an offer of the same version for `product`, without files, because of `problem`.
   package func unresolved(
     for product: ProductIdentifier, because problem: ContentError
   ) -> ContentOffer {
@@ -63,14 +65,14 @@ public struct ContentOffer: Hashable, Codable, Sendable {
 
 /// A file of a store whose length and digest are signed.
 public struct SignedFile: Hashable, Codable, Sendable {
-  /// The path below the store's folder, with `/`, as it is fetched.
+  /// The path relative to the store's folder, with `/`.
   public let path: String
-  /// Bytes.
+  /// The length in bytes.
   public let length: Int64
   /// SHA-256 of all bytes.
   public let digest: Digest
 
-  /// Creates a reference.
+  /// Creates a file reference.
   public init(path: String, length: Int64, digest: Digest) {
     self.path = path
     self.length = length

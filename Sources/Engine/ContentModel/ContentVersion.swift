@@ -1,19 +1,20 @@
-/// The version of a content package: a series of integers separated by periods.
+/// The version of a content package: integers separated by periods.
 ///
-/// Compared number by number, missing ones are zero: 1.0 = 1.0.0 < 1.0.1 < 1.9 < 1.10. The text is
-/// kept as it was written, since it names the version's folder.
-/// Source: `ContentVersion` in ContentInfo.plist, `SKDownload.contentVersion`.
+/// Compared number by number; missing numbers are zero: 1.0 = 1.0.0 < 1.0.1 < 1.9 < 1.10. The
+/// original text is kept, because it names the version's folder. Source: `ContentVersion` in
+/// ContentInfo.plist, `SKDownload.contentVersion`.
 public struct ContentVersion: Sendable, CustomStringConvertible {
-  /// The version as it was written.
+  /// The version as text, unchanged.
   public let rawValue: String
-  /// The numbers without trailing zeros, which decide equality and order.
+  /// The numbers without trailing zeros, for comparison.
   private let significant: [UInt64]
 
-  /// The version as it was written.
+  /// The version as text, unchanged.
   public var description: String { rawValue }
 
-  /// Reads 1 to 16 numbers of at most 18 digits each, 200 bytes in all; else throws
-  /// `versionInvalid`.
+  /// Parses a version; throws `versionInvalid` if it is invalid.
+  ///
+  /// A version has 1 to 16 numbers of at most 18 digits, and at most 200 bytes.
   public init(validating text: String) throws {
     let parts = text.utf8.split(
       separator: UInt8(ascii: "."), maxSplits: 16, omittingEmptySubsequences: false)
@@ -43,7 +44,7 @@ public struct ContentVersion: Sendable, CustomStringConvertible {
 }
 
 extension ContentVersion: Hashable, Comparable {
-  /// Equal by number: 1.0 equals 1.0.0.
+  /// Compares by number: 1.0 equals 1.0.0.
   public static func == (left: Self, right: Self) -> Bool { left.significant == right.significant }
 
   /// Hashes the numbers.
@@ -56,12 +57,12 @@ extension ContentVersion: Hashable, Comparable {
 }
 
 extension ContentVersion: Codable {
-  /// Reads a string and checks it.
+  /// Decodes and validates a string.
   public init(from decoder: any Decoder) throws {
     try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
-  /// Writes the version as it was written.
+  /// Encodes the text of the version.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
@@ -69,10 +70,10 @@ extension ContentVersion: Codable {
 }
 
 extension ContentVersion: ExpressibleByStringLiteral {
-  /// Creates a version from a literal in code.
+  /// Creates a version from a literal.
   ///
-  /// A literal that is not valid is a programming error and stops the program: use
-  /// `init(validating:)` for text from outside.
+  /// An invalid literal is a programming error and stops the program. For other text, use
+  /// `init(validating:)`.
   public init(stringLiteral text: String) {
     do {
       try self.init(validating: text)

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// An amount of money in a currency, for display: the queue charges nothing.
+/// An amount of money, for display; the queue does not charge it.
 public struct Price: Hashable, Sendable, CustomStringConvertible {
   /// The amount in units of `currency`, such as 2.99, rounded to four decimals.
   public let amount: Decimal
@@ -13,13 +13,13 @@ public struct Price: Hashable, Sendable, CustomStringConvertible {
     self.currency = currency
   }
 
-  /// Creates a price from its parts in a record; nil if `text` is not an amount.
+  /// Creates a price from the texts of a record; nil if `text` is not an amount.
   init?(text: String, currency: String) {
     guard let amount = Self.amount(text) else { return nil }
     self.init(amount, currency: currency)
   }
 
-  /// The amount that `text` says in digits, with a period before decimals; nil for other text.
+  /// Parses an amount in digits with an optional period; nil for other text.
   package static func amount(_ text: String) -> Decimal? {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
@@ -29,13 +29,13 @@ public struct Price: Hashable, Sendable, CustomStringConvertible {
     return Decimal(string: text)
   }
 
-  /// Four decimals are the most that ISO 4217 knows, and a literal such as 4.99 is not exact.
+  /// Rounds to four decimals, the maximum of ISO 4217; a literal such as 4.99 is not exact.
   private static func rounded(_ amount: Decimal) -> Decimal {
     guard let value = Double("\(amount)"), abs(value) < 1e11 else { return amount }
     return Decimal(Int64((value * 10_000).rounded())) / 10_000
   }
 
-  /// The amount in digits; a fraction has at least two of them, as in 1.50.
+  /// The amount in digits; a fraction has at least two digits, as in 1.50.
   var text: String {
     let text = "\(amount)"
     guard let point = text.firstIndex(of: ".") else { return text }

@@ -1,15 +1,15 @@
-// Text from elsewhere (titles, names, paths, what a server or client sent) is data: it is kept as
-// it came. These functions make it safe at the moment when it is printed or logged.
+// External text (titles, names, paths, messages of servers and clients) is stored unchanged. These
+// functions make it safe to print or log.
 
 extension Unicode.Scalar {
-  /// Whether a person sees it as what it is.
+  /// Whether the character is safe to print.
   ///
-  /// Control characters (Cc) steer a terminal, format characters (Cf) turn the direction of text
-  /// around or are invisible, line and paragraph separators (Zl, Zp) begin a new line. Unassigned
-  /// ones (Cn) may become any of these. Private ones (Co) are only drawn, and some systems have a
-  /// logo there.
+  /// Control characters (Cc) can control a terminal. Format characters (Cf) can reverse text or are
+  /// invisible. Line and paragraph separators (Zl, Zp) start a new line. Unassigned characters (Cn)
+  /// may become any of these. Private ones (Co) are allowed, because some systems use one for a
+  /// logo.
   package var isPrintable: Bool {
-    // Printable ASCII, and the choice between a character's text and picture form (❤ and ❤️).
+    // Printable ASCII and variation selectors (❤ and ❤️).
     if (0x20...0x7e).contains(value) || (0xfe00...0xfe0f).contains(value) { return true }
     switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
@@ -19,18 +19,18 @@ extension Unicode.Scalar {
     }
   }
 
-  /// Whether it is drawn over the character before.
+  /// Whether it is drawn on the previous character.
   fileprivate var isMark: Bool {
     [.nonspacingMark, .enclosingMark].contains(properties.generalCategory)
   }
 }
 
 extension StringProtocol {
-  /// The text as one line that can be printed and logged, in at most `limit` characters.
+  /// Returns the text as one safe line of at most `limit` Unicode scalars.
   ///
-  /// A line break or tab becomes a space, any other character that is not printable U+FFFD; an
-  /// emoji that is joined from several falls apart into them. Characters are Unicode scalars. A
-  /// longer text ends in an ellipsis, and of combining marks the first eight in a row are kept.
+  /// Line breaks and tabs become spaces; other unprintable characters become U+FFFD, which splits
+  /// joined emoji. Longer text ends with an ellipsis. At most eight combining marks in a row are
+  /// kept.
   package func printable(limit: Int = 4_000) -> String {
     if utf8.count <= limit, utf8.allSatisfy({ (0x20...0x7e).contains($0) }) { return String(self) }
     var shown = String.UnicodeScalarView()

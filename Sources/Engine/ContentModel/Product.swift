@@ -1,17 +1,18 @@
-/// A product that a store offers, with its texts, its price and its content.
+/// A product of a store, with its texts, price and contents.
 ///
 /// Source: `SKProduct`.
 public struct Product: Hashable, Sendable {
-  /// The identifier that names it in payments.
+  /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
-  /// What kind of purchase it is.
+  /// The kind of purchase.
   public let type: ProductType
   /// Title, description and release notes by language (BCP 47), at least one.
   public let texts: [String: ProductText]
   /// The price for display; nil if the product is free.
   public let price: Price?
-  /// The newest version of each content package, one a download: the product's own content first,
-  /// then by content identifier; empty for a product without content.
+  /// The newest version of each content package; empty for a product without content.
+  ///
+  /// Each is one download. Sorted by content identifier, the product's own content first.
   public let contents: [ContentOffer]
 
   /// Creates a product.
@@ -26,12 +27,14 @@ public struct Product: Hashable, Sendable {
     self.contents = contents
   }
 
-  /// The title in `language`, else in English, else in any; the identifier when there is none.
+  /// Returns the title in `language`, or else in English, or in any language.
+  ///
+  /// Returns the identifier if the product has no texts.
   public func localizedTitle(in language: String = "en") -> String {
     text(in: language)?.title ?? productIdentifier.rawValue
   }
 
-  /// The description in `language`, else in English, else in any.
+  /// Returns the description in `language`, or else in English, or in any language.
   public func localizedDescription(in language: String = "en") -> String {
     text(in: language)?.description ?? ""
   }
@@ -46,16 +49,16 @@ public struct Product: Hashable, Sendable {
   /// The size of each download in bytes, in the order of `contents`.
   public var downloadContentLengths: [Int64] { contents.map(\.package.length) }
 
-  /// The version of the first of `contents`, nil without content.
+  /// The version of the first content; nil without content.
   ///
-  /// Contents have versions of their own; those of the others are in `contents`.
+  /// Each content has its own version: see `contents`.
   public var downloadContentVersion: ContentVersion? { contents.first?.version }
 }
 
 extension Product: Codable {
   private enum CodingKeys: CodingKey { case productIdentifier, type, texts, contents }
 
-  /// Reads the JSON of a store's catalog.
+  /// Decodes the JSON of a store's catalog.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -66,7 +69,7 @@ extension Product: Codable {
       contents: try container.decode([ContentOffer].self, forKey: .contents))
   }
 
-  /// Writes the JSON of a store's catalog.
+  /// Encodes the JSON of a store's catalog.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(productIdentifier, forKey: .productIdentifier)
@@ -85,16 +88,16 @@ public enum ProductType: String, Codable, Sendable, CaseIterable {
   case nonRenewing = "non-renewing"
 }
 
-/// A product's words in one language.
+/// A product's texts in one language.
 public struct ProductText: Hashable, Codable, Sendable {
-  /// A short name.
+  /// The title, a short name.
   public let title: String
-  /// One or more sentences; may be empty.
+  /// The description; may be empty.
   public let description: String
-  /// What is new in the current version; nil when nothing was said.
+  /// The release notes of the current version, if any.
   public let releaseNotes: String?
 
-  /// Creates the words.
+  /// Creates texts.
   public init(title: String, description: String = "", releaseNotes: String? = nil) {
     self.title = title
     self.description = description

@@ -1,7 +1,8 @@
-/// The name of a product, and of the content that belongs to it.
+/// The identifier of a product or of a content.
 ///
-/// 1 to 200 ASCII letters, digits, periods, underscores and hyphens; the first is a letter or a
-/// digit. It is used as a folder's name in stores and libraries, so nothing else is let in.
+/// It has 1 to 200 ASCII letters, digits, periods, underscores and hyphens, and starts with a
+/// letter or digit. Stores and libraries use it as a folder name, so other characters are not
+/// allowed.
 public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
   /// The identifier as text.
   public let rawValue: String
@@ -9,7 +10,7 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
   /// The identifier as text.
   public var description: String { rawValue }
 
-  /// Checks `text`; throws `ContentError.Code.identifierInvalid` when it breaks a rule.
+  /// Validates `text`; throws `identifierInvalid` if it breaks a rule.
   public init(validating text: String) throws {
     if let reason = Self.refusal(of: text) {
       throw ContentError(
@@ -21,7 +22,7 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
     rawValue = text
   }
 
-  /// Names that a library's `products` folder or a store's `targets` folder uses itself.
+  /// Names reserved for files in a library's `products` or a store's `targets` folder.
   private static let reserved: Set<String> = ["CACHEDIR.TAG"]
 
   private static func refusal(of text: String) -> String? {
@@ -44,31 +45,31 @@ public struct ProductIdentifier: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The text as it may be shown.
+  /// Returns the text in quotation marks, safe to print.
   private static func quoted(_ text: String) -> String { "“\(text.printable(limit: 60))”" }
 }
 
 extension ProductIdentifier: Codable, Comparable {
-  /// Reads a string and checks it.
+  /// Decodes and validates a string.
   public init(from decoder: any Decoder) throws {
     try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
-  /// Writes the identifier as a string.
+  /// Encodes the identifier as a string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
   }
 
-  /// Orders by bytes.
+  /// Compares the bytes.
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension ProductIdentifier: ExpressibleByStringLiteral {
-  /// Creates an identifier from a literal in code.
+  /// Creates an identifier from a literal.
   ///
-  /// A literal that is not valid is a programming error and stops the program: use
-  /// `init(validating:)` for text from outside.
+  /// An invalid literal is a programming error and stops the program. For other text, use
+  /// `init(validating:)`.
   public init(stringLiteral text: String) {
     do {
       try self.init(validating: text)

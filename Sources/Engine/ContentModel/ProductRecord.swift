@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// The `product.json` of a store: all of a product but its content.
+/// The `product.json` of a store: a product without its contents.
 ///
 /// The publisher writes and signs it; clients read it with the catalog.
 public struct ProductRecord: Hashable, Sendable {
-  /// The identifier that names the product in payments.
+  /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
   /// The kind of purchase.
   public let type: ProductType
@@ -24,7 +24,7 @@ public struct ProductRecord: Hashable, Sendable {
     self.price = price
   }
 
-  /// Reads the JSON of `product`; `storeDamaged` when it is not well-formed or is another one's.
+  /// Decodes the JSON of `product`; throws `storeDamaged` if it is invalid or of another product.
   package init(json: [UInt8], of product: ProductIdentifier) throws {
     do {
       self = try JSONDecoder().decode(ProductRecord.self, from: Data(json))
@@ -32,12 +32,12 @@ public struct ProductRecord: Hashable, Sendable {
       throw Self.damaged(product, "it cannot be read", cause: "\(error)")
     }
     guard productIdentifier == product else {
-      throw Self.damaged(product, "it is the one of \(productIdentifier)")
+      throw Self.damaged(product, "it is for \(productIdentifier)")
     }
     guard !texts.isEmpty else { throw Self.damaged(product, "it has no title") }
   }
 
-  /// JSON with sorted keys, the same for the same record.
+  /// JSON with sorted keys; equal records have equal JSON.
   package var json: [UInt8] {
     get throws {
       let encoder = JSONEncoder()
@@ -51,7 +51,7 @@ public struct ProductRecord: Hashable, Sendable {
   ) -> ContentError {
     ContentError(
       .storeDamaged, "The record of \(product) in the store is damaged: \(reason)",
-      remedy: "The store's owner publishes the product again", subject: product.rawValue,
+      remedy: "Ask the store's owner to publish the product again", subject: product.rawValue,
       cause: cause)
   }
 }
@@ -59,7 +59,7 @@ public struct ProductRecord: Hashable, Sendable {
 extension ProductRecord: Codable {
   private enum CodingKeys: CodingKey { case productIdentifier, type, texts }
 
-  /// Reads the JSON of a store's catalog.
+  /// Decodes the JSON of a store's catalog.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
@@ -69,7 +69,7 @@ extension ProductRecord: Codable {
       price: try PriceCoding.decode(from: decoder))
   }
 
-  /// Writes the JSON of a store's catalog.
+  /// Encodes the JSON of a store's catalog.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(productIdentifier, forKey: .productIdentifier)

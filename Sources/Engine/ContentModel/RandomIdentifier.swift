@@ -1,7 +1,7 @@
-/// A random UUID (RFC 9562, version 4) in lower case.
+/// Returns a random UUID (RFC 9562, version 4) in lower case.
 ///
-/// Its bits are from the system's generator, which needs no file. `UUID()` of Foundation returns a
-/// constant if the process cannot open one.
+/// Its bits come from the system's generator, which does not need a file descriptor. Foundation's
+/// `UUID()` returns a constant if the process cannot open one.
 package func randomIdentifier() -> String {
   var generator = SystemRandomNumberGenerator()
   let high: UInt64 = generator.next() & ~0xf000 | 0x4000

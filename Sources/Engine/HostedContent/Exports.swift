@@ -1,4 +1,4 @@
-// Whoever links HostedContent speaks in ContentModel's values; one import must do.
+// Users of HostedContent need the types of ContentModel, so one import provides both.
 @_exported public import ContentModel
 @_exported public import struct ContentTransfer.TransferLimits
 @_exported public import struct ContentTransfer.TransferStatistics

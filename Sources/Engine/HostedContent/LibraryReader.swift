@@ -4,20 +4,20 @@ public import ContentModel
 package import FileIO
 public import FoundationEssentials
 
-/// A library as it is, read without a lock, also while a queue works on it.
+/// Reads a library without locking it, even while a queue uses it.
 ///
-/// The journal is for its owner only, because it has receipts and names of accounts. For other
-/// users what is installed is read from the folders of the versions; transactions, pins and the
-/// digests of files, which verification needs, then throw `notPermitted`.
+/// Only the owner can read the journal, because it contains receipts and account names. For other
+/// users, installed contents are read from the versions' folders. Calls that need transactions,
+/// pins or the digests of files, such as verification, then throw `notPermitted`.
 public struct LibraryReader: Sendable {
   let library: ContentLibrary
-  /// The transactions; fails for a user who may not read the journal.
+  /// The journal; an error if the user cannot read it.
   private let queue: Result<SQLiteJournal, ContentError>
 
-  /// Opens the library; throws `fileMissing` when there is none, and journal errors.
+  /// Opens the library; throws `fileMissing` if it does not exist, and journal errors.
   public init(_ location: URL) throws { try self.init(location, fileSystem: .real) }
 
-  /// As above; `fileSystem` lets a test act between two steps.
+  /// Opens the library; a test can run code between two steps with `fileSystem`.
   package init(_ location: URL, fileSystem: FileSystem) throws {
     let path = try location.filePath(of: "library")
     do {
@@ -37,15 +37,15 @@ public struct LibraryReader: Sendable {
 
   /// An installed version, and whether `current` names it.
   public struct Entry: Hashable, Sendable {
-    /// What is installed.
+    /// The installed content.
     public let content: InstalledContent
-    /// Whether it is the version in use.
+    /// Whether it is the current version.
     public let isCurrent: Bool
     /// The version's folder, with ContentInfo.plist and Contents.
     public let url: URL
   }
 
-  /// All installed versions, by content and version.
+  /// Returns all installed versions, sorted by content and version.
   public func contents() throws -> [Entry] {
     try library.list().map { content, isCurrent in
       Entry(
@@ -56,17 +56,17 @@ public struct LibraryReader: Sendable {
     }
   }
 
-  /// The paths of recorded files that are missing, or have another kind or size; an empty one for
-  /// the folder.
+  /// Returns the paths of files that are missing or have another kind or size.
   ///
-  /// Reads no file, so it takes much less time than `verify`. An app may have moved files out of
-  /// the folder: a repair or a download of this version fetches them. Throws `notPermitted` for a
-  /// user who may not read the journal, and `notInstalled` if the version is removed meanwhile.
+  /// An empty path stands for the version's folder. Reads no file, so it is much faster than
+  /// verification. An app may have moved files out of the folder: a repair or a download of this
+  /// version fetches them again. Throws `notPermitted` if the user cannot read the journal, and
+  /// `notInstalled` if the version is removed meanwhile.
   public func missingFiles(of content: InstalledContent) throws -> [String] {
     try library.missingFiles(of: content).map(\.path)
   }
 
-  /// The updates that `products` offer for what is installed.
+  /// Returns the updates that `products` offer for the installed contents.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
     UpdateComparison(
       of: products.map(ProductContents.init), installed: try library.journal.installed(),
@@ -74,35 +74,35 @@ public struct LibraryReader: Sendable {
     ).updates
   }
 
-  /// Unfinished transactions as the journal has them, in their order.
+  /// Returns the journal's unfinished transactions, in order.
   package func transactions() throws -> [TransactionRecord] {
     try queue.get().transactions()
   }
 
-  /// Why records of the journal cannot be read; what they describe is in no other list.
+  /// Returns an error for each unreadable record of the journal; no other list contains it.
   ///
-  /// Empty for a user who may not read the journal.
+  /// Returns an empty array if the user cannot read the journal.
   public func unreadableRecords() throws -> [ContentError] {
     guard case .success(let journal) = queue else { return [] }
     return try journal.readQueue().unreadable + journal.unreadableContents()
   }
 
-  /// What is remembered of transactions that were finished.
+  /// Returns what the journal keeps of finished transactions.
   package func finishedTransactions() throws -> [FinishedTransaction] {
     try queue.get().finishedTransactions()
   }
 
-  /// Compares every byte of an installed version with what was installed; empty when all is well.
+  /// Compares every byte of an installed version with its digests; returns the differences.
   ///
-  /// `bytesPerSecond` holds the reading back; nil reads as fast as it can. Throws `notInstalled` if
-  /// the version is removed meanwhile.
+  /// `bytesPerSecond` limits the rate of reading; nil means no limit. Throws `notInstalled` if the
+  /// version is removed meanwhile.
   package func verify(_ content: InstalledContent, bytesPerSecond: Int64? = nil) throws
     -> [ContentDamage]
   {
     try verify(content, pace: bytesPerSecond.map { ReadThrottle(bytesPerSecond: $0) })
   }
 
-  /// As above, with a pace whose clock a test may hold.
+  /// Compares every byte of an installed version; a test can control the clock of `pace`.
   package func verify(_ content: InstalledContent, pace: ReadThrottle?) throws -> [ContentDamage] {
     try library.verify(content, pace: pace)
   }
@@ -111,8 +111,8 @@ public struct LibraryReader: Sendable {
 extension ContentError {
   static func noLibrary(at path: String, _ error: ContentError) -> ContentError {
     ContentError(
-      .fileMissing, "There is no library at \(path)",
-      remedy: "Check the path; hostedcontent get makes a library", subject: path,
+      .fileMissing, "No library found at \(path)",
+      remedy: "Check the path; hostedcontent get creates a library", subject: path,
       cause: error.cause)
   }
 }

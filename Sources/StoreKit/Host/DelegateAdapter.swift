@@ -1,17 +1,17 @@
 import HostedContent
 
-/// Asks a delegate of StoreKit's kind whether a transaction goes on.
-// Sendable because its weak references never change, and what is behind them is called on the
-// delivery queue only.
+/// Calls a StoreKit delegate to decide whether a transaction continues.
+// Sendable because its weak references never change, and their objects are called on the delivery
+// queue only.
 final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
   private(set) weak var delegate: (any SKPaymentQueueDelegate)?
   private weak var queue: SKPaymentQueue?
-  // The host has the adapter.
+  // The host retains the adapter.
   private weak var host: StoreHost?
   private let clock = ContinuousClock()
 
-  /// An answer that takes longer counts as no.
-  private static let patience = Duration.seconds(1)
+  /// A response that takes longer counts as false.
+  private static let answerTimeout = Duration.seconds(1)
 
   init(_ delegate: any SKPaymentQueueDelegate, of queue: SKPaymentQueue, _ host: StoreHost) {
     self.delegate = delegate
@@ -30,6 +30,6 @@ final class DelegateAdapter: PaymentQueueDelegate, @unchecked Sendable {
     let isWanted = delegate.paymentQueue(
       queue, shouldContinue: objects.transaction(transaction),
       in: SKStorefront(storefront))
-    return isWanted && clock.now - start <= Self.patience
+    return isWanted && clock.now - start <= Self.answerTimeout
   }
 }

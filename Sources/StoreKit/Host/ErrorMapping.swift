@@ -1,16 +1,15 @@
 import Foundation
 import HostedContent
 
-/// The engine's errors in StoreKit's words.
+/// Converts the engine's errors to StoreKit's errors.
 extension ContentError {
-  /// The error as a download, a request or a restore reports it: the network's in
-  /// `NSURLErrorDomain`.
+  /// The error of a download, request or restore; network errors are in `NSURLErrorDomain`.
   var storeKitError: any Error {
     guard let code = networkCode else { return skError }
     return URLError(code, userInfo: userInfo)
   }
 
-  /// The error as a transaction reports it: always of StoreKit's domain.
+  /// The error of a transaction; always in StoreKit's domain.
   var skError: SKError { .make(skCode, userInfo) }
 
   private var userInfo: [String: Any] {
@@ -33,9 +32,10 @@ extension ContentError {
     }
   }
 
-  /// The number in `NSURLErrorDomain`; nil for what is no failure of network or server.
+  /// The code in `NSURLErrorDomain`; nil unless it is an error of network or server.
   ///
-  /// By `URLError`'s names: Foundation's global constants for TLS are one off on Linux.
+  /// Uses the names of `URLError`, because Foundation's global constants for TLS are off by one on
+  /// Linux.
   private var networkCode: URLError.Code? {
     switch code {
     case .connectionTimedOut, .transferStalled, .timedOut: .timedOut
@@ -57,7 +57,7 @@ extension SKError {
     SKError(_nsError: NSError(domain: SKErrorDomain, code: code.rawValue, userInfo: userInfo))
   }
 
-  /// An error of this module's own making.
+  /// Creates an error of this module.
   static func make(_ code: Code, _ message: String, remedy: String) -> SKError {
     make(
       code,

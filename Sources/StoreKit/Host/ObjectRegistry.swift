@@ -1,16 +1,15 @@
 import HostedContent
 import Concurrency
 
-/// One object for each handle: the same transaction is the same object for as long as anybody holds
-/// it.
+/// Keeps one object for each handle, so that object identity is stable while it is retained.
 final class ObjectRegistry: Sendable {
   private struct Objects {
     var transactions: [PaymentTransaction: WeakReference<SKPaymentTransaction>] = [:]
     var downloads: [Download: WeakReference<SKDownload>] = [:]
   }
 
-  // An object that is loaded inside the lock leaves it with the caller: it is never released there,
-  // where its `deinit` would take the lock again.
+  // An object that is loaded inside the lock is returned to the caller. It must not be released
+  // under the lock, because its `deinit` takes the lock again.
   private let objects = Mutex(Objects())
 
   func transaction(_ handle: PaymentTransaction) -> SKPaymentTransaction {
@@ -31,7 +30,7 @@ final class ObjectRegistry: Sendable {
     }
   }
 
-  /// Removes `object`, which is being deallocated; another object may have taken its place.
+  /// Removes `object`, which is being deallocated, unless another object has replaced it.
   func forget(_ object: SKPaymentTransaction, _ handle: PaymentTransaction) {
     objects.withLock { objects in
       guard objects.transactions[handle]?.refers(to: object) == true else { return }

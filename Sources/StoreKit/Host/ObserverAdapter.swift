@@ -1,13 +1,13 @@
 import HostedContent
 import Concurrency
 
-/// Passes what the engine reports on to an observer of StoreKit's kind, in its words.
-// Sendable because its weak references never change, and what is behind them is called on the
-// delivery queue only.
+/// Passes the engine's reports to a StoreKit observer.
+// Sendable because its weak references never change, and their objects are called on the delivery
+// queue only.
 final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   private let reference: WeakReference<any SKPaymentTransactionObserver>
   private weak var addingQueue: SKPaymentQueue?
-  // The host has the adapters.
+  // The host retains the adapters.
   private weak var host: StoreHost?
   private let isRemoved = Atomic(false)
 
@@ -19,26 +19,26 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     self.host = host
   }
 
-  /// The queue object with which the observer was added; the app's one if that is deallocated.
+  /// The queue to which the observer was added; the app's queue if it is deallocated.
   private var queue: SKPaymentQueue? { addingQueue ?? host?.appsQueue }
 
   /// The observer; nil once it is deallocated.
   var observer: (any SKPaymentTransactionObserver)? { reference.object }
 
-  /// Whether this is the adapter of `observer`; may be called inside a lock.
+  /// Returns whether this is the adapter of `observer`; may be called inside a lock.
   func isAdapter(of observer: any SKPaymentTransactionObserver) -> Bool {
     reference.refers(to: observer)
   }
 
-  /// Lets no further call begin.
+  /// Prevents further calls.
   func remove() { isRemoved.store(true, ordering: .releasing) }
 
-  /// The observer, unless it was removed or is deallocated.
+  /// The observer; nil if it was removed or is deallocated.
   private var listener: (any SKPaymentTransactionObserver)? {
     isRemoved.load(ordering: .acquiring) ? nil : observer
   }
 
-  /// Calls `body` unless queue or observer are gone.
+  /// Calls `body` unless the queue or the observer is deallocated or removed.
   private func tell(
     _ engine: PaymentQueue,
     _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
@@ -47,7 +47,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     body(queue, listener, objects)
   }
 
-  /// Payments that never came to the engine.
+  /// Reports payments that were refused before the engine received them.
   func tell(refused transactions: [SKPaymentTransaction]) {
     guard let queue, let listener else { return }
     listener.paymentQueue(queue, updatedTransactions: transactions)
@@ -69,10 +69,10 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueue(_ engine: PaymentQueue, updatedDownloads downloads: [Download]) {
-    // A call for each transaction, with all of its downloads: observers that were written for one
-    // download a product decide by one call whether all content is there.
-    var told: Set<PaymentTransaction> = []
-    for download in downloads where told.insert(download.transaction).inserted {
+    // Call once per transaction, with all its downloads. Observers written for one download per
+    // product decide by a single call whether all contents are installed.
+    var reported: Set<PaymentTransaction> = []
+    for download in downloads where reported.insert(download.transaction).inserted {
       tell(engine) {
         $1.paymentQueue($0, updatedDownloads: download.transaction.downloads.map($2.download))
       }
@@ -80,7 +80,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueue(_ _: PaymentQueue, didFailWith error: ContentError) {
-    // Every observer hears of it; once is enough for who configured the host.
+    // Every observer receives the error, but the host reports it once.
     if let host, let listener, listener === host.observers.first {
       host.refuse(error, while: "using the queue")
     }

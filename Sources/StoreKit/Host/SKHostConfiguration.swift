@@ -2,58 +2,56 @@ public import AppUpdate
 public import Foundation
 public import HostedContent
 
-/// Where content comes from and where it goes: what Apple's API has no place for.
+/// The store and the library of a queue, which Apple's API does not have.
 ///
-/// Give one to `SKPaymentQueue.configure(_:)` at launch, or set environment variables.
+/// Pass it to `SKPaymentQueue.configure(_:)` at launch, or set environment variables.
 public struct SKHostConfiguration: Sendable {
-  /// Library, store, trusted root, network, seller, and all else that the engine takes.
+  /// The engine's configuration: library, store, trusted root, network, seller and more.
   ///
-  /// Without a delivery queue, observers are called on the main queue.
+  /// If it does not set a delivery queue, observers are called on the main queue.
   public var queue: PaymentQueue.Configuration
-  /// The language of titles and descriptions, BCP 47.
+  /// The language of titles and descriptions (BCP 47).
   ///
-  /// Default: the current locale's, else English.
+  /// Default: the language of the current locale, or else English.
   public var language: String
-  /// Where `SKStoreProductViewController` looks items up.
+  /// The configuration of the look-ups of `SKStoreProductViewController`.
   public var lookup = AppLookup.Configuration()
-  /// Told of what Apple's StoreKit answers with an exception or with silence.
+  /// Called with errors for which Apple's StoreKit raises an exception or does nothing.
   ///
-  /// Such as finishing a purchasing transaction. Called on any thread; by default a line on
-  /// standard error.
+  /// An example is finishing a purchasing transaction. Called on any thread. By default, it writes
+  /// a line to standard error.
   public var onRefusal: @Sendable (ContentError) -> Void = Self.logToStandardError
 
   static let logToStandardError: @Sendable (ContentError) -> Void = { error in
     FileHandle.standardError.write(Data("StoreKit: \(error)".printable().utf8 + [0x0a]))
   }
 
-  /// Takes all that the engine can be told.
+  /// Creates a configuration from the engine's configuration.
   public init(queue: PaymentQueue.Configuration) {
     self.queue = queue
     language = Locale.current.language.languageCode?.identifier ?? "en"
   }
 
-  /// Names the store (a folder, or a `file://`, `http://` or `https://` URL), the library's folder,
-  /// and the file of the store's trusted root.
+  /// Creates a configuration with a store, a library folder, and a file of the trusted root.
   ///
-  /// The root is the store's `metadata/1.root.json`, brought on a safe way; a store in a local
-  /// folder vouches for itself when it is nil. Throws `usage` for a store that cannot be read, and
-  /// file errors of the root.
+  /// The store is a folder, or a `file://`, `http://` or `https://` URL. The root is the store's
+  /// `metadata/1.root.json`, obtained over a secure channel. For a store in a local folder, it may
+  /// be nil. Throws `usage` if the store's location is invalid, and file errors of the root.
   public init(store: String, library: URL, trustedRoot: URL? = nil) throws {
     self.init(
       queue: PaymentQueue.Configuration(library: library, store: try StoreLocation(store)))
     queue.trustedRoot = try trustedRoot.map { [UInt8](try Data(contentsOf: $0)) }
   }
 
-  /// Reads `HOSTEDCONTENT_STORE`, `HOSTEDCONTENT_LIBRARY` and, where there is one,
-  /// `HOSTEDCONTENT_ROOT`.
+  /// Reads `HOSTEDCONTENT_STORE`, `HOSTEDCONTENT_LIBRARY` and the optional `HOSTEDCONTENT_ROOT`.
   ///
-  /// Throws `usage` when the store or the library is not named.
+  /// Throws `usage` if the store or the library is missing.
   public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws {
     guard let store = environment["HOSTEDCONTENT_STORE"],
       let library = environment["HOSTEDCONTENT_LIBRARY"]
     else {
       throw ContentError(
-        .usage, "No store is configured, so payments cannot be made",
+        .usage, "Cannot make payments: StoreKit has no configured store",
         remedy: "Call SKPaymentQueue.configure(_:) at launch, or set the environment variables "
           + "HOSTEDCONTENT_STORE, HOSTEDCONTENT_LIBRARY and, for a web store, HOSTEDCONTENT_ROOT")
     }

@@ -3,17 +3,16 @@ import Foundation
 import HostedContent
 import Concurrency
 
-/// What a queue of StoreKit's kind works with: its configuration, the engine once it is needed, and
-/// the observers.
+/// The state of a StoreKit queue: its configuration, engine and observers.
 ///
-/// May be used from any thread. Opening the library calls code of the user
-/// (`StoreService.events()`), so it happens outside the lock.
+/// The engine is created when it is needed. May be used from any thread. Opening the library calls
+/// user code (`StoreService.events()`), so it happens outside the lock.
 final class StoreHost: Sendable {
   /// The host of `SKPaymentQueue.default()`.
   static let shared = StoreHost()
 
   private let state = Mutex(State())
-  /// Where a line goes if there is no configuration, which would say where.
+  /// Logs a line if there is no configuration, which would have a handler.
   private let log: @Sendable (ContentError) -> Void
   private let hasLogged = Atomic(false)
 
@@ -23,12 +22,12 @@ final class StoreHost: Sendable {
 
   private struct State {
     var configuration: SKHostConfiguration?
-    /// The delivery queue before the library was closed: requests end on it.
+    /// The last delivery queue; requests that outlive the library end on it.
     var lastDeliveryQueue: DispatchQueue?
     var library = Library.closed
     var observers: [ObserverAdapter] = []
     var delegate: DelegateAdapter?
-    /// Payments that the engine could not take, until they are finished.
+    /// Payments that the engine refused, until they are finished.
     var refused: [SKPaymentTransaction] = []
 
     var deliveryQueue: DispatchQueue? {
@@ -45,13 +44,13 @@ final class StoreHost: Sendable {
   private enum Library {
     /// Next: opening.
     case closed
-    /// A thread opens it; the others wait. Next: open, or closed if it fails or is given up.
+    /// One thread opens it, others wait. Next: open, or closed if it fails or is cancelled.
     case opening(LibraryOpening)
     /// Next: closed.
     case open(Session)
   }
 
-  /// The engine, and the objects of its transactions.
+  /// The engine and the objects of its transactions.
   struct Session: Sendable {
     let engine: PaymentQueue
     let objects = ObjectRegistry()
@@ -59,14 +58,14 @@ final class StoreHost: Sendable {
 
   // MARK: Opening and closing
 
-  /// Opens the library; throws `usage` if it is open already, and what opening throws.
+  /// Opens the library; throws `usage` if it is open, and errors of opening.
   func configure(_ configuration: SKHostConfiguration) throws {
     _ = try session(opening: configuration)
   }
 
-  /// The engine; opened as the environment says when nobody has configured it.
+  /// Returns the engine; opens it with environment variables if it is not configured.
   ///
-  /// Throws `usage` on the thread that is opening the library, and what opening throws.
+  /// Throws `usage` on the thread that is opening the library, and errors of opening.
   func session() throws -> Session { try session(opening: nil) }
 
   private enum Step {
@@ -75,7 +74,7 @@ final class StoreHost: Sendable {
     case open(LibraryOpening, SKHostConfiguration?)
   }
 
-  /// The engine; with a new `configuration` the library must be closed.
+  /// Returns the engine; with a new `configuration`, the library must be closed.
   private func session(opening configuration: SKHostConfiguration?) throws -> Session {
     while true {
       switch nextStep(opening: configuration) {
@@ -134,17 +133,17 @@ final class StoreHost: Sendable {
     return session
   }
 
-  /// Stops all downloads, keeping what was fetched, and forgets configuration and observers.
+  /// Stops all downloads, keeps fetched data, and resets configuration and observers.
   ///
-  /// Waits while another thread opens the library. The thread that opens it gives the opening up,
-  /// which then fails with `stopped`.
+  /// Waits while another thread opens the library. If called by the thread that opens it, the
+  /// opening fails with `stopped`.
   func close() {
     while true {
       let (old, opening): (State?, LibraryOpening?) = state.withLock { state in
         if case .opening(let opening) = state.library, !opening.isOnThisThread {
           return (nil, opening)
         }
-        // Everything is released outside the lock.
+        // The old state is released outside the lock.
         defer { state = State(lastDeliveryQueue: state.deliveryQueue) }
         return (state, nil)
       }
@@ -156,7 +155,7 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// The objects of the transactions of `engine`; nil unless it is the one in use.
+  /// Returns the transaction objects of `engine`; nil unless it is the current engine.
   func objects(of engine: PaymentQueue) -> ObjectRegistry? {
     guard let session = state.withLock({ $0.session }), session.engine === engine else {
       return nil
@@ -164,18 +163,18 @@ final class StoreHost: Sendable {
     return session.objects
   }
 
-  /// The configuration, the environment's when nobody has set one; nil when neither has.
+  /// The configuration, or else that of environment variables; nil without both.
   private var configuration: SKHostConfiguration? {
     state.withLock { $0.configuration } ?? (try? SKHostConfiguration())
   }
 
-  /// The language of products' words.
+  /// The language of product texts.
   var language: String { configuration?.language ?? "en" }
 
-  /// Where items are looked up.
+  /// The configuration of item look-ups.
   var lookup: AppLookup.Configuration { configuration?.lookup ?? AppLookup.Configuration() }
 
-  /// Reports what Apple's StoreKit answers with an exception or with silence.
+  /// Reports an error for which Apple's StoreKit raises an exception or does nothing.
   func refuse(_ error: any Error, while action: String) {
     let error = ContentError(error, while: action)
     if let configuration {
@@ -185,7 +184,7 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// Calls `body` with the open library; reports why it cannot be opened, and returns nil then.
+  /// Calls `body` with the open library; if opening fails, reports the error and returns nil.
   @discardableResult
   func useSession<Result>(_ body: (Session) throws -> Result) -> Result? {
     do {
@@ -196,13 +195,13 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// Whether there is a library that takes payments.
+  /// Whether the library can be opened and accepts payments.
   var canMakePayments: Bool { useSession { $0.engine.canMakePayments } ?? false }
 
-  /// The object that stands for the app's queue; nil for another queue's host.
+  /// The app's queue; nil for the host of another queue.
   var appsQueue: SKPaymentQueue? { self === Self.shared ? .default() : nil }
 
-  /// Calls `body` where observers are called.
+  /// Calls `body` on the delivery queue.
   func deliver(_ body: @escaping @Sendable () -> Void) {
     (state.withLock { $0.deliveryQueue } ?? .main).async(execute: body)
   }
@@ -220,7 +219,7 @@ final class StoreHost: Sendable {
       state.observers.append(adapter)
       return (true, state.isOpenedByThisThread)
     }
-    // During an opening it is enough to be in the list.
+    // While the library is opening, adding it to the list is enough.
     guard isNew, !isOpening else { return }
     useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
@@ -239,7 +238,7 @@ final class StoreHost: Sendable {
     }
   }
 
-  /// Removes adapters whose observer is deallocated, also one at an address that is in use again.
+  /// Removes adapters of deallocated observers, even if the address is reused.
   private func removeReleased() {
     let released = state.withLock { $0.observers }.filter { $0.observer == nil }
     guard !released.isEmpty else { return }
@@ -258,7 +257,7 @@ final class StoreHost: Sendable {
     let adapter = delegate.map { DelegateAdapter($0, of: queue, self) }
     let old = state.withLock { state in
       defer { state.delegate = adapter }
-      // Within the lock, so that both have the same one whoever else sets it.
+      // Set both inside the lock, so that concurrent calls cannot make them differ.
       state.session?.engine.delegate = adapter
       return state.delegate
     }
@@ -267,14 +266,14 @@ final class StoreHost: Sendable {
 
   // MARK: Transactions
 
-  /// Unfinished transactions; none before the library is open.
+  /// The unfinished transactions; without the engine's before the library is open.
   var transactions: [SKPaymentTransaction] {
     let (session, refused) = state.withLock { ($0.session, $0.refused) }
     guard let session else { return refused }
     return session.engine.transactions.map(session.objects.transaction) + refused
   }
 
-  /// Hands a payment over; one that cannot be becomes a failed transaction.
+  /// Adds a payment; if that fails, creates a failed transaction.
   func add(_ payment: SKPayment) {
     do {
       let enginePayment = try payment.enginePayment()
@@ -332,12 +331,12 @@ final class StoreHost: Sendable {
 
 extension ContentError {
   fileprivate static let isOpenAlready = ContentError(
-    .usage, "StoreKit uses a library already",
-    remedy: "Configure it once, before anything else, or close() the queue first")
+    .usage, "StoreKit is already configured with a library",
+    remedy: "Configure it once, before other calls, or call close() on the queue first")
 
   fileprivate static let isBeingOpened = ContentError(
-    .usage, "The queue cannot be used by the call that opens its library",
-    remedy: "In StoreService.events(), only add observers; use the queue after it was opened")
+    .usage, "Cannot use the queue while this thread is opening its library",
+    remedy: "In StoreService.events(), only add observers. Use the queue after it is open")
 
   fileprivate static let wasClosed = ContentError(
     .stopped, "The queue was closed while its library was being opened",

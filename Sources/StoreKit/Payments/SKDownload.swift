@@ -1,17 +1,17 @@
 public import Foundation
 import HostedContent
 
-/// What `SKDownload.timeRemaining` is while it is unknown.
+/// The value of `SKDownload.timeRemaining` if the time is unknown.
 public let SKDownloadTimeRemainingUnknown: TimeInterval = -1
 
-/// A content package on its way into the library; the queue has one object for each.
+/// The download of a content package; the queue has one object for each.
 ///
-/// What it says changes only on the delivery queue, between callbacks. May be read from any thread.
-// Sendable because nothing of it changes; the handle is safe by itself.
+/// Values change only on the delivery queue, between callbacks. May be read from any thread.
+// Sendable because it is immutable, and the handle is thread-safe.
 open class SKDownload: NSObject, @unchecked Sendable {
   private let source: (handle: Download, objects: ObjectRegistry)?
 
-  /// Creates a download of nothing, for subclasses in tests.
+  /// Creates an empty download, for subclasses in tests.
   public override init() { source = nil }
 
   init(_ handle: Download, in objects: ObjectRegistry) { source = (handle, objects) }
@@ -20,60 +20,60 @@ open class SKDownload: NSObject, @unchecked Sendable {
     if let source { source.objects.forget(self, source.handle) }
   }
 
-  /// The engine's handle; nil for one that the engine does not know.
+  /// The engine's handle; nil if the engine does not know the download.
   var handle: Download? { source?.handle }
 
-  /// Where it stands.
+  /// The state.
   open var state: SKDownloadState {
     handle.flatMap { SKDownloadState(rawValue: $0.state.rawValue) } ?? .waiting
   }
 
-  /// Where it stands, by the name of iOS 6 to 12.
+  /// The state, under its name of iOS 6 to 12.
   open var downloadState: SKDownloadState { state }
 
-  /// The content's name; the product's unless a product has several.
+  /// The content's identifier; equal to the product's unless the product has several contents.
   open var contentIdentifier: String { handle?.contentIdentifier.rawValue ?? "" }
 
-  /// The version's folder, with ContentInfo.plist and Contents; nil unless it is finished.
+  /// The version's folder, with ContentInfo.plist and Contents; nil unless finished.
   ///
-  /// Read-only. Unlike Apple's it stays valid after the transaction is finished, until that version
-  /// is removed from the library.
+  /// Read-only. Unlike on Apple's systems, it stays valid after the transaction is finished, until
+  /// that version is removed from the library.
   open var contentURL: URL? { handle?.contentURL }
 
-  /// The archive's size in bytes, by the name of iOS 6 to 13.
+  /// The size of the package in bytes, under its name of iOS 6 to 13.
   open var contentLength: Int64 { expectedContentLength }
 
-  /// The archive's size in bytes, known before it starts.
+  /// The size of the package in bytes, known before the download starts.
   open var expectedContentLength: Int64 { handle?.expectedContentLength ?? 0 }
 
-  /// The version that is downloaded, known before it starts.
+  /// The version to download, known before the download starts.
   open var contentVersion: String { handle?.contentVersion.rawValue ?? "" }
 
-  /// The part that is done, 0 to 1; to see whether it is finished, test `state`.
+  /// The progress from 0 to 1; to test for completion, use `state`.
   open var progress: Float { handle.map { Float($0.progress) } ?? 0 }
 
-  /// Seconds until it is done; `SKDownloadTimeRemainingUnknown` while that is unknown.
+  /// The remaining time in seconds; `SKDownloadTimeRemainingUnknown` if unknown.
   open var timeRemaining: TimeInterval {
     handle?.timeRemaining?.inSeconds ?? SKDownloadTimeRemainingUnknown
   }
 
-  /// Why it failed, of the network in `NSURLErrorDomain`, else an `SKError`; nil unless it failed.
+  /// The error, in `NSURLErrorDomain` or an `SKError`; nil unless failed.
   open var error: (any Error)? { handle?.error?.storeKitError }
 
-  /// The transaction that it belongs to.
+  /// The transaction of this download.
   open var transaction: SKPaymentTransaction {
     source.map { $0.objects.transaction($0.handle.transaction) } ?? SKPaymentTransaction()
   }
 
-  /// Where the current version of a product's content is installed; nil when it is not.
+  /// Returns the folder of a product's current content; nil if it is not installed.
   open class func contentURL(forProductID productID: String) -> URL? {
     StoreHost.shared.contentURL(of: productID)
   }
 
-  /// Removes every installed version of a product's content that nobody uses.
+  /// Removes every unused installed version of a product's content.
   ///
-  /// What is pinned, leased or part of an unfinished transaction stays, and is reported to the
-  /// configuration's `onRefusal`.
+  /// Versions that are pinned, leased or part of an unfinished transaction stay, and are reported
+  /// to the configuration's `onRefusal`.
   open class func deleteContent(forProductID productID: String) {
     StoreHost.shared.deleteContent(of: productID)
   }

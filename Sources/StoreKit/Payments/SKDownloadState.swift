@@ -1,15 +1,15 @@
 /// The state of a download.
 public enum SKDownloadState: Int, Sendable {
-  /// Not started, or started and waiting for its turn.
+  /// Not started, or waiting for a free worker.
   case waiting = 0
-  /// Being fetched and installed.
+  /// Being downloaded and installed.
   case active = 1
-  /// Paused by the app; keeps its bytes.
+  /// Paused by the app; keeps its data.
   case paused = 2
-  /// The content is installed and usable.
+  /// Installed and usable.
   case finished = 3
-  /// Ended by an error; it can be started again, and keeps its bytes.
+  /// Failed; keeps its data and can be started again.
   case failed = 4
-  /// Cancelled by the app; its bytes are dropped.
+  /// Cancelled by the app; its data is dropped.
   case cancelled = 5
 }

@@ -3,12 +3,12 @@ public import Foundation
 /// The domain of StoreKit's errors.
 public let SKErrorDomain = "SKErrorDomain"
 
-/// An error of StoreKit's own domain; failures of the network come in `NSURLErrorDomain` instead.
+/// An error in StoreKit's domain; network errors are in `NSURLErrorDomain` instead.
 ///
-/// `errorUserInfo` holds a description, what can be done, and the engine's error as the underlying
-/// one.
+/// `errorUserInfo` has a description, a recovery suggestion, and the engine's error as the
+/// underlying error.
 public struct SKError: _BridgedStoredNSError {
-  /// The error as Foundation has it.
+  /// The error as an `NSError`.
   public let _nsError: NSError
 
   /// Wraps an error of this domain.
@@ -20,26 +20,26 @@ public struct SKError: _BridgedStoredNSError {
   /// StoreKit's domain.
   public static var errorDomain: String { SKErrorDomain }
 
-  /// The error's code; `unknown` for a number that has no name here, which `errorCode` still is.
+  /// The error's code; `unknown` for a number without a name, which `errorCode` returns.
   public var code: Code { Code(rawValue: _nsError.code) ?? .unknown }
 
-  // Foundation's defaults of both hash the NSError, which on Linux calls itself without end.
-  /// Hashes domain and number.
+  // Foundation's default implementations hash the NSError, which recurses forever on Linux.
+  /// Hashes the domain and the number.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(_nsError.domain)
     hasher.combine(_nsError.code)
   }
 
-  /// The hash of domain and number.
+  /// The hash of the domain and the number.
   public var hashValue: Int {
     var hasher = Hasher()
     hash(into: &hasher)
     return hasher.finalize()
   }
 
-  /// The numbers of StoreKit's errors.
+  /// The codes of StoreKit's errors.
   public enum Code: Int, _ErrorCodeProtocol, Sendable {
-    /// What the number is of.
+    /// The error type of these codes.
     public typealias _ErrorType = SKError
 
     case unknown = 0
@@ -67,48 +67,48 @@ public struct SKError: _BridgedStoredNSError {
 }
 
 extension SKError {
-  /// The failure has no number of its own.
+  /// The error does not have a specific code.
   public static var unknown: Code { .unknown }
-  /// This client may not do it.
+  /// The client is not allowed to do this.
   public static var clientInvalid: Code { .clientInvalid }
-  /// The buyer took the payment back.
+  /// The buyer cancelled the payment.
   public static var paymentCancelled: Code { .paymentCancelled }
-  /// The payment has a parameter that is none.
+  /// The payment has an invalid parameter.
   public static var paymentInvalid: Code { .paymentInvalid }
-  /// The account may not buy it.
+  /// The account is not allowed to buy it.
   public static var paymentNotAllowed: Code { .paymentNotAllowed }
-  /// The store does not offer the product there.
+  /// The product is not available in this store or storefront.
   public static var storeProductNotAvailable: Code { .storeProductNotAvailable }
-  /// The seller wants other credentials.
+  /// The seller requires other credentials.
   public static var cloudServicePermissionDenied: Code { .cloudServicePermissionDenied }
   /// The seller cannot be reached.
   public static var cloudServiceNetworkConnectionFailed: Code {
     .cloudServiceNetworkConnectionFailed
   }
-  /// The seller took a permission back.
+  /// The seller revoked a permission.
   public static var cloudServiceRevoked: Code { .cloudServiceRevoked }
-  /// The buyer has to agree to something first.
+  /// The buyer must accept a privacy notice first.
   public static var privacyAcknowledgementRequired: Code { .privacyAcknowledgementRequired }
-  /// The payment carries `requestData`, which is reserved.
+  /// The payment has `requestData`, which is reserved.
   public static var unauthorizedRequestData: Code { .unauthorizedRequestData }
-  /// There is no such offer.
+  /// The offer identifier is invalid.
   public static var invalidOfferIdentifier: Code { .invalidOfferIdentifier }
-  /// A discount's signature is not valid.
+  /// The discount's signature is invalid.
   public static var invalidSignature: Code { .invalidSignature }
-  /// A discount lacks a parameter.
+  /// The discount lacks a parameter.
   public static var missingOfferParams: Code { .missingOfferParams }
-  /// An offer's price is not valid.
+  /// The offer's price is invalid.
   public static var invalidOfferPrice: Code { .invalidOfferPrice }
   /// An overlay was cancelled; not used here.
   public static var overlayCancelled: Code { .overlayCancelled }
-  /// An overlay's configuration is wrong; not used here.
+  /// An overlay's configuration is invalid; not used here.
   public static var overlayInvalidConfiguration: Code { .overlayInvalidConfiguration }
-  /// An overlay took too long; not used here.
+  /// An overlay timed out; not used here.
   public static var overlayTimeout: Code { .overlayTimeout }
-  /// The account cannot have the offer.
+  /// The account is not eligible for the offer.
   public static var ineligibleForOffer: Code { .ineligibleForOffer }
-  /// The system cannot do it.
+  /// The platform does not support this.
   public static var unsupportedPlatform: Code { .unsupportedPlatform }
-  /// An overlay has no scene; not used here.
+  /// An overlay was presented in a background scene; not used here.
   public static var overlayPresentedInBackgroundScene: Code { .overlayPresentedInBackgroundScene }
 }

@@ -1,15 +1,15 @@
 public import Foundation
 
-/// A payment that can be changed until it is added, from any thread.
-// Sendable because all that changes is behind the lock of SKPayment.
+/// A mutable payment; may be changed from any thread until it is added.
+// Sendable because the lock of SKPayment protects all mutable state.
 open class SKMutablePayment: SKPayment, @unchecked Sendable {
-  /// What is bought.
+  /// The product to buy.
   open override var productIdentifier: String {
     get { fields.productIdentifier }
     set { change { $0.productIdentifier = newValue } }
   }
 
-  /// How many, 1 to 10; the transaction fails with `SKError.paymentInvalid` for others.
+  /// The quantity, 1 to 10; the transaction fails with `SKError.paymentInvalid` for others.
   open override var quantity: Int {
     get { fields.quantity }
     set { change { $0.quantity = newValue } }
@@ -27,13 +27,13 @@ open class SKMutablePayment: SKPayment, @unchecked Sendable {
     set { change { $0.requestData = newValue } }
   }
 
-  /// Whether the built-in seller defers it, as if somebody else had to decide.
+  /// Whether the built-in seller defers it, as if it needed approval.
   open override var simulatesAskToBuyInSandbox: Bool {
     get { fields.simulatesAskToBuyInSandbox }
     set { change { $0.simulatesAskToBuyInSandbox = newValue } }
   }
 
-  /// A discount for a subscription; the engine sells none, and fails with `.ineligibleForOffer`.
+  /// A discount for a subscription; not supported, fails with `.ineligibleForOffer`.
   open override var paymentDiscount: SKPaymentDiscount? {
     get { fields.paymentDiscount }
     set { change { $0.paymentDiscount = newValue } }

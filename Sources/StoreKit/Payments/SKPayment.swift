@@ -2,10 +2,10 @@ public import Foundation
 import HostedContent
 import Concurrency
 
-/// A request to buy a product; copied when it is added to the queue.
+/// A request to buy a product; the queue copies it.
 ///
-/// Change a payment as an `SKMutablePayment`. May be read from any thread.
-// Sendable because what SKMutablePayment changes is behind a lock.
+/// To change a payment, use `SKMutablePayment`. May be read from any thread.
+// Sendable because a lock protects what SKMutablePayment changes.
 open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
   struct Fields: Sendable {
     var productIdentifier = ""
@@ -20,7 +20,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
 
   final var fields: Fields { storage.withLock { $0 } }
 
-  /// Changes values; what they replace is released outside the lock, since that can run any code.
+  /// Changes values; releases old values outside the lock, because that can run any code.
   final func change(_ body: (inout sending Fields) -> Void) {
     _ = storage.withLock { fields in
       let old = fields
@@ -29,32 +29,32 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     }
   }
 
-  /// Creates a payment for nothing; the queue refuses it.
+  /// Creates a payment without a product; the queue refuses it.
   public override init() {}
 
-  /// Creates a payment for one of `product`.
+  /// Creates a payment for one unit of `product`.
   public convenience init(product: SKProduct) {
     self.init()
     change { $0.productIdentifier = product.productIdentifier }
   }
 
-  /// What is bought.
+  /// The product to buy.
   open var productIdentifier: String { fields.productIdentifier }
-  /// How many, 1 to 10; 1 unless it was set.
+  /// The quantity, 1 to 10; 1 by default.
   open var quantity: Int { fields.quantity }
   /// A one-way hash of the buyer's account, at most 256 bytes; nil for the library's own account.
   open var applicationUsername: String? { fields.applicationUsername }
   /// Reserved; anything but nil fails with `SKError.unauthorizedRequestData`.
   open var requestData: Data? { fields.requestData }
-  /// Whether the built-in seller defers it, as if somebody else had to decide.
+  /// Whether the built-in seller defers it, as if it needed approval.
   open var simulatesAskToBuyInSandbox: Bool { fields.simulatesAskToBuyInSandbox }
-  /// A discount for a subscription; the engine sells none, and fails with `.ineligibleForOffer`.
+  /// A discount for a subscription; not supported, fails with `.ineligibleForOffer`.
   open var paymentDiscount: SKPaymentDiscount? { fields.paymentDiscount }
 
-  /// A payment of the same values that cannot be changed.
+  /// Returns an immutable copy.
   open func copy(with zone: NSZone? = nil) -> Any { SKPayment(fields: values) }
 
-  /// A payment of the same values that can be changed.
+  /// Returns a mutable copy.
   open func mutableCopy(with zone: NSZone? = nil) -> Any {
     let copy = SKMutablePayment()
     let values = values
@@ -62,7 +62,7 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     return copy
   }
 
-  /// What the payment says now, also where a subclass says something else.
+  /// The current values, including those that a subclass overrides.
   var values: Fields {
     Fields(
       productIdentifier: productIdentifier, quantity: quantity,
@@ -85,17 +85,17 @@ extension SKPayment {
         simulatesAskToBuyInSandbox: payment.simulatesAskToBuy))
   }
 
-  /// The payment as the engine takes it; throws why it cannot be sent.
+  /// Returns the engine's payment; throws if the payment is invalid.
   func enginePayment() throws(SKError) -> Payment {
     let values = values
     guard values.requestData == nil else {
       throw .make(
-        .unauthorizedRequestData, "The payment carries request data, which is reserved",
+        .unauthorizedRequestData, "The payment has requestData, which is reserved",
         remedy: "Leave requestData nil")
     }
     guard values.paymentDiscount == nil else {
       throw .make(
-        .ineligibleForOffer, "The payment asks for a discount, and discounts are not sold",
+        .ineligibleForOffer, "The payment has a discount, and discounts are not supported",
         remedy: "Leave paymentDiscount nil")
     }
     do {

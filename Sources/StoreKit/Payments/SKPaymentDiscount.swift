@@ -2,13 +2,13 @@ public import Foundation
 
 /// A signed discount for a subscription.
 ///
-/// Holds its values only: the engine sells no subscriptions, so a payment that carries one fails
-/// with `SKError.ineligibleForOffer`.
-// Sendable because nothing of it changes.
+/// Only stores its values. Subscriptions are not supported, so a payment with a discount fails with
+/// `SKError.ineligibleForOffer`.
+// Sendable because it is immutable.
 open class SKPaymentDiscount: NSObject, @unchecked Sendable {
   private let values: (String, String, UUID, String, NSNumber)
 
-  /// Creates a discount of nothing, for subclasses in tests.
+  /// Creates an empty discount, for subclasses in tests.
   public override init() { values = ("", "", UUID(), "", 0) }
 
   /// Creates a discount; `timestamp` is in milliseconds since 1970.
@@ -18,14 +18,14 @@ open class SKPaymentDiscount: NSObject, @unchecked Sendable {
     values = (identifier, keyIdentifier, nonce, signature, timestamp)
   }
 
-  /// The offer.
+  /// The identifier of the offer.
   open var identifier: String { values.0 }
-  /// The key that signed.
+  /// The identifier of the signing key.
   open var keyIdentifier: String { values.1 }
-  /// A value that is used once.
+  /// A nonce, used only once.
   open var nonce: UUID { values.2 }
   /// The signature.
   open var signature: String { values.3 }
-  /// Milliseconds since 1970.
+  /// The time in milliseconds since 1970.
   open var timestamp: NSNumber { values.4 }
 }

@@ -1,27 +1,27 @@
 public import Foundation
 
-/// Who is asked while a transaction is under way; called on the delivery queue.
+/// Decides whether transactions in progress continue; called on the delivery queue.
 public protocol SKPaymentQueueDelegate: NSObjectProtocol {
-  /// Whether a purchasing transaction goes on in another storefront.
+  /// Returns whether a purchasing transaction continues in another storefront.
   ///
-  /// False, and an answer that takes more than a second, fails it with
+  /// If it returns false, or takes more than a second, the transaction fails with
   /// `SKError.storeProductNotAvailable`.
   func paymentQueue(
     _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction,
     in newStorefront: SKStorefront
   ) -> Bool
 
-  /// Whether a screen about a subscription's new price is shown; never asked here.
+  /// Returns whether to show the consent for a subscription's new price; never called here.
   func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool
 }
 
 extension SKPaymentQueueDelegate {
-  /// It goes on.
+  /// Returns true.
   public func paymentQueue(
     _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction,
     in newStorefront: SKStorefront
   ) -> Bool { true }
 
-  /// It is shown.
+  /// Returns true.
   public func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool { true }
 }

@@ -2,10 +2,10 @@ public import Foundation
 import HostedContent
 import Concurrency
 
-/// A purchase on its way; the queue has one object for each.
+/// A purchase in the queue, which has one object for each.
 ///
-/// What it says changes only on the delivery queue, between callbacks. May be read from any thread.
-// Sendable because its source never changes, and what it makes of it is behind a lock.
+/// Values change only on the delivery queue, between callbacks. May be read from any thread.
+// Sendable because its source never changes, and a lock protects the objects created from it.
 open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   private let source: Source
   private let made = Mutex(Made())
@@ -22,7 +22,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     var original: SKPaymentTransaction?
   }
 
-  /// Creates a transaction that no queue knows, for subclasses in tests.
+  /// Creates a transaction that is not in a queue, for subclasses in tests.
   public override init() { source = .none }
 
   init(_ handle: PaymentTransaction, in objects: ObjectRegistry) {
@@ -31,7 +31,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
 
   init(original grant: Grant) { source = .history(grant) }
 
-  /// A payment that was refused before the engine could take it.
+  /// Creates a failed transaction for a payment that was refused before the engine received it.
   init(refused payment: SKPayment, _ error: SKError) {
     source = .refused(error)
     super.init()
@@ -42,12 +42,12 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     if case .queue(let handle, let objects) = source { objects.forget(self, handle) }
   }
 
-  /// The engine's handle; nil for one that the engine does not know.
+  /// The engine's handle; nil if the engine does not know the transaction.
   var handle: PaymentTransaction? {
     if case .queue(let handle, _) = source { handle } else { nil }
   }
 
-  /// Where it stands.
+  /// The state.
   open var transactionState: SKPaymentTransactionState {
     switch source {
     case .none: .purchasing
@@ -58,7 +58,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// What was paid for; the same object each time.
+  /// The payment; the same object each time.
   open var payment: SKPayment {
     made.withLock { made in
       if let payment = made.payment { return payment }
@@ -73,7 +73,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Why it failed, always an `SKError`; nil unless it failed.
+  /// The error, always an `SKError`; nil unless failed.
   open var error: (any Error)? {
     switch source {
     case .none, .history: nil
@@ -82,7 +82,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The purchase that is restored; nil unless it is restored.
+  /// The restored purchase; nil unless restored.
   open var original: SKPaymentTransaction? {
     guard case .queue(let handle, _) = source, let grant = handle.original else { return nil }
     return made.withLock { made in
@@ -92,13 +92,13 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Its downloads; empty for a product without content, and before it is purchased.
+  /// The downloads; empty before the purchase and for a product without content.
   open var downloads: [SKDownload] {
     guard case .queue(let handle, let objects) = source else { return [] }
     return handle.downloads.map(objects.download)
   }
 
-  /// When it was bought; nil unless it is purchased or restored.
+  /// The date of the purchase; nil unless purchased or restored.
   open var transactionDate: Date? {
     switch source {
     case .none, .refused: nil
@@ -107,9 +107,9 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The seller's number of the purchase; nil unless it is purchased or restored.
+  /// The seller's number of the purchase; nil unless purchased or restored.
   ///
-  /// A restored one has a number of its own; that of the purchase is the original's.
+  /// A restored transaction has its own number; `original` has the number of the purchase.
   open var transactionIdentifier: String? {
     switch source {
     case .none, .refused: nil
@@ -118,9 +118,9 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The seller's signed receipt, a JWS in UTF-8; nil when the seller holds no key.
+  /// The seller's signed receipt, a JWS in UTF-8; nil if the seller does not sign receipts.
   ///
-  /// Read from the library each time, which may block for as long as a write takes.
+  /// Read from the library at each call, which may block for as long as a write takes.
   open var transactionReceipt: Data? {
     switch source {
     case .none, .refused: nil

@@ -1,36 +1,36 @@
 public import Foundation
 
-/// Who delivers what was bought; called on the delivery queue, one call after the other.
+/// Receives the reports of a queue, one call at a time on the delivery queue.
 ///
-/// Inside a call everything is allowed. There is no order among several observers.
+/// A call may use the whole API. The order among several observers is unspecified.
 public protocol SKPaymentTransactionObserver: NSObjectProtocol {
-  /// Transactions were added or changed state; at each launch all that are unfinished.
+  /// Transactions were added or changed state; at each launch, all unfinished ones.
   func paymentQueue(
     _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction])
 
-  /// Transactions are gone because they were finished.
+  /// Transactions were removed because they were finished.
   func paymentQueue(
     _ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction])
 
-  /// The restore ended early; what came before stays.
+  /// A restore failed; transactions that were reported before stay in the queue.
   func paymentQueue(
     _ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error)
 
-  /// Every restored transaction was reported; their downloads wait to be started.
+  /// A restore succeeded; all its transactions were reported, and their downloads are waiting.
   func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue)
 
   /// Downloads of one transaction changed state or progressed; a call has all of its downloads.
   func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload])
 
-  /// The user chose a product outside the app; true adds the payment now.
+  /// The user chose a product outside the app; returns whether to add the payment now.
   func paymentQueue(
     _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
   ) -> Bool
 
-  /// The account's storefront is another one.
+  /// The account's storefront changed.
   func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue)
 
-  /// The account lost these products; what is installed stays until the app removes it.
+  /// The account lost these products; installed content stays until the app removes it.
   func paymentQueue(
     _ queue: SKPaymentQueue,
     didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String])
@@ -53,7 +53,7 @@ extension SKPaymentTransactionObserver {
   /// Does nothing.
   public func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {}
 
-  /// Refuses; the app may add the payment later.
+  /// Returns false; the app may add the payment later.
   public func paymentQueue(
     _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
   ) -> Bool { false }

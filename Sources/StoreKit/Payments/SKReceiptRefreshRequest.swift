@@ -1,11 +1,11 @@
 import Foundation
 import HostedContent
 
-/// Asks the seller what the account was granted.
+/// Requests the account's grants from the seller.
 ///
-/// There is no receipt for the whole app here, but one for each purchase, signed by the seller, in
-/// `SKPaymentTransaction.transactionReceipt`. The request finishes when the seller has answered.
-// Sendable because SKRequest is, and nothing of it changes.
+/// Instead of one receipt for the app, each purchase has a receipt signed by the seller, in
+/// `SKPaymentTransaction.transactionReceipt`. The request finishes when the seller has responded.
+// Sendable because SKRequest is, and it is immutable.
 open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
   private let properties: [String: String]?
 
@@ -15,8 +15,9 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
     super.init()
   }
 
-  /// Creates a request; `properties` has the keys `SKReceiptProperty…`, which only tests of Apple's
-  /// sandbox know, and which change nothing here.
+  /// Creates a request; `properties` has the keys `SKReceiptProperty…` and is ignored.
+  ///
+  /// The properties are for tests in Apple's sandbox.
   public init(receiptProperties properties: [String: Any]?) {
     self.properties = properties?.mapValues { "\($0)" }
     super.init()
@@ -27,12 +28,12 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
     super.init(host: host)
   }
 
-  /// Asks another queue's seller than the app's; not in Apple's API.
+  /// Creates a request to the seller of another queue; not in Apple's API.
   public convenience init(receiptProperties properties: [String: Any]?, queue: SKPaymentQueue) {
     self.init(properties?.mapValues { "\($0)" }, host: queue.host)
   }
 
-  /// What it was created with, values as text.
+  /// The properties of the request, with values as text.
   open var receiptProperties: [String: Any]? { properties }
 
   override var work: @Sendable (StoreHost) async throws -> Answer {
@@ -50,5 +51,5 @@ public let SKReceiptPropertyIsRevoked = "revoked"
 /// Whether the receipt is of a volume purchase; an `NSNumber` of a Bool.
 public let SKReceiptPropertyIsVolumePurchase = "vpp"
 
-/// Ends the process with status 173, by which Apple's systems know that the receipt is not valid.
+/// Exits with status 173, which tells Apple's systems that the receipt is invalid.
 public func SKTerminateForInvalidReceipt() { exit(173) }

@@ -1,8 +1,8 @@
 public import Foundation
 import HostedContent
 
-/// What a store offers: words, price and the content that belongs to it.
-// Sendable because nothing of it changes.
+/// A product of a store, with its texts, price and content.
+// Sendable because it is immutable.
 open class SKProduct: NSObject, @unchecked Sendable {
   private let product: Product?
   private let language: String
@@ -16,7 +16,7 @@ open class SKProduct: NSObject, @unchecked Sendable {
     case year = 3
   }
 
-  /// Creates a product that no store offers, for subclasses in tests.
+  /// Creates a product without values, for subclasses in tests.
   public override init() {
     product = nil
     language = "en"
@@ -26,22 +26,22 @@ open class SKProduct: NSObject, @unchecked Sendable {
   init(_ product: Product, _ language: String, _ storefront: Storefront?) {
     self.product = product
     self.language = language
-    // Locale knows the region of both kinds of codes, of two letters and of three.
+    // Locale supports country codes of two and of three letters.
     region = storefront.flatMap { Locale(identifier: "und_\($0.countryCode)").region }
   }
 
-  /// A description in the configured language, else in English, else in any.
+  /// The description in the configured language, or else in English, or in any language.
   open var localizedDescription: String { product?.localizedDescription(in: language) ?? "" }
 
-  /// A short name in the configured language, else in English, else in any.
+  /// The title in the configured language, or else in English, or in any language.
   open var localizedTitle: String { product?.localizedTitle(in: language) ?? "" }
 
-  /// The price in the currency of `priceLocale`; 0 when it is free.
+  /// The price in the currency of `priceLocale`; 0 if it is free.
   open var price: NSDecimalNumber { NSDecimalNumber(decimal: product?.price?.amount ?? 0) }
 
-  /// The configured language, the storefront's region and the price's currency, for a formatter.
+  /// A locale with the configured language, the storefront's region and the price's currency.
   ///
-  /// A free product has US dollars. The region is nil if the seller names no storefront.
+  /// A free product has US dollars. The region is nil if the seller does not report a storefront.
   open var priceLocale: Locale {
     var components = Locale.Components(identifier: language)
     components.languageComponents.region = region ?? components.languageComponents.region
@@ -49,13 +49,13 @@ open class SKProduct: NSObject, @unchecked Sendable {
     return Locale(components: components)
   }
 
-  /// The name by which it is asked for and paid.
+  /// The product identifier.
   open var productIdentifier: String { product?.productIdentifier.rawValue ?? "" }
 
   /// Whether it has content to download.
   open var isDownloadable: Bool { product?.isDownloadable ?? false }
 
-  /// Whether it has content to download, by the name of macOS.
+  /// Whether it has content to download, under its name of macOS.
   open var downloadable: Bool { isDownloadable }
 
   /// The size of each download in bytes, Int64 each.
@@ -63,27 +63,27 @@ open class SKProduct: NSObject, @unchecked Sendable {
     (product?.downloadContentLengths ?? []).map { NSNumber(value: $0) }
   }
 
-  /// The size of each download in bytes, by the name of macOS.
+  /// The size of each download in bytes, under its name of macOS.
   open var contentLengths: [NSNumber] { downloadContentLengths }
 
   /// The version of the first download; empty for a product without content.
   open var downloadContentVersion: String { product?.downloadContentVersion?.rawValue ?? "" }
 
-  /// The version of the first download, by the name of macOS 10.8 to 10.14.
+  /// The version of the first download, under its name of macOS 10.8 to 10.14.
   open var contentVersion: String { downloadContentVersion }
 
-  /// Whether a family shares it: never, since the engine knows accounts only.
+  /// Always false, because accounts do not have families.
   open var isFamilyShareable: Bool { false }
 
-  /// A subscription's length; nil, since the engine sells no subscriptions.
+  /// The subscription period; nil, because subscriptions are not supported.
   open var subscriptionPeriod: SKProductSubscriptionPeriod? { nil }
 
-  /// A subscription's introductory price; nil, since the engine sells no subscriptions.
+  /// The introductory price; nil, because subscriptions are not supported.
   open var introductoryPrice: SKProductDiscount? { nil }
 
-  /// A subscription's group; nil, since the engine sells no subscriptions.
+  /// The subscription group; nil, because subscriptions are not supported.
   open var subscriptionGroupIdentifier: String? { nil }
 
-  /// A subscription's offers; empty, since the engine sells no subscriptions.
+  /// The subscription offers; empty, because subscriptions are not supported.
   open var discounts: [SKProductDiscount] { [] }
 }

@@ -1,24 +1,24 @@
 public import Foundation
 
-/// A subscription's offer.
+/// An offer of a subscription.
 ///
-/// Holds its values only: the engine sells no subscriptions.
-// Sendable because nothing of it changes.
+/// Only stores its values, because subscriptions are not supported.
+// Sendable because it is immutable.
 open class SKProductDiscount: NSObject, @unchecked Sendable {
-  /// How it is paid.
+  /// The payment mode.
   public enum PaymentMode: UInt, Sendable {
     case payAsYouGo = 0
     case payUpFront = 1
     case freeTrial = 2
   }
 
-  /// Whom it is for.
+  /// The type of the offer.
   public enum `Type`: UInt, Sendable {
     case introductory = 0
     case subscription = 1
   }
 
-  /// What a discount holds.
+  /// The values of a discount.
   struct Values {
     var price = NSDecimalNumber.zero
     var priceLocale = Locale(identifier: "en")
@@ -31,7 +31,7 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
 
   private let values: Values
 
-  /// Creates a discount of nothing, for subclasses in tests.
+  /// Creates an empty discount, for subclasses in tests.
   public override init() { values = Values() }
 
   private init(_ values: Values) { self.values = values }
@@ -52,14 +52,14 @@ open class SKProductDiscount: NSObject, @unchecked Sendable {
   open var price: NSDecimalNumber { values.price }
   /// The language and currency of the price.
   open var priceLocale: Locale { values.priceLocale }
-  /// The offer's name; nil for an introductory one.
+  /// The offer's identifier; nil for an introductory offer.
   open var identifier: String? { values.identifier }
   /// The length of a period.
   open var subscriptionPeriod: SKProductSubscriptionPeriod { values.period }
-  /// How many periods.
+  /// The number of periods.
   open var numberOfPeriods: Int { values.numberOfPeriods }
-  /// How it is paid.
+  /// The payment mode.
   open var paymentMode: PaymentMode { values.paymentMode }
-  /// Whom it is for.
+  /// The type of the offer.
   open var type: `Type` { values.type }
 }

@@ -1,13 +1,13 @@
 public import Foundation
 
-/// A length of time that a subscription goes on for.
+/// The period of a subscription.
 ///
-/// Holds its values only: the engine sells no subscriptions.
-// Sendable because nothing of it changes.
+/// Only stores its values, because subscriptions are not supported.
+// Sendable because it is immutable.
 open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
   private let values: (Int, SKProduct.PeriodUnit)
 
-  /// Creates a period of no length, for subclasses in tests.
+  /// Creates an empty period, for subclasses in tests.
   public override init() { values = (0, .day) }
 
   private init(_ values: (Int, SKProduct.PeriodUnit)) { self.values = values }
@@ -17,8 +17,8 @@ open class SKProductSubscriptionPeriod: NSObject, @unchecked Sendable {
     self.init((numberOfUnits, unit))
   }
 
-  /// How many units.
+  /// The number of units.
   open var numberOfUnits: Int { values.0 }
-  /// What is counted.
+  /// The unit.
   open var unit: SKProduct.PeriodUnit { values.1 }
 }

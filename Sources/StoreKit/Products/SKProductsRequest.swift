@@ -1,18 +1,18 @@
 import Foundation
 import HostedContent
 
-/// Looks products up; its delegate should be an `SKProductsRequestDelegate`.
-// Sendable because SKRequest is, and nothing of it changes.
+/// Looks up products; its delegate should be an `SKProductsRequestDelegate`.
+// Sendable because SKRequest is, and it is immutable.
 open class SKProductsRequest: SKRequest, @unchecked Sendable {
   private let identifiers: Set<String>
 
-  /// Creates a request for no products, for subclasses in tests.
+  /// Creates an empty request, for subclasses in tests.
   public override init() {
     identifiers = []
     super.init()
   }
 
-  /// Asks the app's queue for products; texts that are no identifiers come back as invalid.
+  /// Creates a request to the app's queue; the response lists invalid identifiers.
   public init(productIdentifiers: Set<String>) {
     identifiers = productIdentifiers
     super.init()
@@ -23,7 +23,7 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
     super.init(host: host)
   }
 
-  /// Asks another queue than the app's; not in Apple's API.
+  /// Creates a request to another queue; not in Apple's API.
   public convenience init(productIdentifiers: Set<String>, queue: SKPaymentQueue) {
     self.init(productIdentifiers, host: queue.host)
   }
@@ -44,8 +44,8 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
   }
 }
 
-/// Who is told about products, on the delivery queue.
+/// Receives the response to a products request, on the delivery queue.
 public protocol SKProductsRequestDelegate: SKRequestDelegate {
-  /// The answer, just before `requestDidFinish`.
+  /// The response arrived; `requestDidFinish` is called next.
   func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse)
 }

@@ -1,12 +1,12 @@
 public import Foundation
 import HostedContent
 
-/// The answer to a look-up of products.
-// Sendable because nothing of it changes.
+/// The response to a products request.
+// Sendable because it is immutable.
 open class SKProductsResponse: NSObject, @unchecked Sendable {
   private let values: (products: [SKProduct], invalid: [String])
 
-  /// Creates an empty answer, for subclasses in tests.
+  /// Creates an empty response, for subclasses in tests.
   public override init() { values = ([], []) }
 
   init(_ response: ProductsResponse, _ language: String, _ storefront: Storefront?) {
@@ -16,8 +16,8 @@ open class SKProductsResponse: NSObject, @unchecked Sendable {
     )
   }
 
-  /// What was found, by identifier.
+  /// The products that were found, by identifier.
   open var products: [SKProduct] { values.products }
-  /// What the store does not offer or cannot describe, and what is no identifier at all.
+  /// Identifiers that are invalid, or that the store does not offer or cannot describe.
   open var invalidProductIdentifiers: [String] { values.invalid }
 }

@@ -2,32 +2,31 @@ public import Foundation
 import HostedContent
 import Concurrency
 
-/// A question to the store.
+/// A request to the store.
 ///
-/// From `start()` on it lives until it has ended or is cancelled, also if the program does not keep
-/// it.
-// Sendable because all that changes is behind a lock.
+/// A started request lives until it ends or is cancelled, even if the program does not retain it.
+// Sendable because all mutable state is protected by a lock.
 open class SKRequest: NSObject, @unchecked Sendable {
   let host: StoreHost
   private let state = Mutex(State())
 
-  /// The task that waits for an answer, and the request itself, which lives until then.
+  /// The task that waits for a response, and the request, which it keeps alive.
   private typealias Running = (task: Task<Void, Never>, request: SKRequest)
 
   private struct State {
     var delegate = WeakReference<any SKRequestDelegate>()
-    /// Nil unless an answer is waited for; released outside the lock.
+    /// Nil unless a response is pending; released outside the lock.
     var running: Running?
-    /// Counts starts, so that an answer to a cancelled one is not delivered.
+    /// Counts starts, so that a response to a cancelled one is dropped.
     var attempt = 0
   }
 
-  /// Creates a request that asks for nothing and finishes.
+  /// Creates an empty request, which finishes at once.
   public override init() { host = .shared }
 
   init(host: StoreHost) { self.host = host }
 
-  /// Who is told, on the delivery queue; not retained.
+  /// The delegate, called on the delivery queue; not retained.
   open weak var delegate: (any SKRequestDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
@@ -36,7 +35,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Asks; does nothing while an answer is waited for.
+  /// Starts the request; does nothing while a response is pending.
   open func start() {
     let work = work
     state.withLock { state in
@@ -56,7 +55,7 @@ open class SKRequest: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Takes the question back; the delegate hears nothing more.
+  /// Cancels the request; the delegate is not called anymore.
   open func cancel() {
     let running = state.withLock { state in
       state.attempt += 1
@@ -66,10 +65,10 @@ open class SKRequest: NSObject, @unchecked Sendable {
     running?.task.cancel()
   }
 
-  /// What is told before the request's end.
+  /// Delivers the response before the request ends.
   typealias Answer = @Sendable (SKRequest, (any SKRequestDelegate)?) -> Void
 
-  /// What is done; subclasses say it.
+  /// The work of the request; subclasses override it.
   var work: @Sendable (StoreHost) async throws -> Answer { { _ in { _, _ in } } }
 
   private func end(_ attempt: Int, _ result: Result<Answer, ContentError>) {
@@ -91,11 +90,11 @@ open class SKRequest: NSObject, @unchecked Sendable {
   }
 }
 
-/// Who is told how a request ended, on the delivery queue; one of the two is called.
+/// Receives the result of a request on the delivery queue; one of the two methods is called.
 public protocol SKRequestDelegate: NSObjectProtocol {
-  /// The request was answered.
+  /// The request finished.
   func requestDidFinish(_ request: SKRequest)
-  /// The request failed: of the network in `NSURLErrorDomain`, else an `SKError`.
+  /// The request failed; the error is in `NSURLErrorDomain` or an `SKError`.
   func request(_ request: SKRequest, didFailWithError error: any Error)
 }
 

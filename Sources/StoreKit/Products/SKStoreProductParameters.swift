@@ -1,23 +1,23 @@
 import AppUpdate
 import Foundation
 
-/// The item's number, an `NSNumber` or digits; required.
+/// The number of the item, an `NSNumber` or digits; required.
 public let SKStoreProductParameterITunesItemIdentifier = "id"
-/// The product inside the app that the page offers, a text.
+/// The product of the app to offer, a text.
 public let SKStoreProductParameterProductIdentifier = "productIdentifier"
-/// The custom page of the app, a UUID as text.
+/// The custom product page of the app, a UUID as text.
 public let SKStoreProductParameterCustomProductPageIdentifier = "ppid"
-/// The affiliate who sends the user, a text.
+/// The affiliate token, a text.
 public let SKStoreProductParameterAffiliateToken = "at"
-/// The campaign that sends the user, a text of 40 bytes at most.
+/// The campaign token, a text of at most 40 bytes.
 public let SKStoreProductParameterCampaignToken = "ct"
-/// The provider whom the campaign is for, a text.
+/// The provider token of the campaign, a text.
 public let SKStoreProductParameterProviderToken = "pt"
-/// The advertising partner who sends the user, a text.
+/// The token of the advertising partner, a text.
 public let SKStoreProductParameterAdvertisingPartnerToken = "advp"
 
 extension ProductPageParameters {
-  /// Reads StoreKit's keys; an item that is no number becomes 0, which loading refuses.
+  /// Reads StoreKit's keys; an item that is not a number becomes 0, which loading refuses.
   init(storeKit parameters: [String: Any]) {
     let item = parameters[SKStoreProductParameterITunesItemIdentifier]
     let number =

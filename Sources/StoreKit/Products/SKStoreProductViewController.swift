@@ -3,11 +3,11 @@ public import Foundation
 import HostedContent
 import Concurrency
 
-/// A store's page of one item, without a screen: it loads what is to be shown.
+/// The store page of an item, without a screen: it loads the data to show.
 ///
-/// Whoever shows it calls `userDidFinish()` when the user is done. Items are looked up where the
-/// configuration's `lookup` says.
-// Sendable because all that changes is behind a lock.
+/// Call `userDidFinish()` when the user closes the page. Items are looked up as configured by
+/// `lookup`.
+// Sendable because all mutable state is protected by a lock.
 open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   private let host: StoreHost
   private let state = Mutex(State())
@@ -18,15 +18,15 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     var page: ProductPage?
   }
 
-  /// Creates a page of nothing yet.
+  /// Creates an empty page.
   public override init() { host = .shared }
 
-  /// Creates a page of another queue than the app's; not in Apple's API.
+  /// Creates a page for another queue; not in Apple's API.
   public convenience init(queue: SKPaymentQueue) { self.init(host: queue.host) }
 
   private init(host: StoreHost) { self.host = host }
 
-  /// Who hears that the user is done; not retained.
+  /// The delegate, notified when the user closes the page; not retained.
   open weak var delegate: (any SKStoreProductViewControllerDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
@@ -37,8 +37,8 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
 
   /// Loads an item's page and calls `block` on the delivery queue.
   ///
-  /// The error is `SKError.storeProductNotAvailable`; its underlying error says why. Parameters
-  /// have the keys `SKStoreProductParameter…`.
+  /// The error is `SKError.storeProductNotAvailable`, with the reason as underlying error.
+  /// Parameters have the keys `SKStoreProductParameter…`.
   open func loadProduct(
     withParameters parameters: [String: Any],
     completionBlock block: (@Sendable (Bool, (any Error)?) -> Void)? = nil
@@ -56,7 +56,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Loads an item's page; throws as the other one reports.
+  /// Loads an item's page; throws the errors of the method with a block.
   @discardableResult
   open func loadProduct(withParameters parameters: [String: Any]) async throws -> Bool {
     let parameters = ProductPageParameters(storeKit: parameters)
@@ -68,12 +68,12 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     return true
   }
 
-  /// The loaded page's address, with the parameters' tokens; nil before.
+  /// The URL of the loaded page, with the parameters' tokens; nil before.
   ///
   /// Not in Apple's API.
   public var pageURL: URL? { state.withLock { $0.page }?.content?.url }
 
-  /// The user is done; the delegate hears it on the delivery queue.
+  /// Notifies the delegate, on the delivery queue, that the user closed the page.
   ///
   /// Not in Apple's API.
   public func userDidFinish() {
@@ -85,7 +85,7 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   }
 
   private func page() throws -> ProductPage {
-    // Made outside the lock, since the environment's configuration reads a file.
+    // Created outside the lock, because a configuration from the environment reads a file.
     let new = ProductPage(
       lookup: AppLookup(host.lookup, transport: try HTTPLookupTransport()))
     return state.withLock { state in
@@ -106,9 +106,9 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   }
 }
 
-/// Who hears that the user is done with a page.
+/// Receives the end of a store page.
 public protocol SKStoreProductViewControllerDelegate: NSObjectProtocol {
-  /// The user is done; called on the delivery queue.
+  /// The user closed the page; called on the delivery queue.
   func productViewControllerDidFinish(_ viewController: SKStoreProductViewController)
 }
 

@@ -1,7 +1,7 @@
-/// Appends numbers, texts, digests and files, each in the one way there is to write it.
+/// Writes numbers, texts, digests and files in a compact, unique encoding.
 ///
-/// Numbers are LEB128 (seven bits a byte, low ones first), digests 32 bytes, paths the count of
-/// bytes that they share with the one before and the rest.
+/// Numbers are LEB128 (seven bits per byte, low bits first). Digests are 32 bytes. A path is the
+/// number of bytes shared with the previous path, followed by the rest.
 struct CompactWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -16,7 +16,7 @@ struct CompactWriter {
     bytes.append(UInt8(rest))
   }
 
-  /// Appends eight bytes, the low one first.
+  /// Appends eight bytes in little-endian order.
   mutating func word(_ value: UInt64) {
     withUnsafeBytes(of: value.littleEndian) { bytes += $0 }
   }
@@ -28,7 +28,7 @@ struct CompactWriter {
     bytes += text
   }
 
-  /// Appends `files`, which are in the order of their paths' bytes.
+  /// Appends `files`, which must be sorted by the bytes of their paths.
   mutating func files(_ files: [IndexedFile]) {
     number(Int64(files.count))
     var previous: [UInt8] = []
@@ -56,10 +56,9 @@ struct CompactWriter {
   }
 }
 
-/// Takes apart what a `CompactWriter` has written; each count is bounded by the bytes that are
-/// left.
+/// Reads the encoding of `CompactWriter`; each count is limited by the remaining bytes.
 struct CompactReader {
-  /// Why the bytes are not what they should be.
+  /// The reason why the bytes are invalid.
   struct Unreadable: Error {
     let reason: String
   }
@@ -75,7 +74,7 @@ struct CompactReader {
 
   mutating func take(_ count: Int) throws -> ArraySlice<UInt8> {
     guard count >= 0, count <= bytes.count - position else {
-      throw Unreadable(reason: "it breaks off")
+      throw Unreadable(reason: "it is truncated")
     }
     defer { position += count }
     return bytes[position..<(position + count)]
@@ -84,24 +83,24 @@ struct CompactReader {
   mutating func number() throws -> Int64 {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), through: 56, by: 7) {
-      guard position < bytes.count else { throw Unreadable(reason: "it breaks off") }
+      guard position < bytes.count else { throw Unreadable(reason: "it is truncated") }
       let byte = bytes[position]
       position += 1
       value |= UInt64(byte & 0x7f) << shift
       if byte & 0x80 == 0 {
-        // One way only to write a number.
+        // Reject a longer encoding of the same number.
         guard byte != 0 || shift == 0 else { break }
         return Int64(value)
       }
     }
-    throw Unreadable(reason: "it holds a number that cannot be")
+    throw Unreadable(reason: "it has an invalid number")
   }
 
-  /// A count of things that take at least `length` bytes each.
+  /// Reads a count of elements that have at least `length` bytes each.
   mutating func count(ofAtLeast length: Int) throws -> Int {
     let count = try number()
     guard count <= (bytes.count - position) / length else {
-      throw Unreadable(reason: "it breaks off")
+      throw Unreadable(reason: "it is truncated")
     }
     return Int(count)
   }
@@ -112,7 +111,7 @@ struct CompactReader {
 
   mutating func digest() throws -> Digest {
     guard let digest = Digest(bytes: try take(32)) else {
-      throw Unreadable(reason: "it breaks off")
+      throw Unreadable(reason: "it is truncated")
     }
     return digest
   }
@@ -120,7 +119,7 @@ struct CompactReader {
   mutating func text(limit: Int) throws -> String {
     let count = try number()
     guard count <= limit, let text = String(validating: try take(Int(count)), as: UTF8.self) else {
-      throw Unreadable(reason: "it holds a text that cannot be")
+      throw Unreadable(reason: "it has an invalid text")
     }
     return text
   }
@@ -137,10 +136,10 @@ struct CompactReader {
     for _ in 0..<count {
       try readPath(into: &path, isFirst: files.isEmpty)
       guard let text = String(validating: path, as: UTF8.self) else {
-        throw Unreadable(reason: "it holds a path that cannot be")
+        throw Unreadable(reason: "it has an invalid path")
       }
       let file = try file(text)
-      // Shared beginnings are written once but held again and again.
+      // Shared prefixes are encoded once but expanded for each path.
       total += path.count + (file.target?.utf8.count ?? 0)
       guard total <= PackageIndex.maximumPathTotal else {
         throw Unreadable(reason: "its paths are too long")
@@ -150,11 +149,11 @@ struct CompactReader {
     return files
   }
 
-  /// Puts the next path into the place of the one before.
+  /// Replaces `path` with the next path.
   private mutating func readPath(into path: inout [UInt8], isFirst: Bool) throws {
     let (shared, count) = (try number(), try number())
     guard shared <= path.count, count <= Self.pathLimit - Int(shared) else {
-      throw Unreadable(reason: "it holds a path that cannot be")
+      throw Unreadable(reason: "it has an invalid path")
     }
     let rest = try take(Int(count))
     guard isFirst || path[Int(shared)...].lexicographicallyPrecedes(rest) else {
@@ -171,7 +170,7 @@ struct CompactReader {
     case 1: return IndexedFile(path: path, kind: .directory)
     case 2: return IndexedFile(path: path, kind: .link, target: try text(limit: Self.pathLimit))
     case 3: return IndexedFile(path: path, kind: .file, size: try number())
-    default: throw Unreadable(reason: "it holds an entry of an unknown kind")
+    default: throw Unreadable(reason: "it has an entry of unknown kind")
     }
   }
 }

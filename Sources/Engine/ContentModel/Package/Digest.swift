@@ -1,22 +1,22 @@
-/// A SHA-256 digest: 32 bytes, written as 64 lower-case hexadecimal digits.
+/// A SHA-256 digest: 32 bytes, shown as 64 lower-case hexadecimal digits.
 ///
 /// Source: FIPS 180-4.
 public struct Digest: Hashable, Sendable, CustomStringConvertible {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// A digest of which all bytes are zero, in place of an unknown one.
+  /// A digest of zero bytes, for an unknown digest.
   static let zero = Digest()
 
   private init() { words = (0, 0, 0, 0) }
 
-  /// Takes exactly 32 bytes; nil for any other count.
+  /// Creates a digest from exactly 32 bytes; nil for another count.
   public init?(bytes: some Collection<UInt8>) {
     let inPlace = bytes.withContiguousStorageIfAvailable { Self(UnsafeRawBufferPointer($0)) }
     guard let digest = inPlace ?? Array(bytes).withUnsafeBytes({ Self($0) }) else { return nil }
     self = digest
   }
 
-  /// Takes exactly 32 bytes of memory; nil for any other count.
+  /// Creates a digest from exactly 32 bytes of memory; nil for another count.
   public init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == 32 else { return nil }
     func word(_ index: Int) -> UInt64 {
@@ -25,7 +25,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
     words = (word(0), word(1), word(2), word(3))
   }
 
-  /// Reads 64 hexadecimal digits; nil for anything else.
+  /// Parses 64 hexadecimal digits; nil for other text.
   public init?(hex: some StringProtocol) {
     guard let bytes = Hexadecimal.bytes(of: hex) else { return nil }
     self.init(bytes: bytes)
@@ -58,7 +58,7 @@ public struct Digest: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Digest: Codable {
-  /// Reads 64 hexadecimal digits.
+  /// Decodes 64 hexadecimal digits.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let digest = Digest(hex: try container.decode(String.self)) else {
@@ -68,7 +68,7 @@ extension Digest: Codable {
     self = digest
   }
 
-  /// Writes 64 hexadecimal digits.
+  /// Encodes 64 hexadecimal digits.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(hex)

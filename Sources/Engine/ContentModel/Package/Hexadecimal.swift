@@ -1,8 +1,8 @@
-/// Bytes as hexadecimal digits, two a byte.
+/// Converts bytes to and from hexadecimal digits.
 package enum Hexadecimal {
   private static let digits = Array("0123456789abcdef".utf8)
 
-  /// Lower-case digits of `bytes`.
+  /// Returns the lower-case digits of `bytes`.
   package static func text(of bytes: some Collection<UInt8>) -> String {
     String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
       for (index, byte) in bytes.enumerated() {
@@ -13,8 +13,7 @@ package enum Hexadecimal {
     }
   }
 
-  /// The bytes that `text` spells in digits of either case; nil for an odd count or other
-  /// characters.
+  /// Returns the bytes for digits of either case; nil for an odd count or other characters.
   package static func bytes(of text: some StringProtocol) -> [UInt8]? {
     let utf8 = Array(text.utf8)
     guard utf8.count.isMultiple(of: 2) else { return nil }

@@ -1,13 +1,13 @@
-/// The bytes of an index, compact and with one way only to write it.
+/// Encodes an index in a compact, unique form.
 ///
-/// `HCIX`, the format's number, then what a `CompactWriter` writes, files in the order of their
-/// paths' bytes. Everything is bounded before room for it is made.
+/// The bytes are `HCIX`, the format number, then the output of a `CompactWriter`, with files sorted
+/// by the bytes of their paths. All counts are checked before memory is allocated.
 extension PackageIndex {
-  /// The number of this format; readers refuse any other one.
+  /// The format number; readers refuse other numbers.
   package static let currentFormat: UInt8 = 1
   private static let magic = Array("HCIX".utf8)
 
-  /// The index as it is published.
+  /// The encoded index, as published.
   package var encoded: [UInt8] {
     var writer = CompactWriter()
     writer.append(Self.magic + [Self.currentFormat])
@@ -25,14 +25,16 @@ extension PackageIndex {
     return writer.bytes
   }
 
-  /// Reads an index; throws `storeDamaged` unless it is whole and its numbers agree, `formUnknown`
-  /// when newer software wrote it.
+  /// Decodes an index.
+  ///
+  /// Throws `storeDamaged` if it is truncated or inconsistent, and `formUnknown` if newer software
+  /// wrote it.
   package init(encoded bytes: [UInt8]) throws {
     do {
       try self.init(reading: bytes)
     } catch let error as CompactReader.Unreadable {
       throw ContentError(
-        .storeDamaged, "The index of a package cannot be read: \(error.reason)",
+        .storeDamaged, "Cannot read the index of a package: \(error.reason)",
         remedy: "Ask the store's owner to publish the package again")
     }
   }
@@ -44,7 +46,7 @@ extension PackageIndex {
     }
     var reader = CompactReader(bytes)
     guard try reader.take(4).elementsEqual(Self.magic) else {
-      throw Unreadable(reason: "it does not begin as one")
+      throw Unreadable(reason: "it does not start with HCIX")
     }
     let format = try reader.take(1).first ?? 0
     guard format == Self.currentFormat else {
@@ -113,7 +115,7 @@ extension CompactReader {
     let offsets = try files.map { file -> Int64 in
       guard file.size > 0 else { return 0 }
       let gap = try number()
-      // Wrong sums are found by the check of the whole; here they must only not trap.
+      // An overflow must not trap here; the check of the whole index finds it later.
       let start = end.addingReportingOverflow(gap).partialValue
       end = start.addingReportingOverflow(file.size).partialValue
       return start

@@ -1,18 +1,18 @@
 public import FoundationEssentials
 
-/// A version of a content package in a library.
+/// An installed version of a content package.
 public struct InstalledContent: Hashable, Codable, Sendable {
-  /// The content's name, and its folder's below `products`.
+  /// The content's identifier, and the name of its folder in `products`.
   public let contentIdentifier: ProductIdentifier
-  /// The product that it belongs to.
+  /// The product that the content belongs to.
   public let productIdentifier: ProductIdentifier
-  /// Its version, and its folder's name.
+  /// The version, and the name of its folder.
   public let version: ContentVersion
-  /// Bytes of all files.
+  /// The size of all files in bytes.
   public let size: Int64
-  /// How many entries it has: files, folders and links.
+  /// The number of files, folders and links.
   public let entryCount: Int
-  /// When it was installed.
+  /// The date of the install.
   public let date: Date
 
   /// Creates a record.
@@ -29,11 +29,11 @@ public struct InstalledContent: Hashable, Codable, Sendable {
   }
 }
 
-/// An installed file and the identity by which a change is noticed without reading it.
+/// An installed file, and its identity for detecting changes without reading it.
 package struct InstalledFile: Hashable, Codable, Sendable {
-  /// What it is and what its bytes must be.
+  /// The path, kind and digest of the file.
   package let entry: IndexedFile
-  /// Its identity when it was written; nil for folders and links.
+  /// The identity when it was written; nil for folders and links.
   package let identity: FileIdentity?
 
   /// Creates a record.
@@ -43,15 +43,15 @@ package struct InstalledFile: Hashable, Codable, Sendable {
   }
 }
 
-/// What the file system says of a file that was not touched: the same numbers.
+/// File system attributes that stay the same while a file is unchanged.
 package struct FileIdentity: Hashable, Codable, Sendable {
-  /// The inode's number.
+  /// The inode number.
   package let inode: UInt64
-  /// Bytes.
+  /// The size in bytes.
   package let size: Int64
-  /// Last change of the bytes, in nanoseconds since 1970.
+  /// The modification time, in nanoseconds since 1970.
   package let modified: Int64
-  /// Last change of the inode, in nanoseconds since 1970.
+  /// The inode change time, in nanoseconds since 1970.
   package let changed: Int64
 
   /// Creates an identity.
@@ -63,11 +63,11 @@ package struct FileIdentity: Hashable, Codable, Sendable {
   }
 }
 
-/// The name of a version of a content.
+/// A content and one of its versions.
 public struct ContentKey: Hashable, Codable, Sendable {
-  /// The content's name.
+  /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
-  /// Its version.
+  /// The version.
   public let version: ContentVersion
 
   /// Creates a key.
@@ -77,41 +77,42 @@ public struct ContentKey: Hashable, Codable, Sendable {
   }
 }
 
-/// The durable record of what a library holds; kept by the journal.
+/// The durable record of installed contents; implemented by the journal.
 ///
-/// An install is announced before its folder appears and confirmed after `current` names it, so
-/// that a start after a crash can tell which of the two happened. All methods may be called from
-/// any thread, are durable when they return, and throw `journalFailed` or `diskFull`.
+/// An install is announced before its folder appears, and confirmed after `current` is switched, so
+/// that recovery can tell these states apart. All methods may be called from any thread, are
+/// durable when they return, and throw `journalFailed` or `diskFull`.
 package protocol InstallJournal: Sendable {
-  /// Records that `content` is about to appear in its folder, with these files.
+  /// Records that the folder of `content` is about to appear, with these files.
   ///
-  /// `signers` is who vouches for the files' digests; nil when the files were compared with them.
+  /// `signers` identifies the signers of the files' digests; nil if the files were compared with
+  /// the digests.
   func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
-  /// Records that `content` is in its folder with these files, where it was before with others.
+  /// Records that the folder of `content` now has these files instead of earlier ones.
   func replace(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws
-  /// Records that `content` is complete and `current` was decided.
+  /// Records that `content` is complete and that `current` was decided.
   func confirm(_ content: ProductIdentifier, _ version: ContentVersion) throws
-  /// Forgets an announced or installed version, and its pin.
+  /// Removes an announced or installed version, and its pin.
   func forget(_ content: ProductIdentifier, _ version: ContentVersion) throws
-  /// Announced installs that were never confirmed and whose records can be read.
+  /// Returns announced but unconfirmed installs whose records can be read.
   func announced() throws -> [InstalledContent]
-  /// Confirmed versions whose records can be read, by content and version.
+  /// Returns confirmed versions whose records can be read, by content and version.
   func installed() throws -> [InstalledContent]
-  /// Why other records of contents cannot be read; each error names its content.
+  /// Returns an error for each unreadable record, with its content as subject.
   func unreadableContents() throws -> [ContentError]
-  /// Confirmed versions of one content, by version.
+  /// Returns the confirmed versions of one content, by version.
   func installed(_ content: ProductIdentifier) throws -> [InstalledContent]
-  /// Who vouches for the digests of a version's files; nil when the files were compared with them.
+  /// Returns the signers of a version's digests; nil if the files were compared with them.
   func signers(of content: ProductIdentifier, _ version: ContentVersion) throws -> Digest?
-  /// Versions that are never collected.
+  /// Returns the pinned versions, which are never collected.
   func pins() throws -> Set<ContentKey>
-  /// Pins a version, or takes its pin away.
+  /// Pins or unpins a version.
   func setPin(_ pinned: Bool, on key: ContentKey) throws
-  /// The files of an announced or installed version, by the bytes of their paths.
+  /// Returns the files of an announced or installed version, by the bytes of their paths.
   func files(of content: ProductIdentifier, _ version: ContentVersion) throws -> [InstalledFile]
 }
 
 extension InstallJournal {
-  /// Every record can be read.
+  /// Returns no errors.
   package func unreadableContents() throws -> [ContentError] { [] }
 }

@@ -1,8 +1,10 @@
 extension InstalledFile {
   private static let format: UInt8 = 1
 
-  /// The bytes of a list of files, as a journal keeps them: the format's number, the entries in the
-  /// order of their paths' bytes, then each one's identity but for its size.
+  /// Encodes a list of files for the journal.
+  ///
+  /// The bytes are the format number, the entries sorted by the bytes of their paths, then each
+  /// file's identity without its size.
   package static func encoded(_ files: [InstalledFile]) -> [UInt8] {
     let isOrdered = zip(files, files.dropFirst()).allSatisfy(Self.isOrdered)
     let ordered = isOrdered ? files : files.sorted(by: Self.isOrdered)
@@ -23,7 +25,7 @@ extension InstalledFile {
     left.entry.path.precedesByBytes(right.entry.path)
   }
 
-  /// Reads what `encoded` has written; nil for anything else.
+  /// Decodes the output of `encoded`; nil for other bytes.
   package static func decoded(_ bytes: [UInt8]) -> [InstalledFile]? {
     try? read(bytes)
   }

@@ -1,30 +1,30 @@
-/// What a package consists of: digests of its bytes, piece by piece, and the files inside.
+/// The index of a package: digests of its pieces, and the files inside.
 ///
-/// It is derived at publishing and signed with the catalog, so that each piece can be
-/// authenticated alone, before anything parses it. A package whose members can be decoded alone has
-/// a `payload`; any other one is fetched by `blocks`, and `obstacle` says why.
+/// It is built when publishing and signed with the catalog, so that each piece can be authenticated
+/// alone, before it is parsed. If the members of a package can be decoded alone, the index has a
+/// `payload`. Otherwise the package is fetched by `blocks`, and `obstacle` is the reason.
 package struct PackageIndex: Hashable, Sendable {
-  /// An index may not be longer, in bytes; a reader refuses it before parsing.
+  /// The maximum length of an index in bytes; longer ones are refused before parsing.
   package static let maximumLength: Int64 = 64 << 20
-  /// An index may not have more entries; a package has no more.
+  /// The maximum number of entries of an index or package.
   package static let maximumEntryCount = 100_000
-  /// Bytes of all paths and links' targets together, at most; a package has no more.
+  /// The maximum total length of all paths and link targets of an index or package, in bytes.
   package static let maximumPathTotal = 16 << 20
 
-  /// Bytes of the package.
+  /// The length of the package in bytes.
   package let packageLength: Int64
-  /// The members; nil for a package that is read from its beginning to its end.
+  /// The members; nil for a package that must be read sequentially.
   package let payload: PayloadIndex?
-  /// Why there are no members, one sentence; nil when there are.
+  /// The reason, one sentence, why the index does not have members; nil if it does.
   package let obstacle: String?
-  /// Bytes of each block but the last, which may be shorter; 0 when there are members.
+  /// The length of each block in bytes; the last may be shorter; 0 if the index has members.
   package let blockLength: Int
-  /// SHA-256 of each block of packed bytes, in order; none when there are members.
+  /// SHA-256 of each block of the package, in order; empty if the index has members.
   package let blocks: [Digest]
-  /// The entries inside, by the bytes of their paths.
+  /// The entries, sorted by the bytes of their paths.
   package let files: [IndexedFile]
 
-  /// Creates the index of a package that is read block by block.
+  /// Creates the index of a package that is fetched by blocks.
   package init(
     packageLength: Int64, blockLength: Int, blocks: [Digest], files: [IndexedFile],
     obstacle: String? = nil
@@ -47,16 +47,16 @@ package struct PackageIndex: Hashable, Sendable {
     blocks = []
   }
 
-  /// Bytes of all files once installed.
+  /// The size of all installed files in bytes.
   package var installedSize: Int64 { files.reduce(0) { $0 + $1.size } }
 
-  /// The byte range of block `number`.
+  /// Returns the byte range of block `number`.
   package func range(ofBlock number: Int) -> Range<Int64> {
     let start = Int64(number) * Int64(blockLength)
     return start..<min(start + Int64(blockLength), packageLength)
   }
 
-  /// Whether the numbers agree with each other, so that they can be computed with.
+  /// Whether the numbers are consistent, so that arithmetic on them is safe.
   package var isConsistent: Bool {
     guard (0...(1 << 40)).contains(packageLength), hasPlausibleFiles else { return false }
     if let payload { return payload.isConsistent(with: files, packageLength: packageLength) }
@@ -79,18 +79,18 @@ package struct PackageIndex: Hashable, Sendable {
 
 /// A file, folder or link inside a package.
 package struct IndexedFile: Hashable, Codable, Sendable {
-  /// The path below the content's root, with `/`, such as `Contents/page-1.txt`.
+  /// The path relative to the content's root, with `/`, such as `Contents/page-1.txt`.
   package let path: String
-  /// What it is.
+  /// The kind of the entry.
   package let kind: Kind
-  /// Bytes; 0 for folders and links.
+  /// The size in bytes; 0 for folders and links.
   package let size: Int64
   /// SHA-256 of a regular file's bytes; nil for others.
   package let digest: Digest?
   /// A symbolic link's target; nil for others.
   package let target: String?
 
-  /// What an entry of a package can be; everything else is refused.
+  /// The allowed kinds of entries; others are refused.
   package enum Kind: String, Codable, Sendable {
     case file, directory, link
   }

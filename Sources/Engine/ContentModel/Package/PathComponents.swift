@@ -1,28 +1,29 @@
 extension StringProtocol {
-  /// The names between the slashes, empty ones only when asked for.
+  /// Returns the components between slashes, without empty ones by default.
   ///
-  /// Bytes decide, as they do for the file system: to Swift a `/` and a combining mark behind it
-  /// are one `Character`, which is no `/`.
+  /// Works on bytes, as the file system does. In Swift, `/` followed by a combining mark is a
+  /// single `Character`, which is different from `/`.
   package func pathComponents(omittingEmpty: Bool = true) -> [String] {
     utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: omittingEmpty)
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// What stands behind the last slash.
+  /// The component after the last slash.
   package var lastPathComponent: String { pathComponents().last ?? "" }
 }
 
 extension String {
-  /// Whether both are the same name of a file, which is bytes to it; `==` takes é for é, however it
-  /// is composed.
+  /// Returns whether both are the same file name, byte by byte.
+  ///
+  /// `==` also accepts different Unicode forms of é.
   package func hasSameBytes(as other: String) -> Bool { hasSameBytes(as: other[...]) }
 
-  /// Whether both are the same name of a file.
+  /// Returns whether both are the same file name, byte by byte.
   package func hasSameBytes(as other: Substring) -> Bool {
     utf8.count == other.utf8.count && beginsWithBytes(of: other)
   }
 
-  /// Whether the first bytes are those of `start`.
+  /// Returns whether the first bytes are those of `start`.
   package func beginsWithBytes(of start: Substring) -> Bool {
     let isEqual = utf8.withContiguousStorageIfAvailable { mine in
       start.utf8.withContiguousStorageIfAvailable { theirs in
@@ -32,7 +33,7 @@ extension String {
     return (isEqual ?? nil) ?? utf8.starts(with: start.utf8)
   }
 
-  /// Whether the bytes come before those of `other`, as the paths of an index are ordered.
+  /// Returns whether the bytes sort before those of `other`, the order of paths in an index.
   package func precedesByBytes(_ other: String) -> Bool {
     let precedes = utf8.withContiguousStorageIfAvailable { mine in
       other.utf8.withContiguousStorageIfAvailable { theirs in

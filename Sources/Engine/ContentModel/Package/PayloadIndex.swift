@@ -1,23 +1,22 @@
-/// Where each member of a package's payload lies, and which bytes of which file it holds.
+/// The layout of a package's payload: its members and the offsets of file data.
 ///
-/// Members follow each other without a gap, in the package and in the plain bytes. What the plain
-/// bytes between two files' data say (headers of the archive) does not matter to an install, which
-/// takes names, kinds and sizes from the index alone.
+/// Members follow each other without gaps, both packed and decoded. Decoded bytes between the data
+/// of two files, such as archive headers, are ignored: an install takes names, kinds and sizes only
+/// from the index.
 package struct PayloadIndex: Hashable, Sendable {
-  /// No member has more plain bytes.
+  /// The maximum decoded length of a member, in bytes.
   package static let maximumPlainLength = 1 << 20
-  /// No member has more packed bytes.
+  /// The maximum packed length of a member, in bytes.
   package static let maximumPackedLength = maximumPlainLength + (64 << 10)
 
-  /// No payload has more members: twice as many as fill a package with 64 KiB each.
+  /// The maximum number of members: twice as many as a package of 64 KiB members has.
   package static let maximumCount = 1 << 19
 
-  /// Where the first member begins in the package, in bytes.
+  /// The offset of the first member in the package, in bytes.
   package let offset: Int64
   /// The members, in order.
   package let members: [IndexedMember]
-  /// For each entry of the index, where its data begin in the plain bytes; ascending, and 0 for an
-  /// entry without data.
+  /// The offset of each entry's data in the decoded bytes; ascending, 0 without data.
   package let dataOffsets: [Int64]
 
   /// Creates the layout of a payload.
@@ -27,7 +26,7 @@ package struct PayloadIndex: Hashable, Sendable {
     self.dataOffsets = dataOffsets
   }
 
-  /// Bytes of all members as they are packed.
+  /// The total packed length of all members, in bytes.
   package var packedLength: Int64 { members.reduce(0) { $0 + Int64($1.packedLength) } }
 
   func isConsistent(with files: [IndexedFile], packageLength: Int64) -> Bool {
@@ -53,17 +52,17 @@ package struct PayloadIndex: Hashable, Sendable {
   }
 }
 
-/// One member of a payload: a part that can be fetched, authenticated and decoded alone.
+/// A member of a payload, which can be fetched, authenticated and decoded alone.
 package struct IndexedMember: Hashable, Sendable {
-  /// Bytes in the package.
+  /// The packed length in bytes.
   package let packedLength: Int
-  /// Bytes once it is decoded.
+  /// The decoded length in bytes.
   package let plainLength: Int
   /// SHA-256 of the packed bytes.
   package let digest: Digest
-  /// SHA-256 of the plain bytes of a member that lies inside one file; nil for others.
+  /// SHA-256 of the decoded bytes if the member is inside one file; nil for others.
   ///
-  /// By it the same piece is found again in an older version of the file, or in staging.
+  /// It identifies the same piece in an older version of the file, or in staging.
   package let plainDigest: Digest?
 
   /// Creates a member.

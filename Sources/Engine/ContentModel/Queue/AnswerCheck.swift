@@ -1,6 +1,6 @@
-/// Compares a seller's answer with its order, and contents with the product of the order.
+/// Compares a seller's response with its order, and contents with the product of the order.
 extension Payment {
-  /// Whether a grant of this payment answers `order`: the same product, quantity and account.
+  /// Returns whether a grant of this payment matches `order` in product, quantity and account.
   package func answers(_ order: Payment) -> Bool {
     productIdentifier == order.productIdentifier && quantity == order.quantity
       && applicationUsername == order.applicationUsername
@@ -8,7 +8,7 @@ extension Payment {
 }
 
 extension ContentOffer {
-  /// The offer, or only its name and the reason if it belongs to another product than `product`.
+  /// Returns the offer, or an unresolved offer if it belongs to another product.
   func checked(for product: ProductIdentifier) -> ContentOffer {
     guard productIdentifier != product else { return self }
     return unresolved(for: product, because: .notOffered(contentIdentifier, of: product))
@@ -16,27 +16,27 @@ extension ContentOffer {
 }
 
 extension ContentError {
-  /// The seller's answer is a grant of something else than was ordered.
+  /// The seller's response grants something other than the order.
   static func answerMismatch(_ answer: Payment, to order: Payment) -> ContentError {
     let isOfAccount = answer.applicationUsername == order.applicationUsername
     return ContentError(
       .answerMismatch,
-      "The seller's answer does not match the order: expected \(order.quantity) of "
+      "The seller's response does not match the order: expected \(order.quantity) of "
         + "\(order.productIdentifier), found \(answer.quantity) of \(answer.productIdentifier)"
         + (isOfAccount ? "" : " for another account"),
-      remedy: "Report it to the seller; a purchase that was paid for can be restored",
+      remedy: "Report it to the seller. Restore the purchase if it was paid for",
       subject: order.productIdentifier.rawValue)
   }
 
-  /// The seller's number of a purchase has answered another order.
+  /// The seller used the number of another order.
   package static func numberReused(_ number: String) -> ContentError {
     ContentError(
       .answerMismatch,
-      "The seller's answer has the transaction number \(number), which answered another order",
-      remedy: "Report it to the seller; a purchase that was paid for can be restored")
+      "The seller's response has the transaction number \(number) of another order",
+      remedy: "Report it to the seller. Restore the purchase if it was paid for")
   }
 
-  /// A seller names a content that the catalog does not have for the product.
+  /// The catalog does not have the content that the seller named for the product.
   package static func notOffered(
     _ content: ProductIdentifier, of product: ProductIdentifier
   ) -> ContentError {

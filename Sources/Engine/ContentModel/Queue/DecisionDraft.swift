@@ -1,15 +1,15 @@
-/// A decision while it is being made; each transaction is saved and reported once.
+/// A decision in progress; each transaction is saved and reported once.
 struct DecisionDraft {
   var touched: Set<String> = []
-  /// Those whose transactions are new.
+  /// The identifiers of new transactions.
   var added: Set<String> = []
-  /// Whether all that is unfinished is reported: one word instead of a hundred thousand names.
+  /// Whether to report all unfinished transactions, instead of listing 100,000 identifiers.
   var reportsEverything = false
   var reportedTransactions: [String] = []
   private(set) var reportedDownloads: [String] = []
   private var isReported: Set<String> = []
   var removed: [TransactionRecord] = []
-  /// Changes other than those of records, such as which order the seller's number answered.
+  /// Changes other than those of records, such as the order that belongs to a seller's number.
   var changes: [JournalChange] = []
   var started: [DownloadRecord] = []
   var effects: [QueueEffect] = []
@@ -28,7 +28,7 @@ struct DecisionDraft {
     for id in ids where isReported.insert(id).inserted { reportedDownloads.append(id) }
   }
 
-  /// Reports come before the work that they announce, so that active is seen before finished.
+  /// Returns the decision; reports precede the start of work, so active is seen before finished.
   func decision(for state: QueueState) -> QueueDecision {
     var decision = QueueDecision()
     let gone = Set(removed.flatMap { $0.downloads.map(\.id) })

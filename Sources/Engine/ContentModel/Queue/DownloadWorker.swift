@@ -1,13 +1,13 @@
-/// What works on a download.
+/// The worker of an active download.
 struct DownloadWorker: Hashable {
   let content: ProductIdentifier
   var duty: Duty
 
-  /// What a worker is to do.
+  /// The task of a worker.
   enum Duty: Hashable {
-    /// Next: gone, or stopping.
+    /// Running. Next: removed, or stopping.
     case working
-    /// Told to end; what was fetched is kept, or discarded once it has ended. Next: gone.
+    /// Stopping; fetched data is kept, or discarded afterwards. Next: removed.
     case stopping(discarding: Bool)
   }
 }

@@ -1,16 +1,16 @@
 public import FoundationEssentials
 
-/// A request to buy a product; a value, copied when it is added.
+/// A request to buy a product; a value, which the queue copies.
 ///
 /// Source: `SKPayment`.
 public struct Payment: Hashable, Codable, Sendable {
-  /// What is bought.
+  /// The product to buy.
   public var productIdentifier: ProductIdentifier
-  /// How many, 1 to 10.
+  /// The quantity, 1 to 10.
   public var quantity: Int
-  /// An opaque name of the buyer's account, at most 256 bytes; nil for the library's own.
+  /// An opaque identifier of the buyer's account, at most 256 bytes; nil for the library's own.
   public var applicationUsername: String?
-  /// Whether the built-in seller defers it, as if somebody else had to decide; for tests.
+  /// Whether the built-in seller defers it, as if it needed approval; for tests.
   public var simulatesAskToBuy: Bool
 
   /// Creates a payment.
@@ -24,7 +24,7 @@ public struct Payment: Hashable, Codable, Sendable {
     self.simulatesAskToBuy = simulatesAskToBuy
   }
 
-  /// Reads a payment, also one of before ask to buy could be simulated.
+  /// Decodes a payment; `simulatesAskToBuy` may be missing in older data.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     productIdentifier = try values.decode(ProductIdentifier.self, forKey: .productIdentifier)
@@ -38,45 +38,46 @@ public struct Payment: Hashable, Codable, Sendable {
     case productIdentifier, quantity, applicationUsername, simulatesAskToBuy
   }
 
-  /// What is wrong with the payment, nil when it can be sent.
+  /// The reason why the payment is invalid; nil if it is valid.
   public var refusal: ContentError? {
     guard (1...10).contains(quantity) else {
       return ContentError(
-        .paymentInvalid, "A payment for \(productIdentifier) asks for \(quantity) of it",
+        .paymentInvalid, "The quantity \(quantity) of \(productIdentifier) is invalid",
         remedy: "Use a quantity from 1 to 10", subject: productIdentifier.rawValue)
     }
     guard (applicationUsername?.utf8.count ?? 0) <= 256 else {
       return ContentError(
-        .paymentInvalid, "The account's name for \(productIdentifier) is longer than 256 bytes",
-        remedy: "Use a one-way hash of the account's name", subject: productIdentifier.rawValue)
+        .paymentInvalid, "The account name for \(productIdentifier) is longer than 256 bytes",
+        remedy: "Use a one-way hash of the account name", subject: productIdentifier.rawValue)
     }
     return nil
   }
 }
 
-/// What the seller answered to a payment.
+/// The seller's outcome of a payment.
 public enum PurchaseOutcome: Hashable, Codable, Sendable {
-  /// The account has it; these packages belong to it.
+  /// Purchased, with the contents of the product.
   ///
-  /// The grant's payment has the product, quantity and account of the order, and its transaction
-  /// identifier answers no other order; else the purchase fails with `answerMismatch`. Of the
-  /// contents, identifier and version count. The rest comes from the store's catalog, if any.
+  /// The grant must have the product, quantity and account of the order, and a transaction
+  /// identifier that no other order has. Otherwise the purchase fails with `answerMismatch`. Only
+  /// identifiers and versions of the contents are used if there is a catalog, which provides the
+  /// rest.
   case purchased(Grant, contents: [ContentOffer])
-  /// Refused or failed; nothing was charged.
+  /// Refused or failed; the account was not charged.
   case failed(ContentError)
-  /// Somebody else decides later.
+  /// Waiting for approval.
   case deferred
 }
 
-/// The seller's record that an account may have a product.
+/// The seller's record that an account is entitled to a product.
 public struct Grant: Hashable, Codable, Sendable {
-  /// The seller's number of the purchase, unique for ever.
+  /// The seller's number of the purchase, unique forever.
   public let transactionIdentifier: String
-  /// When it was bought, rounded to milliseconds.
+  /// The date of the purchase, rounded to milliseconds.
   public let date: Date
-  /// What was paid for.
+  /// The payment.
   public let payment: Payment
-  /// A signed receipt (JWS), nil when the seller holds no key.
+  /// The signed receipt (JWS); nil if the seller does not sign receipts.
   public let receipt: String?
 
   /// Creates a grant.
@@ -84,7 +85,7 @@ public struct Grant: Hashable, Codable, Sendable {
     transactionIdentifier: String, date: Date, payment: Payment, receipt: String? = nil
   ) {
     self.transactionIdentifier = transactionIdentifier
-    // Rounded, so that a date that was written to a database and read again is equal.
+    // Rounded, so that a date read back from a database is equal.
     self.date = Date(
       timeIntervalSinceReferenceDate: (date.timeIntervalSinceReferenceDate * 1000).rounded() / 1000)
     self.payment = payment

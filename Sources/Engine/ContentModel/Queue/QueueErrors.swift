@@ -1,14 +1,15 @@
 extension ContentError {
   static func restoreUnderWay(_ request: String) -> ContentError {
     ContentError(
-      .restoreUnderWay, "Purchases are being restored already",
-      remedy: "Wait until the restore has finished or failed", subject: request)
+      .restoreUnderWay, "A restore of purchases is already running",
+      remedy: "Wait until it has finished or failed", subject: request)
   }
 
   static func cannotFinish(_ transaction: TransactionRecord) -> ContentError {
     ContentError(
       .cannotFinish,
-      "The transaction for \(transaction.payment.productIdentifier) is \(transaction.state) and cannot be finished",
+      "Cannot finish the transaction for \(transaction.payment.productIdentifier): "
+        + "it is \(transaction.state)",
       remedy: "Finish it once it is purchased, failed or restored", subject: transaction.id)
   }
 

@@ -1,86 +1,86 @@
-/// Something that happened to the queue: a wish of its user, or the end of an effect.
+/// An event of the queue: a request of the user, or the result of an effect.
 package enum QueueEvent: Hashable, Sendable {
-  /// The engine runs and somebody observes it.
+  /// The engine is running and has its first observer.
   case launched
   case paymentAdded(transaction: String, Payment)
-  /// A payment that could not be journaled when it was added is journaled with this event.
+  /// Journals a payment that could not be journaled when it was added.
   case paymentRetried(transaction: String)
   /// A purchase from the account's history, or an update of what is installed.
   case restored(
     transaction: String, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)
   case purchaseAnswered(transaction: String, PurchaseOutcome)
-  /// A grant that no payment of this queue waits for: an interrupted purchase that was mended, a
-  /// promoted one that was paid elsewhere.
+  /// A grant without a payment in this queue, such as an interrupted or promoted purchase.
   case granted(transaction: String, Grant, contents: [ContentOffer])
-  /// `request` names the restore in everything that is said of it.
+  /// `request` identifies the restore in its reports.
   case restoreRequested(request: String, account: String?)
-  /// A purchase of the history could not be kept: the restore that is under way fails at its end.
+  /// A restored purchase could not be saved, so the running restore will fail at its end.
   case restoreLost(ContentError)
-  /// Every purchase of the history was handed in by `restored`, or the rest cannot be had.
+  /// The restore ended; all its purchases were added by `restored`, unless it failed.
   case restoreEnded(request: String, ContentError?)
   case startRequested(downloads: [String])
   case pauseRequested(downloads: [String])
   case resumeRequested(downloads: [String])
   case cancelRequested(downloads: [String])
   case finishRequested(transaction: String)
-  /// The seller knows that the transaction was finished.
+  /// The seller acknowledged that the transaction was finished.
   case finishAcknowledged(transaction: String)
-  /// Every event of the seller up to `cursor` is journaled or was reported.
+  /// Every event of the seller up to `cursor` is journaled or reported.
   case storeEventsHandled(cursor: String)
-  /// The catalog has the content of a download that had a problem before.
+  /// The catalog now has the content of a download that had a problem.
   case contentResolved(download: String, ContentOffer)
   case workEnded(download: String, WorkResult)
   case activeLimitChanged(Int)
   case priorityChanged(downloads: [String], Int)
 }
 
-/// Why a purchase comes again.
+/// The reason for a restored transaction.
 package enum RestorePurpose: Hashable, Codable, Sendable {
-  /// Asked for by a restore; a purchase that is still unfinished is passed over, one that was
-  /// restored and is unfinished is reported again.
+  /// A restore.
+  ///
+  /// An unfinished purchase is skipped; an unfinished restored one is reported again.
   case history
-  /// An update of what is installed; `switching` says whether it becomes current.
+  /// An update of installed content; `switching` tells whether it becomes current.
   case update(switching: Bool)
 }
 
-/// How the work on a download ended.
+/// The result of the work on a download.
 package enum WorkResult: Hashable, Sendable {
-  /// Its content is installed, durable, and reachable.
+  /// The content is installed and durable.
   case installed
   case failed(ContentError)
-  /// It ended because it was told to.
+  /// The work was stopped on request.
   case stopped
 }
 
-/// What is to be done because of an event, after the journal has it.
+/// An action to perform after the changes of an event are journaled.
 package enum QueueEffect: Hashable, Sendable {
-  /// Ask the seller; the answer comes back as `purchaseAnswered`.
+  /// Sends a purchase to the seller, which leads to `purchaseAnswered`.
   case purchase(transaction: String, Payment)
-  /// Ask the seller for the account's history; it comes back as `restored` and `restoreEnded`.
+  /// Requests the account's history, which leads to `restored` and `restoreEnded`.
   case restore(request: String, account: String?)
-  /// Tell the seller that a purchase was finished; its answer comes back as `finishAcknowledged`.
+  /// Notifies the seller of a finished purchase, which leads to `finishAcknowledged`.
   case notifyFinished(FinishNotice)
-  /// Fetch and install; the end comes back as `workEnded`.
+  /// Fetches and installs, which leads to `workEnded`.
   case startWork(DownloadRecord)
-  /// Make the work on it end soon.
+  /// Stops the work on a download.
   case stopWork(download: String)
-  /// Give its transfers this priority.
+  /// Sets the priority of its transfers.
   case setPriority(download: String, Int)
-  /// Remove what was fetched for it.
+  /// Removes its fetched data.
   case discardStaging(download: String)
-  /// All that is unfinished, transactions and then downloads.
+  /// Reports everything unfinished: first transactions, then downloads.
   case reportEverything
   case reportTransactions([String])
   case reportDownloads([String])
-  /// These are gone; the records say how they stood at last.
+  /// Reports removed transactions with their last state.
   case reportRemoved([TransactionRecord])
-  /// All of the history was delivered, or it failed; after everything that was delivered before.
+  /// Reports the end of a restore, after all its transactions.
   case reportRestoreEnded(RestoreEnd)
-  /// What was asked cannot be; nothing changed.
+  /// Reports a refused request, which had no effect.
   case refuse(ContentError)
 }
 
-/// An event's consequences: first the changes, all or none, then the effects in their order.
+/// The result of an event: changes to commit atomically, then effects to perform in order.
 package struct QueueDecision: Hashable, Sendable {
   package var changes: [JournalChange] = []
   package var effects: [QueueEffect] = []
@@ -91,12 +91,12 @@ package struct QueueDecision: Hashable, Sendable {
   }
 }
 
-/// How a restore ended, or how far it came.
+/// The result or progress of a restore.
 package struct RestoreEnd: Hashable, Sendable {
   package let request: String
-  /// What it found, in its order, those included that an earlier restore had found.
+  /// The transactions it found, in order, including those of an earlier restore.
   package var transactions: [String] = []
-  /// Why the rest cannot be had, or why one of them is missing.
+  /// The error that ended the restore, or the error of a missing purchase.
   package var error: ContentError?
 
   package init(request: String) { self.request = request }

@@ -1,40 +1,40 @@
-/// The durable record of the queue; kept by the journal.
+/// The durable record of the queue; implemented by the journal.
 ///
-/// Durable when a call returns; throws `journalFailed` or `diskFull`, and then nothing changed.
+/// Changes are durable when a call returns. A call that throws `journalFailed` or `diskFull`
+/// changes nothing.
 package protocol QueueJournal: Sendable {
-  /// All unfinished transactions, without their receipts.
+  /// Returns the unfinished transactions, without their receipts.
   func readQueue() throws -> JournaledQueue
-  /// The seller's receipt for an unfinished transaction; nil when there is none.
+  /// Returns the receipt of an unfinished transaction; nil if it does not have one.
   func receipt(of transaction: String) throws -> String?
-  /// Carries out all changes or none.
+  /// Applies all changes or none.
   ///
-  /// Throws `answerMismatch` for a number that answered another order, `transactionExists` for a
-  /// new record with a known identifier, and `UncertainCommit` if a crash may bring the changes
-  /// back.
+  /// Throws `answerMismatch` if a number belongs to another order, `transactionExists` if a new
+  /// record has a known identifier, and `UncertainCommit` if a crash may bring the changes back.
   func commit(_ changes: [JournalChange]) throws
-  /// Removes every record that cannot be read; returns what each one was.
+  /// Removes unreadable records; returns an error that describes each.
   func removeUnreadable() throws -> [ContentError]
 }
 
 extension QueueJournal {
-  /// Every record can be read.
+  /// Returns no errors.
   package func removeUnreadable() throws -> [ContentError] { [] }
 
-  /// All unfinished transactions that can be read, in their order, without their receipts.
+  /// Returns the readable unfinished transactions in order, without their receipts.
   package func transactions() throws -> [TransactionRecord] { try readQueue().transactions }
 }
 
 /// The unfinished transactions in a journal.
 package struct JournaledQueue: Sendable {
-  /// Those that can be read, in their order.
+  /// The readable transactions, in order.
   package var transactions: [TransactionRecord]
-  /// Why others cannot be read, each naming its transaction; their rows stay in the journal.
+  /// An error for each unreadable record, with its transaction as subject; rows stay in place.
   package var unreadable: [ContentError]
-  /// The highest sequence number, that of unreadable ones included; 0 for none.
+  /// The highest sequence number, including unreadable records; 0 if there are no records.
   package var lastSequence: Int
   /// Finished purchases that the seller has not acknowledged.
   package var notices: [FinishNotice]
-  /// The position in the seller's events; nil at first.
+  /// The cursor of the seller's events; nil at first.
   package var storeCursor: String?
 
   package init(
@@ -49,34 +49,33 @@ package struct JournaledQueue: Sendable {
   }
 }
 
-/// A commit failed so that its outcome is not known: its changes cannot be seen now, and a start
-/// after a crash may find them.
+/// A commit failed with an unknown outcome: after a crash, its changes may reappear.
 ///
-/// The next commit that writes something decides it: then they are gone.
+/// Until then, its changes are invisible. The next successful commit discards them.
 package struct UncertainCommit: Error {
-  /// Why the commit failed.
+  /// The error of the commit.
   package let error: ContentError
 
   package init(_ error: ContentError) { self.error = error }
 }
 
-/// One change of the queue's durable record.
+/// A change of the queue's durable record.
 package enum JournalChange: Hashable, Sendable {
-  /// Saves a record whose identifier is new: no transaction has had it, a finished one neither.
+  /// Saves a new record; its identifier must never have been used, even by a finished one.
   case add(TransactionRecord)
-  /// A receipt that the record does not carry stays as it was journaled.
+  /// Saves a record; if it has no receipt, the journaled receipt is kept.
   case save(TransactionRecord)
-  /// Takes the transaction out and remembers that it was finished, once.
+  /// Removes the transaction and records once that it was finished.
   case finish(TransactionRecord)
-  /// Remembers which transaction's order the seller's number answered; a number answers one only.
+  /// Records the order that a seller's number belongs to; a number belongs to only one.
   case answer(number: String, transaction: String)
-  /// Remembers that the seller is to be told of a finished purchase, until `removeNotice`.
+  /// Records a pending notice to the seller, until `removeNotice`.
   case addNotice(FinishNotice)
   case removeNotice(transaction: String)
-  /// Replaces the position in the seller's events.
+  /// Replaces the cursor of the seller's events.
   case storeCursor(String)
 
-  /// The record that it saves; nil for other changes.
+  /// The saved record; nil for other changes.
   package var savedRecord: TransactionRecord? {
     switch self {
     case .add(let record), .save(let record): record
@@ -85,7 +84,7 @@ package enum JournalChange: Hashable, Sendable {
   }
 }
 
-/// A finished purchase that the seller is told of.
+/// A finished purchase to report to the seller.
 package struct FinishNotice: Hashable, Sendable {
   package let transaction: String
   /// The seller's number of the purchase.
@@ -97,11 +96,11 @@ package struct FinishNotice: Hashable, Sendable {
   }
 }
 
-/// What is remembered of a transaction that is gone.
+/// The record of a finished transaction.
 package struct FinishedTransaction: Hashable, Sendable {
   package let id: String
   package let productIdentifier: ProductIdentifier
-  /// The state it was finished in.
+  /// The state before it was finished.
   package let state: TransactionState
 
   package init(id: String, productIdentifier: ProductIdentifier, state: TransactionState) {

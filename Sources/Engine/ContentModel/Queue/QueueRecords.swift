@@ -1,17 +1,17 @@
-/// Unfinished transactions, and everything that is derived from them so that no event looks at all.
+/// The unfinished transactions, with indexes so that events do not scan all of them.
 struct QueueRecords: Hashable, Sendable {
   private var table = TransactionTable()
-  /// Downloads that were asked for and wait for their turn.
+  /// Requested downloads that wait for a free worker.
   private(set) var line = WaitingLine()
-  /// Transactions by the seller's number of their purchase, where that is not their own identifier.
+  /// Transactions by the seller's number, if it differs from their identifier.
   private var purchases: [String: Set<String>] = [:]
 
-  /// All of them in their order; made anew, so not for every event.
+  /// All transactions in order; sorted at each call, so not for use in every event.
   var ordered: [TransactionRecord] { table.ordered }
 
   subscript(id: String) -> TransactionRecord? { table[id] }
 
-  /// A download, as it stood when it was looked up.
+  /// A download, as it was when it was looked up.
   struct Place {
     let record: TransactionRecord
     let position: Int
@@ -27,8 +27,9 @@ struct QueueRecords: Hashable, Sendable {
     return Place(record: record, position: position)
   }
 
-  /// The downloads in line that are finished once `download` is, since their work would do nothing;
-  /// from the end of the line, where removing them is cheap.
+  /// Returns waiting downloads that become finished together with `download`.
+  ///
+  /// The last come first, because removing from the end of the line is cheap.
   func waiting(like download: DownloadRecord) -> [Place] {
     line.places(of: download.offer.contentIdentifier).reversed().compactMap { place in
       let other = Place(record: place.record, position: place.position)
@@ -36,7 +37,7 @@ struct QueueRecords: Hashable, Sendable {
     }
   }
 
-  /// The first transaction that delivers what `grant` records: its own, or a restored one.
+  /// Returns the first transaction that delivers `grant`: its own, or a restored one.
   func holder(of grant: Grant) -> TransactionRecord? {
     let number = grant.transactionIdentifier
     let wanted = grant.withoutReceipt
@@ -45,7 +46,7 @@ struct QueueRecords: Hashable, Sendable {
       .min { $0.sequence < $1.sequence }
   }
 
-  /// Takes `record` as it is now; all that is derived from records is kept here and in `drop`.
+  /// Stores `record`, and updates the indexes; only `store` and `drop` change them.
   mutating func store(_ record: TransactionRecord) {
     unlist(table[record.id])
     table[record.id] = record
@@ -84,7 +85,7 @@ struct QueueRecords: Hashable, Sendable {
     return number
   }
 
-  /// Where the downloads of `record` stand in line.
+  /// Returns the places of the waiting downloads of `record`.
   private static func waiting(in record: TransactionRecord) -> [WaitingLine.Place] {
     var places: [WaitingLine.Place] = []
     for (position, download) in record.downloads.enumerated()
@@ -96,7 +97,7 @@ struct QueueRecords: Hashable, Sendable {
 }
 
 extension TransactionRecord {
-  /// Whether a restore brought it, rather than an update, which says what becomes of `current`.
+  /// Whether a restore created it, and not an update, which sets `keepsCurrent`.
   package var isOfHistory: Bool {
     state == .restored && downloads.allSatisfy { $0.keepsCurrent == nil }
   }
@@ -106,7 +107,7 @@ extension TransactionRecord {
 }
 
 extension DownloadRecord {
-  /// Whether it installs the same version of the same content in the same way.
+  /// Returns whether it installs the same version of the same content in the same way.
   fileprivate func installsSame(as other: DownloadRecord) -> Bool {
     offer.problem == nil && offer.version.rawValue == other.offer.version.rawValue
       && offer.productIdentifier == other.offer.productIdentifier

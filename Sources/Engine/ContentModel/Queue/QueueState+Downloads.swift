@@ -1,5 +1,4 @@
-/// Downloads of the queue: requests of the user, ends of work, and free workers for waiting
-/// downloads.
+/// Handles requests for downloads and results of work, and assigns free workers.
 extension QueueState {
   mutating func start(_ place: QueueRecords.Place, _ draft: inout DecisionDraft) {
     switch place.download.state {
@@ -43,7 +42,7 @@ extension QueueState {
     }
   }
 
-  /// Nothing that must survive a launch, so nothing is journaled or reported.
+  /// The priority does not survive a launch, so it is neither journaled nor reported.
   mutating func setPriority(
     _ priority: Int, _ place: QueueRecords.Place, _ draft: inout DecisionDraft
   ) {
@@ -70,7 +69,7 @@ extension QueueState {
     let (transaction, position) = (place.record.id, place.position)
     switch (place.download.state, result) {
     case (.active, .installed), (.paused, .installed):
-      // Paused too late to matter: the content is there, and says so.
+      // The pause came too late: the content is installed.
       set(.finished, transaction, position, &draft)
       for other in records.waiting(like: place.download) {
         set(.finished, other.record.id, other.position, &draft)
@@ -79,7 +78,7 @@ extension QueueState {
     case (.active, .failed(let error)):
       set(.failed(error), transaction, position, &draft)
     case (.active, .stopped):
-      // It was not asked to stop, so it continues.
+      // A stop without a request: continue the download.
       set(.waiting(isRequested: true), transaction, position, &draft)
     case (.paused, .failed), (.paused, .stopped), (.waiting, _), (.finished, _), (.failed, _),
       (.cancelled, _):
@@ -96,15 +95,15 @@ extension QueueState {
     set(.waiting(isRequested: true), place.record.id, place.position, &draft)
   }
 
-  /// Gives free workers to waiting downloads, in the queue's order.
+  /// Assigns free workers to waiting downloads, in the queue's order.
   ///
-  /// One content is worked on by one download at a time, since two would install into one folder
-  /// and race for `current`. The second one then finds what the first has installed.
+  /// Each content is downloaded by one worker at a time. Two workers would install into the same
+  /// folder and compete for `current`. The second download then finds the installed content.
   mutating func activateWaiting(_ draft: inout DecisionDraft) {
     guard isLaunched, workers.count < activeLimit, !records.line.places.isEmpty else { return }
-    // The content of a download whose old worker is still stopping is busy, too.
+    // A content is also busy while its previous worker is stopping.
     var busy = Set(workers.values.map(\.content))
-    // A thousand may wait for one content, and are not looked at while it is busy.
+    // Skip the many downloads that may wait for a busy content.
     let limit = min(activeLimit - workers.count, records.line.contentCount(besides: busy))
     var turns: [WaitingLine.Place] = []
     for place in records.line.places {

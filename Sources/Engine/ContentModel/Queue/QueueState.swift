@@ -1,31 +1,31 @@
-/// The payment queue as a pure state machine: no clock, no I/O, no randomness.
+/// The payment queue as a pure state machine, without clock, I/O and randomness.
 ///
-/// The shell applies an event to a copy, writes the decision's changes to the journal, takes the
-/// copy as the new state, and then carries out the effects. Every state takes every event; what
-/// has no meaning in a state changes nothing. Documentation/StateMachine.md has the whole table.
+/// The engine applies an event to a copy, commits the changes to the journal, keeps the copy as the
+/// new state, and performs the effects. Every event is allowed in every state; an event without
+/// meaning in a state changes nothing. Documentation/StateMachine.md has the complete table.
 package struct QueueState: Hashable, Sendable {
   var records = QueueRecords()
-  /// How many downloads may be worked on at once, 1 to 32.
+  /// The maximum number of active downloads, 1 to 32.
   package private(set) var activeLimit: Int
 
-  /// Downloads that a worker is on, those of transactions that are gone included.
+  /// Workers by download, including downloads of removed transactions.
   var workers: [String: DownloadWorker] = [:]
   private var nextSequence: Int
-  /// The restore that is under way; a second one is refused.
+  /// The running restore; a second one is refused.
   private var restoring: RestoreEnd?
-  /// Whether the seller is told of finished purchases.
+  /// Whether the seller is notified of finished purchases.
   private let notifiesSeller: Bool
-  /// Finished purchases of an earlier process, of which the seller is told at the launch.
+  /// Pending notices of an earlier process, sent at launch.
   private var notices: [FinishNotice]
-  /// Whether somebody observes; before that nothing is asked for or started.
+  /// Whether the queue has an observer; nothing is requested or started before.
   private(set) var isLaunched = false
 
-  /// More at once would only be more threads that wait for the same disk and network.
+  /// More threads would only wait for the same disk and network.
   private static func bounded(_ limit: Int) -> Int { min(max(1, limit), 32) }
 
-  /// Takes up the transactions that the journal has.
+  /// Creates a state from the journal's transactions.
   ///
-  /// `lastSequence` is the highest sequence number in the journal, where that is not one of theirs.
+  /// `lastSequence` is the highest sequence number in the journal if unreadable records have it.
   package init(
     transactions: [TransactionRecord] = [], lastSequence: Int = 0, activeLimit: Int = 3,
     notices: [FinishNotice] = [], notifiesSeller: Bool = false
@@ -37,21 +37,21 @@ package struct QueueState: Hashable, Sendable {
     transactions.forEach { records.store($0) }
   }
 
-  /// Unfinished transactions in their order; made anew, so not for every event.
+  /// The unfinished transactions in order; sorted at each call, so not for use in every event.
   package var transactions: [TransactionRecord] { records.ordered }
 
-  /// The unfinished transaction `id`.
+  /// Returns the unfinished transaction `id`.
   package func transaction(_ id: String) -> TransactionRecord? { records[id] }
 
-  /// The download `id` of an unfinished transaction.
+  /// Returns the download `id` of an unfinished transaction.
   package func download(_ id: String) -> DownloadRecord? {
     records.place(ofDownload: id)?.download
   }
 
-  /// Whether a worker is on the download `id`.
+  /// Returns whether the download `id` has a worker.
   package func isWorked(_ id: String) -> Bool { workers[id] != nil }
 
-  /// Decides what `event` leads to.
+  /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {
     var draft = DecisionDraft()
     switch event {
@@ -80,7 +80,7 @@ package struct QueueState: Hashable, Sendable {
     }
     activateWaiting(&draft)
     let decision = draft.decision(for: self)
-    // Once it is saved, the journal has the receipt; in memory nobody needs it.
+    // The journal has the receipt after the save, so drop it from memory.
     for record in decision.changes.compactMap(\.savedRecord)
     where record.grant?.receipt != nil || record.original?.receipt != nil {
       records.store(record.withoutReceipt)
@@ -93,7 +93,7 @@ package struct QueueState: Hashable, Sendable {
   private mutating func launch(_ draft: inout DecisionDraft) {
     let transactions = transactions
     for transaction in transactions {
-      // Asked again, a deferred one may have been decided; nothing else would tell.
+      // A deferred purchase may have been decided; the only way to learn it is to ask again.
       if !isLaunched, transaction.state == .purchasing || transaction.state == .deferred {
         draft.effects.append(.purchase(transaction: transaction.id, transaction.payment))
       }
@@ -119,7 +119,7 @@ package struct QueueState: Hashable, Sendable {
       TransactionRecord(id: id, sequence: nextSequence, payment: payment, status: status), &draft)
   }
 
-  /// Journals a payment that was only added in memory, and then asks for it.
+  /// Journals a payment that was only added in memory, then sends it to the seller.
   private func retry(_ id: String, _ draft: inout DecisionDraft) {
     guard let record = transaction(id) else { return }
     draft.touched.insert(id)
@@ -139,9 +139,9 @@ package struct QueueState: Hashable, Sendable {
     var downloads = downloads(of: id, contents, for: original.payment)
     switch purpose {
     case .history:
-      // What is unfinished is delivered anyway; only finished purchases are history.
+      // Unfinished purchases are delivered anyway; only finished purchases are history.
       if let holder = records.holder(of: original) {
-        // Restored before, it is what the restore finds; told again, nobody waits for it in vain.
+        // Report a restored transaction again, because the caller may wait for it.
         guard holder.isOfHistory else { return }
         restoring?.transactions.append(holder.id)
         return draft.reportedTransactions.append(holder.id)
@@ -190,7 +190,7 @@ package struct QueueState: Hashable, Sendable {
     draft.effects.append(.reportRestoreEnded(end))
   }
 
-  /// Whether no unfinished transaction has the identifier `id`; refuses a new one that has it.
+  /// Returns whether `id` is unused by unfinished transactions; otherwise refuses it.
   private func isNew(_ id: String, _ draft: inout DecisionDraft) -> Bool {
     guard transaction(id) != nil else { return true }
     draft.effects.append(.refuse(.transactionExists(id)))

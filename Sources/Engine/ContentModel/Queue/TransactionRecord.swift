@@ -1,42 +1,42 @@
 /// The state of a transaction, numbered as in StoreKit.
 public enum TransactionState: Int, Codable, Sendable, CaseIterable {
-  /// Sent to the seller, not answered. Next: purchased, failed, deferred.
+  /// Sent to the seller, without outcome. Next: purchased, failed, deferred.
   case purchasing = 0
-  /// Bought; deliver, then finish. Next: removed.
+  /// Purchased; deliver it, then finish it. Next: removed.
   case purchased = 1
   /// Refused or failed; finish it. Next: removed.
   case failed = 2
-  /// From the account's history, or an update of what is installed. Next: removed.
+  /// Restored from the account's history, or an update of installed content. Next: removed.
   case restored = 3
-  /// Somebody else decides later. Next: purchased, failed.
+  /// Waiting for approval. Next: purchased, failed.
   case deferred = 4
 }
 
 /// The state of a download, numbered as in StoreKit.
 public enum DownloadState: Int, Codable, Sendable, CaseIterable {
-  /// Not started, or started and waiting for its turn. Next: active, paused, cancelled.
+  /// Not started, or waiting for a free worker. Next: active, paused, cancelled.
   case waiting = 0
   /// Being fetched and installed. Next: finished, failed, paused, cancelled, waiting.
   case active = 1
-  /// Paused by the user; keeps its bytes. Next: waiting, active, cancelled, finished.
+  /// Paused by the user; keeps its data. Next: waiting, active, cancelled, finished.
   case paused = 2
-  /// Its content is installed and usable. Last.
+  /// Installed and usable. Final.
   case finished = 3
-  /// Ended by an error; keeps its bytes. Next: waiting, active, cancelled.
+  /// Failed; keeps its data. Next: waiting, active, cancelled.
   case failed = 4
-  /// Cancelled by the user; its bytes are dropped. Next: waiting, active.
+  /// Cancelled by the user; its data is dropped. Next: waiting, active.
   case cancelled = 5
 }
 
-/// The state of a transaction, with the values that exist only in that state.
+/// The state of a transaction, with the values of that state.
 ///
-/// Rare payloads are indirect: a queue may have a hundred thousand transactions.
+/// Rare payloads are indirect, because a queue may have 100,000 transactions.
 package enum TransactionStatus: Hashable, Sendable {
   case purchasing
-  /// With what the seller granted.
+  /// With the seller's grant.
   case purchased(Grant)
   indirect case failed(ContentError)
-  /// With the grant of this transaction, and that of the purchase that it restores or updates.
+  /// With the grant of this transaction, and of the purchase that it restores or updates.
   indirect case restored(Grant, original: Grant)
   case deferred
 
@@ -61,13 +61,13 @@ package enum TransactionStatus: Hashable, Sendable {
   }
 }
 
-/// A transaction as the journal keeps it; a value that shares its storage until one copy changes.
+/// A transaction as journaled; a value with copy-on-write storage.
 ///
-/// There may be a hundred thousand of them, and queue, handles and reports each hold them all.
+/// The queue, handles and reports may each hold 100,000 of them.
 package struct TransactionRecord: Hashable, Sendable {
   private var storage: Storage
 
-  // Sendable because it is changed only while one value alone holds it.
+  // Sendable because it is changed only while it is uniquely referenced.
   private final class Storage: @unchecked Sendable {
     var fields: Fields
 
@@ -95,7 +95,7 @@ package struct TransactionRecord: Hashable, Sendable {
     body(&storage.fields)
   }
 
-  /// The queue's identifier of the transaction, unique in a library.
+  /// The identifier, unique in a library.
   package var id: String { storage.fields.id }
   /// The position in the queue; later transactions have larger numbers.
   package var sequence: Int { storage.fields.sequence }
@@ -108,9 +108,9 @@ package struct TransactionRecord: Hashable, Sendable {
 
   package var state: TransactionState { status.state }
 
-  /// What the seller granted; nil unless purchased or restored.
+  /// The seller's grant; nil unless purchased or restored.
   ///
-  /// Without its receipt once the journal has that: see `QueueJournal.receipt(of:)`.
+  /// It loses its receipt after that is journaled: see `QueueJournal.receipt(of:)`.
   package var grant: Grant? {
     switch status {
     case .purchased(let grant), .restored(let grant, _): grant
@@ -118,7 +118,7 @@ package struct TransactionRecord: Hashable, Sendable {
     }
   }
 
-  /// The purchase that is restored, whose receipt is the grant's; nil unless restored.
+  /// The restored purchase, with the receipt of the grant; nil unless restored.
   package var original: Grant? {
     if case .restored(_, let original) = status { original } else { nil }
   }
@@ -133,7 +133,7 @@ package struct TransactionRecord: Hashable, Sendable {
     set { change { $0.downloads = newValue } }
   }
 
-  /// The record as it is kept in memory; the journal has its receipt.
+  /// The record without receipts, as kept in memory; the journal has the receipts.
   package var withoutReceipt: TransactionRecord {
     guard grant?.receipt != nil || original?.receipt != nil else { return self }
     var record = self
@@ -149,14 +149,14 @@ package struct TransactionRecord: Hashable, Sendable {
 }
 
 extension Grant {
-  /// The same purchase without its receipt.
+  /// The grant without its receipt.
   package var withoutReceipt: Grant {
     Grant(transactionIdentifier: transactionIdentifier, date: date, payment: payment)
   }
 }
 
 extension TransactionRecord {
-  /// Has finished downloads of `contents` wait to be started again; whether there are any.
+  /// Sets finished downloads of `contents` to waiting; returns whether there were any.
   package mutating func reopenDownloads(of contents: Set<ContentKey>) -> Bool {
     let lost = downloads.indices.filter {
       downloads[$0].state == .finished && contents.contains(downloads[$0].content)
@@ -167,7 +167,7 @@ extension TransactionRecord {
 }
 
 extension [TransactionRecord] {
-  /// The versions that finished downloads have installed.
+  /// The versions installed by finished downloads.
   package var finishedContents: Set<ContentKey> {
     var contents: Set<ContentKey> = []
     for record in self {
@@ -179,7 +179,7 @@ extension [TransactionRecord] {
   }
 }
 
-/// A value that many hold, each by a pointer to the same storage.
+/// A shared reference to a value, to store it once.
 package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
   package let value: Value
 
@@ -192,9 +192,9 @@ package final class Shared<Value: Hashable & Sendable>: Hashable, Sendable {
   package func hash(into hasher: inout Hasher) { hasher.combine(value) }
 }
 
-/// The state of a download, with the values that exist only in that state.
+/// The state of a download, with the values of that state.
 package enum DownloadStatus: Hashable, Sendable {
-  /// A download that was not requested to start waits for that, others for a free worker.
+  /// Waits for a start request, or, if requested, for a free worker.
   case waiting(isRequested: Bool)
   case active
   case paused
@@ -214,21 +214,21 @@ package enum DownloadStatus: Hashable, Sendable {
   }
 }
 
-/// A download as the journal keeps it.
+/// A download as journaled.
 package struct DownloadRecord: Hashable, Sendable {
-  /// Its transaction's identifier, whose storage is shared: a hundred thousand names would be many.
+  /// The transaction's identifier; it shares the storage of its text.
   private let transaction: String
-  /// From 1, in its transaction.
+  /// The number in its transaction, from 1.
   private let number: Int32
-  /// −1000 to 1000, of which higher ones start first; not journaled.
+  /// The priority, −1000 to 1000; higher ones start first; not journaled.
   package var priority: Int32 = 0
-  /// One storage for the thousands of downloads that may have the same offer.
+  /// The offer; thousands of downloads may share one.
   package private(set) var sharedOffer: Shared<ContentOffer>
   package var status: DownloadStatus
-  /// Whether the version stays beside the current one; nil unless an update decided it.
+  /// Whether the version is installed beside the current one; nil unless it is an update.
   package var keepsCurrent: Bool?
 
-  /// Download `number`, from 1, of the transaction named `transaction`.
+  /// Creates download `number`, from 1, of the transaction with the identifier `transaction`.
   package init(
     of transaction: String, number: Int, sharing offer: Shared<ContentOffer>,
     status: DownloadStatus = .waiting(isRequested: false)
@@ -239,7 +239,7 @@ package struct DownloadRecord: Hashable, Sendable {
     self.status = status
   }
 
-  /// Unique in a library, and its staging folder's name: `<transaction>-<number>`.
+  /// The identifier, unique in a library, and its staging folder: `<transaction>-<number>`.
   package var id: String { "\(transaction)-\(number)" }
 
   package var offer: ContentOffer {
@@ -247,7 +247,7 @@ package struct DownloadRecord: Hashable, Sendable {
     set { sharedOffer = Shared(newValue) }
   }
 
-  /// The version that it installs.
+  /// The version to install.
   package var content: ContentKey { ContentKey(offer.contentIdentifier, offer.version) }
 
   package var state: DownloadState { status.state }
@@ -260,7 +260,7 @@ package struct DownloadRecord: Hashable, Sendable {
     if case .failed(let error) = status { error } else { nil }
   }
 
-  /// The transaction that a download of this name belongs to; nil when it is no such name.
+  /// Returns the transaction of a download's identifier; nil if it is not one.
   package static func transaction(ofDownload id: String) -> String? {
     id.utf8.lastIndex(of: UInt8(ascii: "-")).map { String(id[..<$0]) }
   }

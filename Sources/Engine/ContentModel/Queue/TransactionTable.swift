@@ -1,9 +1,9 @@
-/// Unfinished transactions by identifier, made for many of them.
+/// Unfinished transactions by identifier, efficient for large numbers.
 ///
-/// A copy shares everything that neither side changes afterwards: the shell keeps the state before
-/// an event until the journal has the state after it, and that must not cost a copy of the whole.
+/// Copies share unchanged parts. The engine keeps the state before an event until the journal has
+/// the state after it, and must not copy the whole table for that.
 struct TransactionTable: Hashable, Sendable {
-  /// Small dictionaries; a change copies the one that it is in.
+  /// Small dictionaries; a change copies only one of them.
   private var shards: [[String: TransactionRecord]]
   private(set) var count = 0
 
@@ -24,7 +24,7 @@ struct TransactionTable: Hashable, Sendable {
     }
   }
 
-  /// All of them, in the queue's order.
+  /// All transactions, in the queue's order.
   var ordered: [TransactionRecord] {
     var records: [(sequence: Int, record: TransactionRecord)] = []
     records.reserveCapacity(count)
@@ -40,18 +40,18 @@ struct TransactionTable: Hashable, Sendable {
   }
 }
 
-/// Downloads that were asked for and wait for their turn, by priority and in the queue's order.
+/// Requested downloads that wait for a free worker, by priority, then in the queue's order.
 struct WaitingLine: Hashable, Sendable {
-  /// Where one stands; equal ones are of one rank.
+  /// A place in the line; places of equal rank are equal.
   struct Place: Hashable, Sendable {
-    /// The transaction that it is of, as it stands.
+    /// The transaction, as it is now.
     let record: TransactionRecord
-    /// Within its transaction.
+    /// The position in its transaction.
     let position: Int
 
     var content: ProductIdentifier { record.downloads[position].offer.contentIdentifier }
 
-    /// What the line is sorted by.
+    /// The sort key.
     fileprivate var rank: (Int32, Int, Int) {
       (-record.downloads[position].priority, record.sequence, position)
     }
@@ -65,7 +65,7 @@ struct WaitingLine: Hashable, Sendable {
   }
 
   private(set) var places: [Place] = []
-  /// How many wait for each content.
+  /// The number of waiting downloads of each content.
   private var counts: [ProductIdentifier: Int] = [:]
 
   mutating func insert(_ place: Place) {
@@ -83,17 +83,17 @@ struct WaitingLine: Hashable, Sendable {
     counts[content] = count > 0 ? count : nil
   }
 
-  /// The places of a content, in order.
+  /// Returns the places of a content, in order.
   func places(of content: ProductIdentifier) -> [Place] {
     counts[content] == nil ? [] : places.filter { $0.content == content }
   }
 
-  /// How many contents are waited for that are not `busy`.
+  /// Returns the number of waiting contents that are not `busy`.
   func contentCount(besides busy: Set<ProductIdentifier>) -> Int {
     counts.count - busy.count { counts[$0] != nil }
   }
 
-  /// Where `place` is, or belongs.
+  /// Returns the index of `place`, or where to insert it.
   private func index(of place: Place) -> Int {
     var (low, high) = (places.startIndex, places.endIndex)
     while low < high {

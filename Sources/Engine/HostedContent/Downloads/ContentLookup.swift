@@ -1,11 +1,13 @@
 package import ContentModel
 
-/// What a product contains; its texts and price are in its record, which is not looked up for this.
+/// The contents of a product, without its texts and price.
+///
+/// Reading texts and price would need the product's record.
 package struct ProductContents: Hashable, Sendable {
   package let productIdentifier: ProductIdentifier
-  /// Nil if the product has content and its record was not looked up.
+  /// Nil if the product has content and its record was not read.
   package let type: ProductType?
-  /// As `Product.contents`.
+  /// See `Product.contents`.
   package let contents: [ContentOffer]
 }
 
@@ -16,23 +18,25 @@ extension ProductContents {
   }
 }
 
-/// The answer to a look-up of what products contain; as `ProductsResponse`.
+/// The response to a request for the contents of products; see `ProductsResponse`.
 package struct ContentsResponse: Hashable, Sendable {
   package let products: [ProductContents]
   package let invalidProductIdentifiers: [String]
   package let failures: [ContentError]
-  /// As `ProductsResponse.offeredIdentifiers`.
+  /// See `ProductsResponse.offeredIdentifiers`.
   package let offeredIdentifiers: [ProductIdentifier]
 }
 
-/// A service that knows what products contain without a look-up of all their records.
+/// A service that can list the contents of products without reading all their records.
 protocol ContentLookup: StoreService {
-  /// What the products with these identifiers contain, all for nil.
+  /// Returns the contents of the given products, or of all products for nil.
   func contents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse
 }
 
 extension StoreService {
-  /// What products contain, all for nil; with as few requests as the service can do with.
+  /// Returns the contents of the given products, or of all products for nil.
+  ///
+  /// Sends as few requests as the service allows.
   func lookUpContents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse {
     if let service = self as? any ContentLookup {
       return try await service.contents(of: identifiers)
@@ -51,7 +55,7 @@ extension StoreService {
 }
 
 extension PaymentQueue {
-  /// What products contain; texts that are no identifiers come back as invalid.
+  /// Returns the contents of products; invalid identifiers are returned in the response.
   package func productContents(of identifiers: Set<String>) async throws -> ContentsResponse {
     let valid = Set(identifiers.compactMap { try? ProductIdentifier(validating: $0) })
     let response = try await service.lookUpContents(of: valid)

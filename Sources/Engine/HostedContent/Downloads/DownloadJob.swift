@@ -2,11 +2,12 @@ import ContentModel
 import ContentTransfer
 import Concurrency
 
-/// One download's work as seen from outside its thread: how far it is, and whether it must stop.
+/// The progress of one download, and the way to stop it from another thread.
 ///
-/// Cheap to write for every piece; read ten times a second. May be used from any thread.
+/// Updates are cheap enough for every piece; progress is read ten times a second. May be used from
+/// any thread.
 final class DownloadJob: Sendable {
-  /// The handle on its transfers, which end when the work is stopped.
+  /// The handle to its transfers, which end when the job is stopped.
   let ticket: TransferTicket
   private let isStopped: @Sendable () throws -> Void
   private let state = Mutex(State())
@@ -18,25 +19,25 @@ final class DownloadJob: Sendable {
     var isStopped = false
   }
 
-  /// How far the work is, in bytes.
+  /// The progress, in bytes.
   struct Work: Hashable, Sendable {
-    /// What is to be fetched and written in this attempt.
+    /// What this attempt must fetch and write.
     var toFetch: Int64
     var toWrite: Int64
-    /// What was fetched and verified, and what was written.
+    /// What has been fetched and verified, and what has been written.
     var fetched: Int64 = 0
     var written: Int64 = 0
-    /// Bytes that came in, verified or not yet; at least `fetched`.
+    /// Bytes received, verified or not; at least `fetched`.
     var received: Int64 = 0
   }
 
-  /// The work ends also with what `isStopped` throws when it looks.
+  /// The job also ends with any error that `isStopped` throws when it is called.
   init(priority: Int = 0, isStopped: @escaping @Sendable () throws -> Void = {}) {
     ticket = TransferTicket(priority: priority)
     self.isStopped = isStopped
   }
 
-  /// Says how much there is to fetch and to write, and what is there from before, in bytes.
+  /// Sets how many bytes to fetch and to write, and how many are reused from earlier.
   func begin(fetch: Int64, write: Int64, reused: Int64) {
     state.withLock { state in
       state.work = Work(toFetch: fetch, toWrite: write)
@@ -45,10 +46,10 @@ final class DownloadJob: Sendable {
     ticket.reuse(reused)
   }
 
-  /// Says what is done from now on.
+  /// Sets the current phase.
   func enter(_ phase: DownloadPhase) { state.withLock { $0.phase = phase } }
 
-  /// Says that `bytes` more were fetched and verified; throws `stopped` when the work must end.
+  /// Adds `bytes` that were fetched and verified; throws `stopped` if the job must end.
   func fetch(_ bytes: Int64) throws {
     try state.withLock { state in
       state.work?.fetched += bytes
@@ -57,7 +58,7 @@ final class DownloadJob: Sendable {
     try isStopped()
   }
 
-  /// Says that `bytes` more were written; throws `stopped` when the work must end.
+  /// Adds `bytes` that were written; throws `stopped` if the job must end.
   func write(_ bytes: Int64) throws {
     try state.withLock { state in
       state.work?.written += bytes
@@ -66,31 +67,31 @@ final class DownloadJob: Sendable {
     try isStopped()
   }
 
-  /// Throws `stopped` when the work must end.
+  /// Throws `stopped` if the job must end.
   func checkStopped() throws { try write(0) }
 
-  /// Makes the work end at its next look.
+  /// Makes the job end at its next check.
   func stop() {
     state.withLock { $0.isStopped = true }
     ticket.cancel()
   }
 
-  /// Bytes of the archive that were fetched, and that were there from before.
+  /// Bytes of the archive that were fetched, and bytes that were reused.
   var archiveBytes: (fetched: Int64, reused: Int64) {
     state.withLock { ($0.work?.fetched ?? 0, $0.reused) }
   }
 
-  /// Bytes of files that were written.
+  /// Bytes written to files.
   var bytesWritten: Int64 { state.withLock { $0.work?.written ?? 0 } }
 
-  /// How far it is; nil before that is known.
+  /// The progress; nil until the amount of work is known.
   var work: Work? {
     guard var work = state.withLock({ $0.work }) else { return nil }
     work.received = max(work.fetched, min(ticket.statistics.bytesReceived, work.toFetch))
     return work
   }
 
-  /// What is done now, and why it waits if it does.
+  /// The current phase, and the reason if the job is waiting.
   var activity: DownloadActivity {
     let phase = state.withLock { $0.phase }
     if case .waiting(let wait) = ticket.status {
@@ -100,5 +101,5 @@ final class DownloadJob: Sendable {
   }
 
   private static let stopped = ContentError(
-    .stopped, "The download was stopped", remedy: "Start it again; what was fetched is kept")
+    .stopped, "The download was stopped", remedy: "Start the download again; fetched data is kept")
 }

@@ -4,16 +4,17 @@ import ContentPackage
 import FileIO
 import FoundationEssentials
 
-/// What is installed as the folders in `products` say it, for a user who may not read the journal.
+/// Reads installed contents from the `products` folder, for users who cannot read the journal.
 ///
-/// A version's folder appears by a rename once all of it is verified and durable, and disappears by
-/// another. So the folders are always a true record, without a file that would have to agree with
-/// them. They know neither pins nor digests; whatever needs those throws `notPermitted`.
+/// One rename makes a version's folder appear, after all its files are verified and durable.
+/// Another rename makes it disappear. So the folders are always correct, and no second file can
+/// contradict them. Pins and digests are only in the journal: calls that need them throw
+/// `notPermitted`.
 struct InstalledTree: InstallJournal {
   private let folder: LibraryFolder
   private let refusal: ContentError
 
-  /// `cause` is why the journal cannot be read.
+  /// `cause` is the reason why the journal cannot be read.
   init(_ folder: LibraryFolder, cause: ContentError) {
     self.folder = folder
     refusal = .notOwner(of: folder.root.path, cause)
@@ -33,7 +34,7 @@ struct InstalledTree: InstallJournal {
       .sorted().compactMap { try installed(content, $0, in: home) }
   }
 
-  /// Nil for a folder that is not a version, or is removed at this moment.
+  /// Returns nil if the folder is not a version, or if it is just being removed.
   private func installed(
     _ content: ProductIdentifier, _ version: ContentVersion, in home: Directory
   ) throws -> InstalledContent? {
@@ -71,7 +72,7 @@ struct InstalledTree: InstallJournal {
     return total
   }
 
-  // MARK: What only the journal knows
+  // MARK: Calls that need the journal
 
   func announce(_ content: InstalledContent, files: [InstalledFile], signers: Digest?) throws {
     throw refusal
@@ -93,7 +94,7 @@ struct InstalledTree: InstallJournal {
 }
 
 extension ContentError {
-  /// The error for what only the owner of the library at `path` may read.
+  /// Returns the error for data that only the owner of the library at `path` may read.
   static func notOwner(of path: String, _ cause: ContentError) -> ContentError {
     ContentError(
       .notPermitted, "Only the owner of the library \(path) can read its queue, pins and digests",

@@ -2,11 +2,11 @@ import ContentLibrary
 public import ContentModel
 
 extension ContentLibrary {
-  /// Sets finished downloads whose files are missing to waiting; called at a start, before any
-  /// report.
+  /// Sets finished downloads to waiting if their files are missing.
   ///
-  /// Returns why a content cannot be checked; its downloads stay finished. If the journal cannot be
-  /// written now, the next start finds the same.
+  /// Called when the queue opens, before the first report. Returns an error for each content that
+  /// cannot be checked; its downloads stay finished. If the journal cannot be written now, the next
+  /// start repeats this.
   func reopenIncomplete(_ transactions: inout [TransactionRecord], _ queue: any QueueJournal) throws
     -> [ContentError]
   {
@@ -23,12 +23,14 @@ extension ContentLibrary {
 }
 
 extension PaymentQueue {
-  /// The version of `content` that is installed and current; nil for none.
+  /// Returns the current version of `content`; nil if it is not installed.
   public func installedVersion(of content: ProductIdentifier) throws -> ContentVersion? {
     try library.currentVersion(of: content)
   }
 
-  /// Whether a version is installed, with all its files by kind and size; reads none of them.
+  /// Returns whether a version is installed with all its files, by kind and size.
+  ///
+  /// Reads no file.
   package func isComplete(_ content: ProductIdentifier, _ version: ContentVersion) throws -> Bool {
     try library.isComplete(content, version)
   }

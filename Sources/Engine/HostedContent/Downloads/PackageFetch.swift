@@ -5,34 +5,35 @@ import ContentPackage
 import ContentTransfer
 import FileIO
 
-/// Fetches one package into a staging folder: every file whole, verified and in its place.
+/// Fetches one package into a staging folder, and verifies and unpacks it there.
 struct PackageFetch {
   /// The folder in staging that becomes the installed version.
   static let contentName = "content"
-  /// Why a package is fetched whole whose index does not say it.
-  static let noMembers = "Its index has no members"
+  /// The reason for fetching the whole package if the index does not give one.
+  static let noMembers = "Its index does not list members"
 
   let offer: ContentOffer
   let index: PackageIndex
   let source: any PieceSource
   let job: DownloadJob
-  /// As `Environment.assemblyWorkers`.
+  /// See `Environment.assemblyWorkers`.
   let workers: Int?
-  /// Whether each file is hashed and compared with what the index says of it.
+  /// Whether each file is hashed and compared with its digest in the index.
   var comparesDigests = false
-  /// Where it reserves what it needs before it writes anything.
+  /// Reserves the disk space before anything is written.
   let space: SpaceReservation
 
-  /// Bytes that a file's name and its record in the journal and in the journal's log take.
+  /// The estimated size of a file's directory entry and journal records, in bytes.
   private static let recordLength: Int64 = 512
 
   private var name: String { offer.package.path }
 
   private var recordBytes: Int64 { Int64(index.files.count) * Self.recordLength }
 
-  /// Fetches the package into `staging` in the way that its index allows, if there is room.
+  /// Fetches the package into `staging`, by members or by blocks as the index allows.
   ///
-  /// `trees` are asked for where files can be reused.
+  /// Calls `trees` for installed versions whose files can be reused. Throws `diskFull` if there is
+  /// not enough space.
   func run(
     into staging: Directory, of library: ContentLibrary, reusing trees: () throws -> [ReusableTree]
   ) throws -> [InstalledFile] {
@@ -42,17 +43,18 @@ struct PackageFetch {
       }
       return try byBlocks(into: staging)
     } catch let error as ContentError where error.code == .diskFull {
-      // Without a beginning it was refused for want of room, and says so.
+      // If the job has not begun, the reservation failed; its error already has the details.
       guard let work = job.work else { throw error }
       let spooled = index.payload == nil ? work.toFetch - work.fetched : 0
       throw space.error(lacking: spooled + work.toWrite - work.written, cause: error)
     }
   }
 
-  /// Fetches the members that are missing, and makes files of them while later ones arrive.
+  /// Fetches missing members and unpacks them while later ones arrive.
   ///
-  /// What staging holds from before is hashed again rather than written down: so a torn write is
-  /// only a piece that is fetched once more. Space is reserved before anything is written.
+  /// Files left in staging by an earlier attempt are hashed again, not looked up in a record. So a
+  /// torn write costs only one more fetch of that piece. Space is reserved before anything is
+  /// written.
   private func byMembers(
     into staging: Directory, of library: ContentLibrary, reusing trees: [ReusableTree]
   ) throws -> [InstalledFile] {
@@ -70,7 +72,7 @@ struct PackageFetch {
     let assembly = try PackageAssembly(
       survey, name: name, promise: UnpackPromise(offer, index), in: content, workers: workers,
       comparingDigests: comparesDigests, writeback: library.writeback,
-      // What was fetched is written also when the work is stopped; the fetch is what ends.
+      // Fetched bytes are written even after a stop: the fetch checks for it.
       progress: { [job] in try? job.write($0) })
     let pieces = survey.missing.map {
       Piece(offset: $0.offset, length: $0.length, digest: $0.digest)
@@ -85,17 +87,17 @@ struct PackageFetch {
     return try assembly.finish()
   }
 
-  /// Fetches a package that cannot be taken apart, block by block, and unpacks it meanwhile.
+  /// Fetches a package that cannot be split into members, by blocks, and unpacks it meanwhile.
   ///
-  /// The verified blocks stay in staging until the files are installed, so that nothing is fetched
-  /// twice. Unpacking starts again from the beginning, since a decoder's state does not survive a
-  /// crash; so archive and files need space together, which is reserved before anything is fetched.
+  /// The verified blocks stay in staging until the files are installed, so nothing is fetched
+  /// twice. Unpacking starts over after a crash, because the decoder's state is lost. Archive and
+  /// files therefore need space at the same time, which is reserved before anything is fetched.
   private func byBlocks(into staging: Directory) throws -> [InstalledFile] {
     job.enter(.verifying)
     job.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)
     let spool = try PackageSpool(
       in: staging, of: offer.package, index: index, isStopped: job.checkStopped)
-    // Before the free space is measured.
+    // Before free space is measured.
     try staging.removeTree(Self.contentName)
     let missing = offer.package.length - spool.verifiedBytes
     let files = try index.files.spaceOnDisk(blockLength: staging.space().blockLength)
@@ -114,7 +116,7 @@ struct PackageFetch {
         spool.stopFetching($0)
       }
     guard let work else {
-      // Without another thread one thing comes after the other.
+      // No thread available: fetch first, then unpack.
       try spool.fetchMissing(from: source, ticket: job.ticket, progress: job.fetch)
       job.enter(.unpacking)
       return try unpack(spool, into: content)
@@ -139,15 +141,14 @@ struct PackageFetch {
   }
 }
 
-// The spool hands out verified bytes only, so an archive may be read from it.
+// A spool returns only verified bytes, so an archive can be read from it.
 extension PackageSpool: ByteSource {}
 
 extension PackageIndex {
-  /// Reads the index of `offer`'s package, after its length and digest were checked.
+  /// Reads the index of the package of `offer`, and checks its length and digest.
   ///
-  /// Throws `storeDamaged` when it cannot be read, `formUnknown` when newer software wrote it,
-  /// `digestMismatch` when it is of a package of
-  /// another length, and what `source` throws.
+  /// Throws `storeDamaged` if it cannot be read, `formUnknown` if newer software wrote it,
+  /// `digestMismatch` if it describes a package of another length, and any error of `source`.
   init(signedAs offer: ContentOffer, from source: any PieceSource, ticket: TransferTicket) throws {
     let file = offer.index
     let bytes = try source.contents(of: file, limit: Self.maximumLength, ticket: ticket)
@@ -157,26 +158,26 @@ extension PackageIndex {
       throw error.about(file.path)
     } catch {
       throw ContentError(
-        .storeDamaged, "The signed index \(file.path) cannot be read",
+        .storeDamaged, "Cannot read the signed index \(file.path)",
         remedy: "Ask the store's owner to publish the package again", subject: file.path,
         cause: "\(error)")
     }
     guard packageLength == offer.package.length else {
       throw ContentError(
         .digestMismatch,
-        "The index of \(offer.package.path) does not describe a package of its length",
-        remedy: "Ask the store's owner to publish it again", subject: offer.package.path)
+        "The index of \(offer.package.path) is for a package of another length",
+        remedy: "Ask the store's owner to publish the package again", subject: offer.package.path)
     }
   }
 }
 
 extension ContentLibrary {
-  /// Installed versions of the offer's content, whose unchanged files need not be fetched.
+  /// Returns up to three installed versions of the content whose unchanged files can be reused.
   ///
-  /// Each is held against removal as long as its tree is used. The newest come first; a few are
-  /// enough. Digests that were never compared with the files are taken on trust only from those who
-  /// sign the offer as well: so what a stolen key has signed does not outlive it. A version whose
-  /// record cannot be read costs only what it could have given.
+  /// The newest come first. Each is locked against removal while its tree is used. Recorded digests
+  /// that were never compared with the files are trusted only if the same keys signed this offer.
+  /// Otherwise content signed with a stolen key could outlive the key. A version whose record
+  /// cannot be read is skipped.
   func reusableTrees(for offer: ContentOffer) throws -> [ReusableTree] {
     let installed = try journal.installed(offer.contentIdentifier)
     return try installed.reversed().prefix(3).compactMap { content in
@@ -187,7 +188,7 @@ extension ContentLibrary {
     }
   }
 
-  /// The `files` of one installed version; nil when it is not there, or being removed.
+  /// Returns the `files` of one installed version; nil if it is missing or being removed.
   func reusableTree(
     of content: InstalledContent, files: [InstalledFile], isTrusted: Bool
   ) throws -> ReusableTree? {

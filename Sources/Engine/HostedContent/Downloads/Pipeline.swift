@@ -5,19 +5,19 @@ import ContentTransfer
 import FileIO
 import FoundationEssentials
 
-/// The whole way of one download, from a signed offer to an installed version.
+/// Runs one download, from a signed offer to an installed version.
 struct Pipeline: Sendable {
   let library: ContentLibrary
-  /// As `PaymentQueue.contents`.
+  /// See `PaymentQueue.contents`.
   let contents: SignedContents?
   let pieceSource: @Sendable () throws -> any PieceSource
   let clock: EngineClock
-  /// As `Environment.assemblyWorkers`.
+  /// See `Environment.assemblyWorkers`.
   let workers: Int?
 
-  /// The download with a signed offer, which is looked up again if it had a problem; blocks.
+  /// Returns the download with a signed offer; blocks.
   ///
-  /// Throws the problem if it is still there.
+  /// If the offer had a problem, looks it up again. Throws the problem if it persists.
   func resolved(_ download: DownloadRecord) throws -> DownloadRecord {
     guard let problem = download.offer.problem else { return download }
     guard let contents else { throw problem }
@@ -26,18 +26,18 @@ struct Pipeline: Sendable {
     return download
   }
 
-  /// Fetches, verifies, unpacks and installs `download`; blocks, durable when it returns.
+  /// Fetches, verifies, unpacks and installs `download`; blocks, and the result is durable.
   ///
-  /// Throws a `ContentError` when it fails, `stopped` when `job` was stopped; what was fetched
+  /// Throws a `ContentError` if it fails, and `stopped` if `job` was stopped. Data that was fetched
   /// and verified then stays in staging.
   func run(_ download: DownloadRecord, job: DownloadJob) throws {
     let offer = download.offer
-    // Whatever a seller says, one product's content never gets into another one's folder.
+    // A seller must not be able to put one product's content into another product's folder.
     try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
-    // What is installed is not fetched again: after a crash, an update, a second purchase.
+    // After a crash, an update or a second purchase, the version may be installed already.
     let switching = download.keepsCurrent != true
     let (content, version) = (offer.contentIdentifier, offer.version)
-    // Files that somebody has moved or deleted are fetched below, into the folder that is there.
+    // Files that were moved or deleted are fetched below, into the existing folder.
     if try library.isComplete(content, version)
       || library.finishInterrupted(content, version) && library.isComplete(content, version)
     {
@@ -45,8 +45,9 @@ struct Pipeline: Sendable {
       return leaveStaging(of: download)
     }
 
-    // Transfer and package: the signed index says what each piece and each file must be. Verified
-    // members become files in staging while later ones arrive; what is at hand is not fetched.
+    // Transfer and package: the signed index lists the digest of each piece and file. Verified
+    // members become files in staging while later ones arrive. Data that exists locally is not
+    // fetched.
     let (index, source) = try index(of: offer, job)
     let staging = try library.staging(for: download.id)
     let space = library.spaceReservation(for: offer.productIdentifier)
@@ -66,12 +67,12 @@ struct Pipeline: Sendable {
     leaveStaging(of: download)
   }
 
-  /// The index of `offer`'s package, and where to fetch its pieces.
+  /// Returns the index of the package of `offer`, and the source of its pieces.
   private func index(
     of offer: ContentOffer, _ job: DownloadJob
   ) throws -> (PackageIndex, any PieceSource) {
     let source = try pieceSource()
-    // An update needs a part of the package only.
+    // An update usually needs only a part of the package.
     if try library.journal.installed(offer.contentIdentifier).isEmpty,
       let whole = try WholePackage(of: offer, from: source, ticket: job.ticket)
     {
@@ -80,24 +81,24 @@ struct Pipeline: Sendable {
     return (try PackageIndex(signedAs: offer, from: source, ticket: job.ticket), source)
   }
 
-  /// Removes the staging of what is installed, or leaves it to the next start.
+  /// Removes the staging folder; if that fails, the next start does it.
   private func leaveStaging(of download: DownloadRecord) {
     try? library.discardStaging(for: download.id)
   }
 }
 
 extension ContentLibrary {
-  /// Throws `contentClaimed` when versions of `content` are installed for another product.
+  /// Throws `contentClaimed` if versions of `content` are installed for another product.
   ///
-  /// Downloads of one content take turns, so that nobody else can install it meanwhile.
+  /// Downloads of one content run one at a time, so this cannot change meanwhile.
   fileprivate func checkOwner(
     of content: ProductIdentifier, is product: ProductIdentifier
   ) throws {
     let installed = try journal.installed(content).first { $0.productIdentifier != product }
     guard let owner = installed?.productIdentifier else { return }
     throw ContentError(
-      .contentClaimed, "The content \(content) of \(product) is installed as one of \(owner)",
-      remedy: "Remove it with hostedcontent remove if \(product) is to have it now",
+      .contentClaimed, "The content \(content) is already installed for the product \(owner)",
+      remedy: "Remove the installed versions first, to install it for \(product)",
       subject: product.rawValue)
   }
 }

@@ -1,37 +1,37 @@
 import ContentTransfer
 
-/// How far a download is, as its handle shows it.
+/// The progress of a download, as shown by its handle.
 struct DownloadProgress: Hashable, Sendable {
   /// 0 to 1.
   var fraction: Double
-  /// In seconds; nil while it is unknown.
+  /// In seconds; nil if unknown.
   var timeRemaining: Double?
-  /// What is done.
+  /// The current phase.
   var activity = DownloadActivity(phase: .preparing)
-  /// What its transfers did in this attempt.
+  /// Statistics of its transfers in this attempt.
   var statistics = TransferStatistics()
 }
 
-/// Turns bytes and instants into a fraction and a time remaining; pure, time is handed in.
+/// Computes progress and remaining time from byte counts; pure: the caller passes the time.
 ///
-/// Fetching and writing have a rate each, since one may be a hundred times the other's. Where both
-/// go on at once the slower one counts, else their sum.
+/// Fetching and writing have separate rates, because one may be a hundred times faster. While both
+/// run at once, the slower one counts; otherwise the times are added.
 struct ProgressMeter {
   private var work: DownloadJob.Work
-  /// Begun by the first byte: the time before it is no part of a rate.
+  /// Starts at the first byte, because the time before would lower the rate.
   private var fetching: RateMeter?
   private var writing: RateMeter?
   private var fraction = 0.0
 
-  /// What is assumed of a disk that was not written to yet, in bytes a second.
+  /// The assumed write rate before the first write, in bytes per second.
   private static let assumedWriteRate = 200e6
-  /// What may be on its way and not verified yet, in bytes; more is counted as lost.
+  /// The maximum of received but unverified bytes; more is considered lost.
   private static let largestUnverified: Int64 = 16 << 20
 
-  /// Begins an attempt.
+  /// Starts measuring an attempt.
   init(_ work: DownloadJob.Work) { self.work = work }
 
-  /// Takes note of how far the work was at `instant`; the fraction never goes back.
+  /// Updates the progress at `instant`; the fraction never decreases.
   mutating func advance(to work: DownloadJob.Work, at instant: Double) -> DownloadProgress {
     self.work = work
     Self.advance(&fetching, to: work.received, at: instant)

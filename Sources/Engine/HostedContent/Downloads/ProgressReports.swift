@@ -1,4 +1,4 @@
-/// The meters of all downloads that are worked on; only what moved is reported.
+/// The progress meters of all running downloads; reports only changes.
 struct ProgressReports {
   private let clock: EngineClock
   private var meters: [String: ProgressMeter?] = [:]
@@ -16,7 +16,7 @@ struct ProgressReports {
     last[id] = nil
   }
 
-  /// Reads the jobs and returns what changed since the last time.
+  /// Reads the jobs and returns the progress that changed since the last call.
   mutating func take(from jobs: [String: DownloadJob]) -> [String: DownloadProgress] {
     let instant = clock.uptime()
     var moved: [String: DownloadProgress] = [:]

@@ -5,26 +5,27 @@ import FileIO
 import FoundationEssentials
 import Concurrency
 
-/// What was wrong with an installed version, and what mending it took.
+/// The result of repairing an installed version.
 public struct RepairReport: Hashable, Codable, Sendable {
-  /// The content.
+  /// The content's identifier.
   public let contentIdentifier: ProductIdentifier
-  /// Its version.
+  /// The version.
   public let version: ContentVersion
-  /// Paths below the version's folder that were damaged, missing or did not belong there; an empty
-  /// one for the whole of it.
+  /// Paths that were damaged, missing or unexpected, relative to the version's folder.
+  ///
+  /// An empty path stands for the whole folder.
   public let damagedPaths: [String]
-  /// Bytes that were fetched, the index not counted; 0 when nothing was wrong.
+  /// Bytes fetched, without the index; 0 if the version was intact.
   public let bytesFetched: Int64
 }
 
 extension PaymentQueue {
-  /// Verifies an installed version and mends what is damaged, fetching only the members for that.
+  /// Verifies an installed version and repairs it, fetching only the damaged members.
   ///
-  /// Each damaged file is replaced in one step. No file is written in place, since versions may
-  /// share it and readers may have it open, and leases on the version hold. Throws `productUnknown`
-  /// when the store has this version no longer, `notInstalled`, and what a download throws; what is
-  /// installed then stays as it was.
+  /// Each damaged file is replaced in one step. Files are never overwritten in place, because
+  /// versions may share them and readers may have them open. Leases on the version stay valid.
+  /// Throws `productUnknown` if the store no longer has this version, `notInstalled`, and the
+  /// errors of a download; the installed files then stay as they were.
   public func repair(_ content: InstalledContent) async throws -> RepairReport {
     let paths = try await repairs.run { try self.damagedPaths(of: content) }
     guard !paths.isEmpty else { return RepairReport(content, paths, bytesFetched: 0) }
@@ -33,10 +34,10 @@ extension PaymentQueue {
     return RepairReport(content, paths, bytesFetched: bytes)
   }
 
-  /// The paths of what is wrong with `content`.
+  /// Returns the damaged paths of `content`.
   ///
-  /// An empty one stands for the whole of it: nobody can read what its files were. They are
-  /// recorded anew when it is mended.
+  /// An empty path stands for the whole folder: the record of its files cannot be read. A repair
+  /// writes the record again.
   private func damagedPaths(of content: InstalledContent) throws -> [String] {
     do {
       return try library.verify(content, isStopped: repairs.check).map(\.path)
@@ -45,7 +46,7 @@ extension PaymentQueue {
     }
   }
 
-  /// The offer that `content` was installed from, as the signed catalog has it today.
+  /// Returns the offer that `content` was installed from, from the current signed catalog.
   private func offer(of content: InstalledContent) async throws -> ContentOffer {
     let product = content.productIdentifier
     var offers = try await contents?.offers(of: product)
@@ -59,8 +60,8 @@ extension PaymentQueue {
     guard let offer else {
       throw ContentError(
         .productUnknown,
-        "The store has \(content.contentIdentifier) \(content.version) no longer",
-        remedy: "Update to a version that it has", subject: product.rawValue)
+        "The store no longer has \(content.contentIdentifier) \(content.version)",
+        remedy: "Update to a version that the store offers", subject: product.rawValue)
     }
     return offer
   }
@@ -71,16 +72,16 @@ extension PaymentQueue {
     let index = try PackageIndex(signedAs: offer, from: source, ticket: job.ticket)
     let id = newIdentifier()
     let staging = try library.staging(for: id)
-    // What cannot be removed now is removed by the next start.
+    // If this fails, the next start removes the folder.
     defer { try? library.discardStaging(for: id) }
     let space = library.spaceReservation(for: content.productIdentifier)
     defer { space.end() }
-    // An index that contradicts the files it makes would never be mended by fetching again.
+    // If the index contradicts its own files, fetching again would never repair them.
     let fetch = PackageFetch(
       offer: offer, index: index, source: source, job: job,
       workers: configuration.environment.assemblyWorkers, comparesDigests: true, space: space)
     let files = try fetch.run(into: staging, of: library) {
-      // Every file is hashed: what the disk lost keeps its journaled identity.
+      // Without an identity, each file is hashed. The journaled identity may match a damaged file.
       let files = index.files.map { InstalledFile(entry: $0, identity: nil) }
       return try [library.reusableTree(of: content, files: files, isTrusted: false)]
         .compactMap { $0 }

@@ -2,27 +2,27 @@ import ContentModel
 import FileIO
 import Concurrency
 
-/// What the store's signed catalog says of contents that a service names.
+/// Looks up contents that a service names in the store's signed catalog.
 ///
-/// The service says which content by identifier and version. Lengths, digests and paths are the
-/// catalog's. May be used from any thread.
+/// The service chooses a content by identifier and version. Lengths, digests and paths come from
+/// the catalog. May be used from any thread.
 final class SignedContents: Sendable {
   private let catalog: Catalog
   private let clock: EngineClock
-  /// Whether a missing root is an error; else there is no catalog, and the service vouches.
+  /// Whether a missing root is an error; otherwise the service is trusted without a catalog.
   private let needsCatalog: Bool
   private let last = Mutex<Refresh?>(nil)
-  // A refresh blocks; that must not hold up a thread of the task pool.
+  // A refresh blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.contents")
 
   private struct Refresh {
-    /// Nil for a store without a catalog.
+    /// Nil if the store does not have a catalog.
     let snapshot: CatalogSnapshot?
-    /// When it ended, in seconds of `EngineClock.uptime`.
+    /// When the refresh ended, in seconds of `EngineClock.uptime`.
     let uptime: Double
   }
 
-  /// Seconds for which a refresh is used again, unless a content or version is not found in it.
+  /// How long a refresh is reused, in seconds, unless a content or version is not found in it.
   private static let lifetime = 60.0
 
   init(_ catalog: Catalog, _ configuration: PaymentQueue.Configuration) {
@@ -33,11 +33,12 @@ final class SignedContents: Sendable {
       || configuration.trustedRoot != nil
   }
 
-  /// The signed offers of `contents` of `product`, in the same order.
+  /// Returns the signed offers of `contents` of `product`, in the same order.
   ///
-  /// A version that the catalog does not have is replaced by the newest. A content that it does not
-  /// have for this product is returned unresolved, with the reason, and so are all contents if the
-  /// catalog cannot be refreshed. Without a catalog they are returned unchanged.
+  /// If the catalog does not have a version, the newest version replaces it. If it does not have
+  /// the content for this product, the content is returned unresolved, with the reason. The same
+  /// holds for all contents if the catalog cannot be refreshed. Without a catalog, they are
+  /// returned unchanged.
   func offers(for contents: [ContentOffer], of product: ProductIdentifier) async -> [ContentOffer] {
     guard !contents.isEmpty else { return [] }
     if let known = known(contents, product) { return known }
@@ -50,10 +51,10 @@ final class SignedContents: Sendable {
     }
   }
 
-  /// Looks nothing up any more, and waits until the store is not looked at.
+  /// Stops look-ups and waits until none is in progress.
   func close() { calls.close() }
 
-  /// The signed offer of a content that was unresolved; blocks.
+  /// Returns the signed offer of an unresolved content; blocks.
   ///
   /// Throws the reason if the catalog still does not have it.
   func offer(for content: ContentOffer) throws -> ContentOffer {
@@ -62,12 +63,12 @@ final class SignedContents: Sendable {
     return offer
   }
 
-  /// Every version of the product's contents that the store has; nil without a catalog.
+  /// Returns every version of the product's contents in the store; nil without a catalog.
   func offers(of product: ProductIdentifier) async throws -> [ContentOffer]? {
     try await calls.run { try self.refresh()?.offers(of: product) }
   }
 
-  /// What the last refresh has, if it is recent and has all of `contents` in these versions.
+  /// Returns offers from the last refresh if it is recent and has these versions of all `contents`.
   private func known(_ contents: [ContentOffer], _ product: ProductIdentifier) -> [ContentOffer]? {
     let now = clock.uptime()
     guard let last = last.withLock({ $0 }), now - last.uptime < Self.lifetime else { return nil }

@@ -2,20 +2,19 @@ import ContentModel
 import ContentPackage
 import ContentTransfer
 
-/// A small package that came whole from a server that is far, and its index, which is made of it.
+/// A small package fetched whole from a distant server, and the index built from it.
 ///
-/// That saves the request for the index. Both say the same, since the store makes its index in this
-/// way, too, and the package has its signed digest.
+/// This saves the request for the index. The result is the same, because the store builds its index
+/// in the same way and the package has its signed digest.
 struct WholePackage {
   let index: PackageIndex
   let file: WholeFile
 
-  /// Fetches the package of `offer`; nil where that saves no time, or the index cannot be made of
-  /// it.
+  /// Fetches the package of `offer`; nil if that does not save time or it cannot be indexed.
   init?(of offer: ContentOffer, from source: any PieceSource, ticket: TransferTicket) throws {
     guard source.isBestWhole(offer.package) else { return nil }
     file = try WholeFile(offer.package, from: source, ticket: ticket)
-    // What a store of other software has published may break a rule; its index is fetched, then.
+    // A package from other publishing software may break a rule. Then use the store's index.
     guard let examination = try? examinePackage(file, name: offer.package.path),
       examination.isValid,
       let index = try? PackageIndex(indexing: file, entries: examination.entries)
@@ -24,5 +23,5 @@ struct WholePackage {
   }
 }
 
-// It has been verified, so an archive may be read from it.
+// The file is verified, so an archive can be read from it.
 extension WholeFile: ByteSource {}

@@ -3,16 +3,16 @@ import FileIO
 import Glibc
 import Concurrency
 
-/// Counts activities in progress, and lets none begin once it is closed.
+/// Counts activities in progress, and refuses new ones once it is closed.
 ///
-/// May be used from any thread; no activity runs inside the lock.
+/// May be used from any thread. Activities run outside the lock.
 final class ActivityGate: Sendable {
   private struct State {
     var isClosed = false
     var count = 0
-    /// The threads on which `perform` runs.
+    /// The threads that are inside `perform`.
     var threads: [pthread_t] = []
-    /// Sent when `count` becomes 0.
+    /// Signaled when `count` becomes 0.
     var waiting: [any ThreadSignal] = []
   }
 
@@ -25,7 +25,7 @@ final class ActivityGate: Sendable {
 
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Whether an activity may begin; call `end()` when one that began has ended.
+  /// Returns whether an activity may begin; if so, call `end()` when it ends.
   func begin() -> Bool {
     state.withLock { state in
       guard !state.isClosed else { return false }
@@ -44,9 +44,9 @@ final class ActivityGate: Sendable {
     for signal in waiting { signal.send() }
   }
 
-  /// Runs `body` unless the gate is closed; nil then.
+  /// Runs `body` and returns its value; returns nil if the gate is closed.
   ///
-  /// A thread that closes the gate within `body` does not wait for itself.
+  /// If `body` closes the gate, its thread does not wait for itself.
   func perform<Value>(_ body: () -> Value) -> Value? {
     let thread = pthread_self()
     guard begin() else { return nil }
@@ -60,10 +60,12 @@ final class ActivityGate: Sendable {
     return body()
   }
 
-  /// Lets no further activity begin.
+  /// Refuses further activities.
   func close() { state.withLock { $0.isClosed = true } }
 
-  /// Waits until no activity is in progress, at most until `deadline`; at once within `perform`.
+  /// Waits until no activity is in progress, or until `deadline`.
+  ///
+  /// Returns at once if called within `perform`.
   func wait(until deadline: DispatchTime? = nil) {
     let signal = makeSignal()
     let mustWait = state.withLock { state in

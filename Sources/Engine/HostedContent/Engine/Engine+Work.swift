@@ -3,7 +3,7 @@ import ContentLibrary
 import ContentModel
 import Dispatch
 
-/// Work on downloads: their threads, progress and staging folders; on the engine's serial queue.
+/// Runs downloads: their threads, progress and staging folders. Used on the engine's serial queue.
 extension Engine {
   func startWork(on download: DownloadRecord) {
     let job = DownloadJob(priority: Int(download.priority))
@@ -36,14 +36,13 @@ extension Engine {
   }
 
   func endWork(on id: String) {
-    // The last of this one only: the others' turn is the ticker's, however many downloads end.
+    // Report only this download. The ticker reports the others, however many downloads end.
     reportProgress(of: jobs.filter { $0.key == id })
     jobs[id] = nil
     progress.end(id)
   }
 
-  /// Moves the files aside at once, so that the download can begin anew, and deletes them
-  /// elsewhere.
+  /// Moves the staging folder aside at once, so the download can restart; deletes it later.
   func discardStaging(for id: String) {
     reportingFailure(of: id) {
       guard let tree = try library.setAsideStaging(for: id) else { return }
@@ -55,7 +54,7 @@ extension Engine {
     do {
       try body()
     } catch {
-      // Nothing depends on it: the next launch removes staging that belongs to no download.
+      // A failure is harmless: the next launch removes staging folders without a download.
       delivery.report(error: ContentError(error, while: "removing the staging of \(id)"))
     }
   }
@@ -70,7 +69,7 @@ extension Engine {
     }
   }
 
-  /// Goes on for as long as there is work.
+  /// Repeats while downloads are running.
   private func tick() {
     isTicking = false
     guard !isClosed, !jobs.isEmpty else { return }

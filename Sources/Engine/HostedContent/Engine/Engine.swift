@@ -3,12 +3,12 @@ import ContentModel
 import Dispatch
 import Concurrency
 
-/// The shell around the state machine: journals what it decides, then carries it out.
+/// Applies events to the state machine, journals the changes, and performs the effects.
 ///
-/// Events are decided one after the other on a serial queue of its own; those that wait together
-/// are journaled together. Work runs on other threads and comes back as events. Observers are told
-/// through `Delivery` and can never make the engine wait.
-// Sendable because every stored variable is touched on `serial` only.
+/// Events are applied one after the other on a private serial queue. Events that wait together
+/// share one commit. Downloads run on other threads and report back as events. Observers are called
+/// by `Delivery`, so they can never block the engine.
+// Sendable because stored variables are accessed only on `serial`.
 final class Engine: @unchecked Sendable {
   let environment: Environment
   let serial: any SerialLine
@@ -21,24 +21,23 @@ final class Engine: @unchecked Sendable {
   let seller: Seller
   let diagnostics: Diagnostics
 
-  /// Events that wait to be handled, in their order.
+  /// Submitted events, in order.
   private let inbox = Mutex(EngineInbox())
-  /// What was taken out of the inbox and is handled next; in groups, since each group is one
-  /// commit.
+  /// Events taken from the inbox, handled in groups with one commit per group.
   private var taken: ArraySlice<PendingEvent> = []
   private var state: QueueState
   var jobs: [String: DownloadJob] = [:]
   var progress: ProgressReports
-  /// Events that could not be journaled and must be before anything is reported of them.
+  /// Events that failed to be journaled; they are reported only after they are journaled.
   private var held = HeldEvents()
-  /// Whether a timer will retry them, and whether they are retried next.
+  /// Whether a retry timer is set, and whether a retry is enqueued.
   private var (hasRetryTimer, isRetryNext) = (false, false)
-  /// Whether `tick` will be called.
+  /// Whether a call of `tick` is scheduled.
   var isTicking = false
   private(set) var isClosed = false
   private let closing = Atomic(false)
 
-  /// Events that are journaled at once at most, so that neither the ticker nor `close` wait long.
+  /// The maximum number of events per commit, so that the ticker and `close` do not wait long.
   private static let groupLimit = 256
 
   init(
@@ -64,10 +63,10 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  /// Takes an event from any thread; it is handled soon, in the order of submission.
+  /// Submits an event from any thread; events are handled in the order of submission.
   ///
-  /// `onDecided` is called after everything that was decided before was handed to `delivery`, and
-  /// before anything of this event is; never when the event is dropped.
+  /// `onDecided` is called after the results of all earlier events were passed to `delivery` and
+  /// before any result of this event. It is not called if the event is dropped.
   func submit(_ event: QueueEvent, onDecided: (@Sendable () -> Void)? = nil) {
     let isExpected = inbox.withLock { inbox in
       inbox.pendingEvents.append(PendingEvent(event: event, onDecided: onDecided))
@@ -77,13 +76,14 @@ final class Engine: @unchecked Sendable {
     if !isExpected { serial.enqueue { self.handleWaiting() } }
   }
 
-  /// Whether the queue is being closed, or is.
+  /// Whether the queue is closing or closed.
   var isClosing: Bool { closing.load(ordering: .relaxed) }
 
-  /// Stops all work, keeps what was fetched, and takes no answer and no event any more.
+  /// Stops all downloads, keeps fetched data, and ignores later responses and events.
   func stop() {
     closing.store(true, ordering: .relaxed)
-    // First, so that a call that ends because the store is closed does not count as its answer.
+    // Stop the seller first, so that a call that fails because of closing does not count as a
+    // response.
     seller.stop()
     serial.sync {
       isClosed = true
@@ -91,17 +91,16 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  /// Waits until nothing runs any more, for the service's calls at most until `deadline`.
+  /// Waits until all work has ended; waits for the service's calls until `deadline` at most.
   func wait(until deadline: DispatchTime) {
     runningWork.wait()
     seller.wait(until: deadline)
     diagnostics.close()
   }
 
-  /// Runs `body` while no event is handled, with the versions that unfinished transactions need.
+  /// Runs `body` between events, with the versions that unfinished transactions need.
   ///
-  /// Those are what a `contentURL` was given out for, or will be. Throws `stopped` once the engine
-  /// is closed.
+  /// Their `contentURL` was given out or will be. Throws `stopped` if the engine is closed.
   func betweenEvents<Value>(_ body: (Set<ContentKey>) throws -> Value) throws -> Value {
     try serial.sync {
       guard !isClosed else { throw ContentError.queueClosed }
@@ -111,9 +110,9 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  /// Runs `body` as above, and then `finish`, which may take long, while events are handled again.
+  /// Runs `body` between events, then `finish` while events are handled again.
   ///
-  /// `close` waits for both.
+  /// `finish` may take long. `close` waits for both.
   func betweenEvents<Value, Result>(
     _ body: (Set<ContentKey>) throws -> Value, then finish: (Value) throws -> Result
   ) throws -> Result {
@@ -126,7 +125,7 @@ final class Engine: @unchecked Sendable {
     return try finish(value)
   }
 
-  // MARK: Deciding
+  // MARK: Handling events
 
   private func handleWaiting() {
     if taken.isEmpty { taken = inbox.withLock { $0.take() } }
@@ -144,9 +143,9 @@ final class Engine: @unchecked Sendable {
     if pendingEvents.count <= 1 || !handleTogether(pendingEvents) { pendingEvents.forEach(handle) }
   }
 
-  /// Journals what `pendingEvents` lead to in one commit, which costs one sync instead of many, and
-  /// then carries out each one's effects; false when it could not be journaled, and nothing was
-  /// done.
+  /// Journals the changes of `pendingEvents` in one commit, then performs the effects of each.
+  ///
+  /// Returns false, and does nothing, if the commit failed.
   private func handleTogether(_ pendingEvents: [PendingEvent]) -> Bool {
     var next = state
     let steps = pendingEvents.map { pending in
@@ -158,7 +157,7 @@ final class Engine: @unchecked Sendable {
     do {
       try commit(changes)
     } catch {
-      // Alone, some of them may be written; each of the others says itself that it was not.
+      // Some may succeed alone; each of the others then reports its own failure.
       return false
     }
     state = next
@@ -198,7 +197,7 @@ final class Engine: @unchecked Sendable {
     }
     diagnostics.count { $0.journalFailures += 1 }
     diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
-    // What was held stays held, whatever this attempt failed with: the first one may be in the log.
+    // A held event stays held after any error, because its first attempt may be in the log.
     if pending.isRetry { return held.hold(event, pending.onDecided) }
     delivery.report(error: error)
     var happened: [QueueEvent] = []
@@ -213,7 +212,7 @@ final class Engine: @unchecked Sendable {
     guard !happened.isEmpty else { return }
     var next = state
     var decision = happened.reduce(into: QueueDecision()) { $0.effects += next.apply($1).effects }
-    // A payment that the journal does not have must not be asked for; one of a launch must be.
+    // Do not ask the seller about a payment that is not journaled. After a launch, do ask.
     if case .paymentAdded = event { decision.effects.removeAll(where: \.isPurchase) }
     carryOut(decision, of: happened, to: next, pending.onDecided)
   }
@@ -238,7 +237,7 @@ final class Engine: @unchecked Sendable {
 
   // MARK: Retrying
 
-  /// Tries to journal what is held, a group at a time so that new events do not wait long.
+  /// Tries to journal held events, in groups so that new events do not wait long.
   private func retryHeld() {
     guard !isClosed, held.count > 0 else { return }
     let before = held.count
@@ -256,7 +255,7 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  /// Retries what is held without delay, since the journal can be written again.
+  /// Retries held events without delay, because the journal is writable again.
   private func retrySoon() {
     guard held.count > 0, !isRetryNext else { return }
     isRetryNext = true
@@ -266,7 +265,7 @@ final class Engine: @unchecked Sendable {
     }
   }
 
-  // MARK: Acting
+  // MARK: Effects
 
   private func perform(_ effect: QueueEffect, _ reported: ReportedRecords) {
     switch effect {

@@ -1,11 +1,11 @@
 package import FoundationEssentials
 import Glibc
 
-/// Where an engine gets the time from; tests hand in their own.
+/// The clocks of an engine; tests provide their own.
 package struct EngineClock: Sendable {
-  /// The date, for expiry and records.
+  /// Returns the date, for expiry and records.
   package let now: @Sendable () -> Date
-  /// Seconds since some instant, never going back, for rates.
+  /// Returns seconds of a monotonic clock, for rates.
   package let uptime: @Sendable () -> Double
 
   package init(
@@ -15,7 +15,7 @@ package struct EngineClock: Sendable {
     self.uptime = uptime
   }
 
-  /// The system's clocks, asked anew each time.
+  /// The system's clocks.
   package static let system = EngineClock(
     now: { Date() },
     uptime: {

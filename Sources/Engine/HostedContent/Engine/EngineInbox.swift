@@ -1,30 +1,30 @@
 import ContentModel
 
-/// Events that wait to be handled, in their order.
+/// Submitted events, in order.
 struct EngineInbox {
   var pendingEvents: [PendingEvent] = []
-  /// Whether the serial queue will look into it.
+  /// Whether the serial queue is scheduled to read it.
   var isExpected = false
 
-  /// Takes everything out.
+  /// Removes and returns all events.
   mutating func take() -> ArraySlice<PendingEvent> {
     defer { pendingEvents = [] }
     return pendingEvents[...]
   }
 }
 
-/// An event that waits to be handled.
+/// A submitted event that has not been handled.
 struct PendingEvent {
   let event: QueueEvent
-  /// Called when the event was decided, before anything of it is reported.
+  /// Called after the event is applied and before its results are reported.
   var onDecided: (@Sendable () -> Void)?
-  /// Whether it was held; what may be in the journal already cannot be given up.
+  /// Whether it was held; if so, it may be in the journal already and must not be dropped.
   var isRetry = false
 }
 
-/// An event and what it led to; its reports tell of transactions as they stood right after it.
+/// An event, its decision, and the transactions as they were right after it.
 ///
-/// Not the whole state: hundreds of those would each hold a copy of what changed between them.
+/// Storing the whole state instead would copy it for each of hundreds of events.
 struct DecidedEvent {
   let pending: PendingEvent
   let decision: QueueDecision

@@ -6,29 +6,30 @@ package import ContentTransfer
 package import Dispatch
 package import FileIO
 
-/// What a queue has from outside beside files, clock and seller; a simulation brings its own.
+/// Replaceable dependencies of a queue, for tests and the simulation.
 package struct Environment: Sendable {
-  /// Where work runs.
+  /// Runs work on threads and queues.
   package var execution: any Execution = DispatchExecution()
   /// Opens the journal of a library.
   package var openJournal: @Sendable (Directory) throws -> any QueueJournal & InstallJournal = {
     try SQLiteJournal(in: $0)
   }
-  /// Where pieces come from; nil for the store.
+  /// Creates the source of pieces; nil for the store.
   package var pieceSource: (@Sendable () throws -> any PieceSource)?
-  /// Whether contents that a service names are looked up in the store's catalog.
+  /// Whether contents named by a service are looked up in the store's catalog.
   package var usesCatalog = true
-  /// Threads that take packages apart beside the one that fetches; nil for one a processor.
+  /// Decoder threads in addition to the fetching thread; nil for one per processor.
   package var assemblyWorkers: Int?
-  /// How long closing waits for code of the user in all: calls of observers and of the service.
+  /// How long closing waits in total for user code: calls of observers and of the service.
   package var closingLimit = DispatchTimeInterval.seconds(5)
-  /// Makes identifiers of transactions, each unique for ever.
+  /// Creates identifiers of transactions; each must be unique forever.
   package var newIdentifier: @Sendable () -> String = randomIdentifier
 
   package init() {}
 
-  /// Opens the journal, on a full disk after versions are deleted that a process has not deleted to
-  /// the end.
+  /// Opens the journal.
+  ///
+  /// If the disk is full, first finishes deleting versions that an earlier process has removed.
   func openJournal(of folder: LibraryFolder) throws -> any QueueJournal & InstallJournal {
     do {
       return try openJournal(folder.root)

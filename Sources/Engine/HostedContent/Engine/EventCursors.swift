@@ -1,19 +1,19 @@
-/// The positions of the seller's events that are being handled, in their order; pure.
+/// The cursors of the seller's events in progress, in order; pure.
 ///
-/// Events end in any order. A position counts once its event and all before it have ended, so that
-/// a start after a crash gets every event that was not handled.
+/// Events may end in any order. A cursor counts only after its event and all earlier events have
+/// ended. So after a crash, every unhandled event is delivered again.
 struct EventCursors: Sendable {
   private var entries: ArraySlice<(cursor: String, hasEnded: Bool)> = []
-  /// The number of the first entry.
+  /// The number of the first element of `entries`.
   private var first = 0
 
-  /// Notes an event; returns its number.
+  /// Records an event and returns its number.
   mutating func begin(_ cursor: String) -> Int {
     entries.append((cursor, false))
     return first + entries.count - 1
   }
 
-  /// Notes that an event has ended; returns the newest position that counts now, nil for no change.
+  /// Records the end of an event; returns the newest cursor that counts, nil if unchanged.
   mutating func end(_ number: Int) -> String? {
     let index = entries.startIndex + number - first
     guard entries.indices.contains(index) else { return nil }

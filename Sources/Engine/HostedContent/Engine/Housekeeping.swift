@@ -2,49 +2,52 @@ import ContentLibrary
 public import ContentModel
 public import FoundationEssentials
 
-/// The promise that a version's folder stays until the lease ends; holds across processes.
+/// Keeps a version's folder from being removed while the lease exists, across processes.
 public final class Lease: Sendable {
   private let lease: ContentLease
 
   init(_ lease: ContentLease) { self.lease = lease }
 
-  /// The version that is held.
+  /// The leased version.
   public var version: ContentVersion { lease.version }
 
-  /// Its folder, with ContentInfo.plist and Contents; valid for as long as the lease is kept.
+  /// The version's folder, with ContentInfo.plist and Contents; valid while the lease exists.
   public var url: URL { URL(filePath: lease.path, directoryHint: .isDirectory) }
 }
 
 extension LibraryReader {
-  /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
+  /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
   public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
   {
     Lease(try library.lease(content, version))
   }
 
-  /// Versions that are never collected; throws `notPermitted` for a user who may not read the
-  /// journal.
+  /// Returns the pinned versions, which are never collected.
+  ///
+  /// Throws `notPermitted` if the user cannot read the journal.
   public func pins() throws -> Set<ContentKey> { try library.journal.pins() }
 }
 
-/// Installed versions: held, made current, pinned, removed.
+/// Leases, selects, pins and removes installed versions.
 ///
-/// Each blocks, may be called from any thread, and but for `lease` throws `stopped` once the queue
-/// is closed. Nothing is started or journaled meanwhile, so that what is removed is not needed
-/// after all; but while files of removed versions are deleted, the queue goes on.
+/// Each call blocks and may be made from any thread. All but `lease` throw `stopped` once the queue
+/// is closed. The queue handles no event during a call, so a version cannot become needed while it
+/// is being removed. While files of removed versions are deleted, the queue continues.
 extension PaymentQueue {
-  /// Holds a version, or the current one, so that nobody removes it; throws `notInstalled`.
+  /// Leases a version, or the current one, so that it is not removed; throws `notInstalled`.
   public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) throws -> Lease
   {
     Lease(try library.lease(content, version))
   }
 
-  /// Makes an installed version the current one, also an older one; throws `notInstalled`.
+  /// Makes an installed version current, even an older one; throws `notInstalled`.
   public func use(_ version: ContentVersion, of content: ProductIdentifier) throws {
     try engine.betweenEvents { _ in try library.use(version, of: content) }
   }
 
-  /// Pins a version, which is then never collected, or takes its pin away.
+  /// Pins a version, so that it is never collected, or unpins it.
+  ///
+  /// Throws `notInstalled` if the version to pin is not installed.
   public func setPin(_ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion)
     throws
   {
@@ -56,11 +59,11 @@ extension PaymentQueue {
     }
   }
 
-  /// Removes a version; `current` then names the newest that is left.
+  /// Removes a version; `current` then names the newest remaining version.
   ///
-  /// Returns once its files are deleted. Works on a full disk. If it throws, everything is as it
-  /// was, or the next start deletes what could not be deleted now. Throws `notInstalled`, or
-  /// `contentInUse` while a lease or an unfinished transaction needs it.
+  /// Returns after its files are deleted. Works on a full disk. If it throws, nothing has changed,
+  /// or the next start deletes the remaining files. Throws `notInstalled`, or `contentInUse` if a
+  /// lease or an unfinished transaction needs the version.
   public func remove(_ content: ProductIdentifier, _ version: ContentVersion) throws {
     try engine.betweenEvents { needed in
       guard !needed.contains(ContentKey(content, version)) else {
@@ -74,10 +77,11 @@ extension PaymentQueue {
     }
   }
 
-  /// Removes what `policy` lets go; never what is pinned, leased or needed by a transaction.
+  /// Removes the versions that `policy` selects, except pinned, leased and needed ones.
   ///
-  /// One content that cannot be looked into or removed does not keep the others: `failures` of the
-  /// report say why it stays. Throws what concerns all, such as `journalFailed` and `tooManyFiles`.
+  /// An unfinished transaction needs its versions. If a content cannot be read or removed, the
+  /// others are still collected, and `failures` of the report gives the reason. Throws errors that
+  /// concern all contents, such as `journalFailed` and `tooManyFiles`.
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) throws -> CollectionReport {
     try engine.betweenEvents {
       try library.takeOut(policy, protecting: $0)
@@ -86,7 +90,7 @@ extension PaymentQueue {
     }
   }
 
-  /// Installed contents that the catalog does not offer any more; they are not removed by that.
+  /// Returns installed contents that the catalog no longer offers; removes nothing.
   public func obsoleteContents() async throws -> [InstalledContent] {
     let offered = try await service.allProducts()
     // A product that cannot be described is still offered.

@@ -1,12 +1,10 @@
 public import ContentModel
 
 extension PaymentQueue {
-  /// Removes records of the journal that cannot be read; returns an error for each, which says what
-  /// it was.
+  /// Removes unreadable records from the journal; returns an error that describes each.
   ///
-  /// Such records are set aside when the queue is opened. What they described can be restored or
-  /// got again; the folders of installed versions stay. Blocks; throws `stopped` once the queue is
-  /// closed.
+  /// The queue ignores such records when it opens. Restore or download again what they described;
+  /// the folders of installed versions stay. Blocks. Throws `stopped` once the queue is closed.
   public func repairJournal() throws -> [ContentError] {
     try engine.betweenEvents { _ in try engine.journal.removeUnreadable() }
   }

@@ -1,6 +1,6 @@
 import ContentModel
 
-/// The transactions that a decision's reports tell of, as they stood right after it.
+/// The transactions that a decision reports, as they were right after it.
 struct ReportedRecords {
   private var records: [String: TransactionRecord] = [:]
   private(set) var everything: [TransactionRecord] = []
@@ -18,7 +18,7 @@ struct ReportedRecords {
 }
 
 extension QueueEffect {
-  /// The transactions that it reports, itself or downloads of theirs.
+  /// The transactions that this effect reports, directly or through their downloads.
   fileprivate var reportedTransactions: [String] {
     switch self {
     case .reportTransactions(let ids): ids

@@ -1,22 +1,22 @@
 import ContentModel
 import Dispatch
 
-/// What becomes of an event whose changes could not be journaled.
+/// How to handle an event whose changes could not be journaled.
 enum UnwrittenEvent {
-  /// These happen in memory instead.
+  /// Applies these events in memory instead.
   case replaced([QueueEvent])
-  /// It is journaled later, and nothing is reported of it before; `shown` happens in memory at
-  /// once.
+  /// Journals the event later and reports it after that; applies `shown` in memory at once.
   case held(QueueEvent, shown: [QueueEvent] = [])
-  /// Nothing happens.
+  /// Drops the event.
   case dropped
 }
 
 extension QueueEvent {
-  /// What becomes of it after `error`; unless `isCertain`, a crash may bring its changes back.
+  /// Returns how to handle this event after `error` of a commit.
   ///
-  /// Wishes may be lost by a crash, so they are carried out all the same. An outcome that must be
-  /// durable is held, or becomes a failure that agrees with whatever the next start finds.
+  /// Unless `isCertain`, its changes may reappear after a crash. Requests may be lost by a crash,
+  /// so they are applied in memory. A result that must be durable is held, or becomes a failure
+  /// that is consistent with what the next start finds.
   func fate(after error: ContentError, isCertain: Bool) -> UnwrittenEvent {
     switch self {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
@@ -24,7 +24,7 @@ extension QueueEvent {
       .workEnded(_, .stopped), .purchaseAnswered(_, .deferred), .restoreRequested, .restoreLost,
       .restoreEnded, .finishAcknowledged, .storeEventsHandled:
       .replaced([self])
-    // The next start would ask the seller again and could get another answer.
+    // Otherwise the next start asks the seller again and may get another response.
     case .purchaseAnswered(_, .purchased), .purchaseAnswered(_, .failed), .granted,
       .paymentRetried:
       .held(self)
@@ -40,7 +40,7 @@ extension QueueEvent {
     }
   }
 
-  /// The order's failure, if this is an answer that the journal refused; nil for any other event.
+  /// The failure of the purchase, if the journal refused this response; nil for other events.
   func refused(with error: ContentError) -> QueueEvent? {
     guard case .purchaseAnswered(let id, .purchased(let grant, _)) = self,
       error.code == .answerMismatch
@@ -49,7 +49,7 @@ extension QueueEvent {
     return .purchaseAnswered(transaction: id, .failed(error.about(product)))
   }
 
-  /// The transaction whose caller waits for this event and is told the error by its name.
+  /// The transaction whose caller waits for this event and receives its error.
   var awaitedTransaction: String? {
     switch self {
     case .finishRequested(let id), .restored(let id, _, _, _): id
@@ -62,14 +62,13 @@ extension QueueEvent {
   }
 }
 
-/// Events that must be journaled before anything is reported of them, in the order of their
-/// retries.
+/// Events that must be journaled before they are reported, in the order of retries.
 struct HeldEvents {
   private var events: [PendingEvent] = []
-  /// Transactions of which a payment is held, and those of which an answer is.
+  /// Transactions whose payment is held, and transactions whose response is held.
   private var payments: Set<String> = []
   private var answers: Set<String> = []
-  /// Retries in a row that journaled nothing.
+  /// The number of consecutive retries that failed.
   private var failures = 0
 
   var count: Int { events.count }
@@ -80,7 +79,7 @@ struct HeldEvents {
     if case .purchaseAnswered(let id, _) = event { answers.insert(id) }
   }
 
-  /// Takes the first `limit` events out, to be retried.
+  /// Removes and returns the first `limit` events, for a retry.
   mutating func take(_ limit: Int) -> [PendingEvent] {
     let taken = Array(events.prefix(limit))
     events.removeFirst(taken.count)
@@ -91,19 +90,21 @@ struct HeldEvents {
     return taken
   }
 
-  /// Whether the seller is not asked about `transaction` now: its payment or its answer is held.
+  /// Returns whether the payment or response of `transaction` is held.
+  ///
+  /// The seller is not asked about it meanwhile.
   func isHeld(_ transaction: String) -> Bool {
     payments.contains(transaction) || answers.contains(transaction)
   }
 
-  /// Whether `event` comes too late: it answers an order whose first answer is held.
+  /// Returns whether `event` is a second response to a purchase whose first response is held.
   func decides(_ event: QueueEvent) -> Bool {
     if case .purchaseAnswered(let id, _) = event { answers.contains(id) } else { false }
   }
 
-  /// Notes whether a retry has journaled anything.
+  /// Records whether a retry succeeded.
   mutating func noteRetry(isSuccess: Bool) { failures = isSuccess ? 0 : failures + 1 }
 
-  /// How long to wait before the next retry: from 0.1 to 25.6 seconds.
+  /// The delay before the next retry: 0.1 to 25.6 seconds.
   var delay: DispatchTimeInterval { .milliseconds(100 << min(failures, 8)) }
 }

@@ -1,33 +1,33 @@
 public import ContentModel
 public import FoundationEssentials
 
-/// The blocking calls for callers in tasks; each runs on another thread until it returns.
+/// Async forms of the blocking calls; each runs on another thread until it returns.
 extension PaymentQueue {
-  /// As `lease(_:_:)`, without blocking the caller's thread.
+  /// Leases a version without blocking the caller's thread; see `lease(_:_:)`.
   public func lease(_ content: ProductIdentifier, _ version: ContentVersion? = nil) async throws
     -> Lease
   {
     try await repairs.run { try self.lease(content, version) }
   }
 
-  /// As `use(_:of:)`, without blocking the caller's thread.
+  /// Makes a version current without blocking the caller's thread; see `use(_:of:)`.
   public func use(_ version: ContentVersion, of content: ProductIdentifier) async throws {
     try await repairs.run { try self.use(version, of: content) }
   }
 
-  /// As `setPin(_:on:_:)`, without blocking the caller's thread.
+  /// Pins or unpins a version without blocking the caller's thread; see `setPin(_:on:_:)`.
   public func setPin(
     _ isPinned: Bool, on content: ProductIdentifier, _ version: ContentVersion
   ) async throws {
     try await repairs.run { try self.setPin(isPinned, on: content, version) }
   }
 
-  /// As `remove(_:_:)`, without blocking the caller's thread.
+  /// Removes a version without blocking the caller's thread; see `remove(_:_:)`.
   public func remove(_ content: ProductIdentifier, _ version: ContentVersion) async throws {
     try await repairs.run { try self.remove(content, version) }
   }
 
-  /// As `collect(_:)`, without blocking the caller's thread.
+  /// Removes unneeded versions without blocking the caller's thread; see `collect(_:)`.
   @discardableResult
   public func collect(_ policy: CollectionPolicy = CollectionPolicy()) async throws
     -> CollectionReport
@@ -35,18 +35,18 @@ extension PaymentQueue {
     try await repairs.run { try self.collect(policy) }
   }
 
-  /// As `repairJournal()`, without blocking the caller's thread.
+  /// Repairs the journal without blocking the caller's thread; see `repairJournal()`.
   @discardableResult
   public func repairJournal() async throws -> [ContentError] {
     try await repairs.run { try self.repairJournal() }
   }
 
-  /// As `close()`, without blocking the caller's thread.
+  /// Closes the queue without blocking the caller's thread; see `close()`.
   public func shutDown() async { await BlockingCalls.onThread { self.close() } }
 }
 
 extension LibraryReader {
-  /// Runs blocking calls of this reader on another thread, for callers in tasks.
+  /// Runs `body`, which may block, on another thread and returns its value.
   public func perform<Value: Sendable>(
     _ body: @escaping @Sendable (LibraryReader) throws -> Value
   ) async throws -> Value {
@@ -55,7 +55,9 @@ extension LibraryReader {
 }
 
 extension StoreLocation {
-  /// As the blocking function of this name, without blocking the caller's thread.
+  /// Looks up products without blocking the caller's thread.
+  ///
+  /// See the blocking function with the same name.
   public func products(
     _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
     library: URL? = nil, mirrors: [StoreLocation] = [],

@@ -1,15 +1,14 @@
 public import ContentModel
 public import FoundationEssentials
 
-/// The common path without an observer of one's own; sugar over the same reports.
+/// Async calls for common tasks, without an observer.
 ///
-/// A call's task may be cancelled: what it started is cancelled with it, and it throws
-/// `CancellationError`.
+/// If a call's task is cancelled, the call cancels what it started and throws `CancellationError`.
 extension PaymentQueue {
-  /// Buys, downloads, installs and finishes; returns the folders of what is installed.
+  /// Buys, downloads, installs and finishes; returns the folders of the installed contents.
   ///
-  /// Throws the error of the purchase or of the first download that failed; the transaction of a
-  /// failed download stays open, so that `install` may try again.
+  /// Throws the error of the purchase or of the first download that failed. If a download fails,
+  /// its transaction stays open, so call `install` to try again.
   public func deliver(_ payment: Payment) async throws -> [URL] {
     let transaction = try await purchase(payment)
     let folders = try await install(transaction)
@@ -17,9 +16,9 @@ extension PaymentQueue {
     return folders
   }
 
-  /// Brings an update in and finishes its transaction; returns the folders of what is installed.
+  /// Installs an update and finishes its transaction; returns the folders of the contents.
   ///
-  /// Goes on with an update of the same version that was begun before.
+  /// Continues an update to the same version that was started before.
   public func deliver(_ update: ContentUpdate, switching: Bool = true) async throws -> [URL] {
     let begun = transactions.first {
       $0.transactionState == .restored
@@ -44,10 +43,10 @@ extension PaymentQueue {
     return folders
   }
 
-  /// Buys; returns the purchased transaction, whose downloads wait to be started.
+  /// Buys a product; returns the purchased transaction, whose downloads are waiting.
   ///
-  /// Throws the transaction's error when it failed, which is then finished, and `notEntitled` when
-  /// somebody else decides later. Cancelling does not take a payment back.
+  /// Throws the error of a failed transaction after finishing it, and `notEntitled` if the purchase
+  /// is deferred. Cancelling the task does not take the payment back.
   public func purchase(_ payment: Payment) async throws -> PaymentTransaction {
     let id = newIdentifier()
     let begin = { () -> PaymentTransaction? in
@@ -68,16 +67,16 @@ extension PaymentQueue {
     }
   }
 
-  /// Starts a transaction's downloads and waits until all are installed; returns their folders.
+  /// Starts a transaction's downloads and waits for them; returns the installed folders.
   ///
-  /// Throws the error of the first that failed; the others go on.
+  /// Throws the error of the first download that failed; the others continue.
   public func install(_ transaction: PaymentTransaction) async throws -> [URL] {
     let (signals, sender) = signals(about: transaction.report.id)
-    // One that an earlier queue gave out does not change any more.
+    // A transaction of an earlier queue does not change anymore.
     let current = delivery.transaction(transaction.report.id)
     var awaited = AwaitedDownloads(of: current ?? transaction)
     guard !awaited.left.isEmpty else { return awaited.folders }
-    // Nothing more is reported about a transaction that is gone.
+    // Nothing is reported about a removed transaction.
     guard current != nil else { throw awaited.cancelled }
     do {
       start(Array(awaited.left), of: transaction) { sender.yield(.begun) }
@@ -89,7 +88,9 @@ extension PaymentQueue {
     }
   }
 
-  /// Finishes a transaction and waits until it is gone for good; one that is gone already is fine.
+  /// Finishes a transaction and waits until it is removed.
+  ///
+  /// Returns at once if it is removed already.
   public func finish(_ transaction: PaymentTransaction) async throws {
     let begin = { () -> Void? in
       guard self.delivery.transaction(transaction.report.id) != nil else { return () }
@@ -105,9 +106,9 @@ extension PaymentQueue {
     }
   }
 
-  /// Restores the account's purchases; returns their transactions, whose downloads wait.
+  /// Restores the account's purchases; returns their transactions, whose downloads are waiting.
   ///
-  /// Throws the restore's error; what was restored before it stays in the queue.
+  /// Throws the error of the restore; purchases restored before the error stay in the queue.
   public func restore(withApplicationUsername account: String? = nil) async throws
     -> [PaymentTransaction]
   {
@@ -129,13 +130,13 @@ extension PaymentQueue {
 }
 
 extension Download {
-  /// Returns a new stream of this download's reports, which begins with its present state.
+  /// Returns a new stream of this download's reports; the first has its current state.
   ///
   /// It ends when the download or its transaction is finished.
   public func updates() -> AsyncStream<DownloadUpdate> {
     let queue = report.library.queue
     let signals = queue?.signals(about: report.id).stream
-    // Nothing more is reported about a transaction that is gone.
+    // Nothing is reported about a removed transaction.
     let isUnfinished = queue?.delivery.transaction(report.id) != nil
     return AsyncStream { continuation in
       continuation.yield(DownloadUpdate(self))
@@ -160,7 +161,7 @@ extension Download {
     }
   }
 
-  /// Whether it brings `update` in, as it is asked for now; a restored purchase's does not.
+  /// Whether it downloads `update` with the same `switching`; false for restored purchases.
   fileprivate func isOf(_ update: ContentUpdate, switching: Bool) -> Bool {
     contentIdentifier == update.contentIdentifier && contentVersion == update.offered
       && record.keepsCurrent == !switching
@@ -168,17 +169,17 @@ extension Download {
 }
 
 extension QueueReport {
-  /// The one transaction of a report about it, when it was added or changed state.
+  /// The transaction of this report if it was added or changed state.
   fileprivate var transaction: PaymentTransaction? {
     if case .transactions(let transactions) = self { transactions.first } else { nil }
   }
 }
 
-/// A transaction's downloads, until all are installed.
+/// The downloads of a transaction that are not installed yet.
 private struct AwaitedDownloads {
   private let transaction: PaymentTransaction
   private(set) var left: Set<Download>
-  /// Whether they were started; a failure that was reported before is of an earlier attempt.
+  /// Whether the downloads were started; an earlier failure is of an earlier attempt.
   private var hasBegun = false
 
   init(of transaction: PaymentTransaction) {
@@ -188,12 +189,14 @@ private struct AwaitedDownloads {
 
   var folders: [URL] { transaction.downloads.compactMap(\.contentURL) }
 
-  /// What those that are left end with when their transaction goes.
+  /// The error for the remaining downloads if their transaction is removed.
   var cancelled: any Error {
     left.first.map { ContentError.downloadCancelled($0.contentIdentifier) } ?? CancellationError()
   }
 
-  /// Takes out what is finished; true when nothing is left, throws what one of them failed with.
+  /// Removes finished downloads; returns whether all are installed.
+  ///
+  /// Throws the error of a download that failed.
   mutating func take(_ signal: StreamSignal) throws -> Bool {
     switch signal {
     case .begun: hasBegun = true
@@ -221,13 +224,13 @@ private struct AwaitedDownloads {
 extension ContentError {
   fileprivate static func waitsForDecision(_ product: ProductIdentifier) -> ContentError {
     ContentError(
-      .notEntitled, "The purchase of \(product) waits for somebody's decision",
-      remedy: "Its transaction is reported once it was decided", subject: product.rawValue)
+      .notEntitled, "The purchase of \(product) is waiting for approval",
+      remedy: "Wait until its transaction is purchased or failed", subject: product.rawValue)
   }
 
   fileprivate static func downloadCancelled(_ content: ProductIdentifier) -> ContentError {
     ContentError(
-      .stopped, "The download of \(content) was cancelled", remedy: "Start it again",
+      .stopped, "The download of \(content) was cancelled", remedy: "Start the download again",
       subject: content.rawValue)
   }
 }

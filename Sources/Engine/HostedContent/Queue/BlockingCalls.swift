@@ -3,12 +3,12 @@ import Dispatch
 import FileIO
 import Concurrency
 
-/// Runs calls that block, on threads beside the task pool, until it is closed.
+/// Runs blocking calls on threads outside the task pool, until it is closed.
 final class BlockingCalls: Sendable {
   private let gate: ActivityGate
   private let start: @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
 
-  /// `start` runs a body on a thread that it may block.
+  /// `start` runs a body on a thread that may block.
   init(
     _ makeSignal: @escaping MakeThreadSignal,
     start: @escaping @Sendable (_ body: @escaping @Sendable () -> Void) -> Void
@@ -17,7 +17,7 @@ final class BlockingCalls: Sendable {
     self.start = start
   }
 
-  /// Runs one call after the other.
+  /// Creates an instance that runs one call at a time.
   convenience init(serial label: String) {
     let serial = DispatchQueue(label: label)
     self.init(DispatchSemaphore.unsent) { serial.async(execute: $0) }
@@ -25,7 +25,7 @@ final class BlockingCalls: Sendable {
 
   var isClosed: Bool { gate.isClosed }
 
-  /// What `body` returns; throws `stopped` once this is closed.
+  /// Runs `body` and returns its value; throws `stopped` if this is closed.
   func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
       guard gate.begin() else { return continuation.resume(throwing: ContentError.queueClosed) }
@@ -37,19 +37,19 @@ final class BlockingCalls: Sendable {
     }
   }
 
-  /// What `body` returns, called on a thread of libdispatch that it may block.
+  /// Runs `body` on a libdispatch thread that may block, and returns its value.
   static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async { continuation.resume(returning: body()) }
     }
   }
 
-  /// Throws `stopped` once this is closed; for bodies that take long.
+  /// Throws `stopped` if this is closed; long-running bodies call it.
   func check() throws {
     if isClosed { throw ContentError.queueClosed }
   }
 
-  /// Runs no further call, and waits for the one in progress.
+  /// Refuses further calls and waits for the running one.
   func close() {
     gate.close()
     gate.wait()

@@ -3,12 +3,12 @@ import ContentLibrary
 import Dispatch
 
 extension PaymentQueue {
-  /// Stops all downloads, keeping what was fetched, and waits until nothing of the queue runs.
+  /// Stops all downloads, keeps fetched data, and waits until the queue is idle.
   ///
-  /// When it returns, the library is free for another queue, and this one changes nothing in it. No
-  /// call of an observer or of the delegate begins any more; within such a call this does not wait
-  /// for it. What is asked of the queue later is ignored. It waits for calls of observers and of
-  /// the service, at most 5 seconds.
+  /// When it returns, another queue may open the library, and this one no longer changes it.
+  /// Observers and the delegate are not called anymore. Within such a call, `close` does not wait
+  /// for that call. Later requests to this queue are ignored. Waits at most 5 seconds for running
+  /// calls of observers and of the service.
   public func close() {
     let environment = configuration.environment
     let deadline = environment.execution.now + environment.closingLimit

@@ -2,35 +2,35 @@ public import ContentModel
 public import ContentTransfer
 public import FoundationEssentials
 
-/// A content package on its way into the library: a handle that shows what was reported last.
+/// The download of a content package: a handle that shows its last reported state.
 ///
-/// Equal handles name the same download. May be used from any thread; what it says changes only on
-/// the queue's delivery queue, between callbacks. Source: `SKDownload`.
+/// Equal handles refer to the same download. May be used from any thread. Values change only on the
+/// queue's delivery queue, between callbacks. Source: `SKDownload`.
 public struct Download: Sendable, Identifiable {
   let report: TransactionReport
   let position: Int
 
   var record: DownloadRecord { report.record.downloads[position] }
 
-  /// Unique in a library.
+  /// The identifier, unique in a library.
   public var id: DownloadID { DownloadID(rawValue: record.id) }
-  /// Where it stands.
+  /// The state.
   public var state: DownloadState { record.state }
-  /// The content's name; the product's unless a product has several.
+  /// The content's identifier; equal to the product's unless the product has several contents.
   public var contentIdentifier: ProductIdentifier { record.offer.contentIdentifier }
-  /// The version that is downloaded, known before it starts.
+  /// The version to download, known before the download starts.
   public var contentVersion: ContentVersion { record.offer.version }
-  /// Bytes of the archive; 0 while the store's catalog does not have the content.
+  /// The size of the package in bytes; 0 if the store's catalog does not have the content.
   public var expectedContentLength: Int64 { record.offer.package.length }
 
-  /// The part that is done, 0 to 1, by bytes fetched and written; never less within one attempt.
+  /// The progress from 0 to 1, by bytes fetched and written; never decreases in one attempt.
   ///
-  /// Do not test completion with it: test `state`.
+  /// To test for completion, use `state`.
   public var progress: Double {
     record.state == .finished ? 1 : report.progress(of: record.id)?.fraction ?? 0
   }
 
-  /// The estimated time until it is finished; nil while it is unknown.
+  /// The estimated remaining time; nil if unknown.
   public var timeRemaining: Duration? {
     switch record.state {
     case .active: report.progress(of: record.id)?.timeRemaining.map { .seconds($0) }
@@ -39,31 +39,31 @@ public struct Download: Sendable, Identifiable {
     }
   }
 
-  /// What is done for it now; nil unless it is active.
+  /// The current phase; nil unless the download is active.
   public var phase: DownloadPhase? {
     guard record.state == .active else { return nil }
     return report.progress(of: record.id)?.activity.phase ?? .preparing
   }
 
-  /// Why it waits, and until when; nil unless it is active and its phase is `.waiting`.
+  /// The reason and end of the current wait; nil unless it is active and in phase `.waiting`.
   public var wait: TransferWait? {
     guard record.state == .active else { return nil }
     return report.progress(of: record.id)?.activity.wait
   }
 
-  /// What its transfers did in the last attempt, as reported last.
+  /// Statistics of its transfers in the last attempt, as last reported.
   public var statistics: TransferStatistics {
     report.progress(of: record.id)?.statistics ?? TransferStatistics()
   }
 
-  /// Downloads of higher priority get their turn and their bytes first; see `setPriority`.
+  /// The priority, as set by `setPriority`; higher priorities start and receive data first.
   public var priority: Int { Int(record.priority) }
 
-  /// The version's folder, with ContentInfo.plist and Contents; only when finished.
+  /// The version's folder, with ContentInfo.plist and Contents; nil unless finished.
   ///
-  /// Valid until that version is removed from the library, also after the transaction is finished.
-  /// Copy files from it, do not move them: the library verifies, shares and removes them. Missing
-  /// files are fetched again by the next download of the version.
+  /// Valid until that version is removed from the library, even after the transaction is finished.
+  /// Copy files from it, do not move them: the library verifies, shares and removes them. The next
+  /// download of the version fetches missing files again.
   public var contentURL: URL? {
     guard record.state == .finished else { return nil }
     return URL(
@@ -71,9 +71,9 @@ public struct Download: Sendable, Identifiable {
       directoryHint: .isDirectory)
   }
 
-  /// Why it failed; only when failed.
+  /// The error of a failed download; nil in other states.
   public var error: ContentError? { record.error }
-  /// The transaction that it belongs to.
+  /// The transaction of this download.
   public var transaction: PaymentTransaction { PaymentTransaction(report: report) }
 }
 

@@ -1,22 +1,22 @@
 import ContentTransfer
 
-/// What is done for an active download.
+/// The phase of an active download.
 public enum DownloadPhase: String, Codable, Sendable, CaseIterable {
-  /// It is looked what is to be fetched, and what is there from before.
+  /// Determines what to fetch and what can be reused.
   case preparing
-  /// It waits; `Download.wait` says why.
+  /// Waits; see `Download.wait` for the reason.
   case waiting
-  /// Bytes are fetched; each piece is verified as it comes, before anything else sees it.
+  /// Fetches pieces; each is verified when it arrives, before it is used.
   case downloading
-  /// What an earlier attempt or version left is verified.
+  /// Verifies data of an earlier attempt or version.
   case verifying
-  /// Verified bytes become files.
+  /// Unpacks verified data into files.
   case unpacking
-  /// The files are made durable and visible, and `current` is switched.
+  /// Makes the files durable and visible, and switches `current`.
   case installing
 }
 
-/// What is done for a download, and why nothing is done if it waits.
+/// The phase of a download, and the reason if it is waiting.
 struct DownloadActivity: Hashable, Sendable {
   var phase: DownloadPhase
   var wait: TransferWait?

@@ -5,37 +5,37 @@ public import ContentTransfer
 import FileIO
 import FoundationEssentials
 
-/// The queue of purchases and of the downloads that belong to them, durable in a library folder.
+/// A durable queue of purchases and their downloads, stored in a library folder.
 ///
-/// One queue at a time may use a library. Add an observer at launch: nothing is started before the
-/// first one is there, and then everything unfinished is reported and goes on where it stopped.
-/// All methods may be called from any thread and return at once, also inside callbacks; what they
-/// lead to is reported to the observers. Source: `SKPaymentQueue`.
+/// One queue at a time may use a library. Add an observer at launch: the queue starts with the
+/// first observer, reports everything unfinished, and continues where it stopped. All methods may
+/// be called from any thread, even inside callbacks, and return at once. Results are reported to
+/// the observers. Source: `SKPaymentQueue`.
 public final class PaymentQueue: Sendable {
   let configuration: Configuration
   let library: ContentLibrary
   let service: any StoreService
   let store: StoreAccess
   let pieceSource: @Sendable () throws -> any PieceSource
-  /// Nil if the service vouches for contents.
+  /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
-  /// Nil if another service sells.
+  /// Nil if `service` replaces the built-in seller.
   let ownService: CatalogStoreService?
-  /// Repairs in progress.
+  /// Runs repairs and the async forms of blocking calls.
   let repairs: BlockingCalls
   let delivery: Delivery
   let engine: Engine
   let lock: LibraryLock
-  /// What could not be removed or read at the start, for the first observer.
+  /// Errors of opening the library, reported to the first observer.
   private let leftovers: [ContentError]
 
-  /// Opens or creates the library, finishes what a crash interrupted, and loads the queue.
+  /// Opens or creates the library, recovers from a crash, and loads the queue; contacts no store.
   ///
-  /// Throws `tooFewThreads` if the system does not allow as many threads as the queue needs,
-  /// `libraryLocked` while another queue uses the library, `libraryNewer` when newer software wrote
-  /// it, `libraryFolderTaken` when the folder has files of somebody else where a library has its
-  /// own, `fileSystemUnsupported` where no symbolic link can be made, `journalFailed`,
-  /// `notPermitted`, `diskFull` and other file errors. The store is not asked.
+  /// Throws `tooFewThreads` if the system does not allow enough threads, `libraryLocked` while
+  /// another queue uses the library, `libraryNewer` if newer software wrote it,
+  /// `libraryFolderTaken` if other files are in its place, `fileSystemUnsupported` if the file
+  /// system does not support symbolic links, `journalFailed`, `notPermitted`, `diskFull` and other
+  /// file errors.
   public init(_ configuration: Configuration) throws {
     try ThreadLimits.require(configuration.requiredThreads, for: "A payment queue")
     if configuration.limitsMemoryArenas { MemoryArenas.limit() }
@@ -45,12 +45,12 @@ public final class PaymentQueue: Sendable {
     lock = try LibraryLock(folder.root)
     let execution = configuration.environment.execution
     let journal = try configuration.environment.openJournal(of: folder)
-    // Once the journal is known to be a library's.
+    // After the journal has proved that this is a library.
     try folder.markAsCaches()
     library = ContentLibrary(folder, journal: journal, makeSignal: execution.signal)
     let queue = try journal.readQueue()
     var transactions = queue.transactions
-    // A cancelled one drops its bytes; its process may have ended before it did.
+    // Drop the data of cancelled downloads; the process may have ended before it did.
     let kept = transactions.flatMap(\.downloads).filter { $0.state != .cancelled }
     leftovers =
       try queue.unreadable + library.recover(keeping: Set(kept.map(\.id)))
@@ -103,47 +103,47 @@ public final class PaymentQueue: Sendable {
 
   // MARK: Observers
 
-  /// Adds an observer, held weakly; adding it twice changes nothing.
+  /// Adds an observer, held weakly; adding it twice has no effect.
   ///
-  /// It is told what is unfinished: with the launch if it is the first, at once otherwise.
+  /// The first observer receives the unfinished transactions with the launch, a later one at once.
   public func add(_ observer: any PaymentTransactionObserver) {
     if delivery.add(observer) { launch() }
   }
 
-  /// Starts what is unfinished; once, for the first observer, stream or call that waits.
+  /// Starts unfinished work; called once, for the first observer, stream or waiting call.
   func launch() {
     engine.submit(.launched)
     leftovers.forEach(delivery.report(error:))
   }
 
-  /// Removes an observer; after this was called on the delivery queue, it is not called any more.
+  /// Removes an observer; on the delivery queue, it is not called again.
   ///
-  /// After a call from another thread, one call that has begun may still be in progress.
+  /// On another thread, one call that has begun may still be in progress.
   public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
 
-  /// The observers that are still there.
+  /// The current observers.
   public var transactionObservers: [any PaymentTransactionObserver] { delivery.observers }
 
-  /// Who is asked whether a transaction goes on; held weakly.
+  /// The delegate that decides whether a transaction continues; held weakly.
   public var delegate: (any PaymentQueueDelegate)? {
     get { delivery.delegate }
     set { delivery.delegate = newValue }
   }
 
-  /// Where the account buys, as the seller said last; nil when it did not say.
+  /// The account's storefront as last reported by the seller; nil if not reported.
   public var storefront: Storefront? { delivery.storefront }
 
-  /// Whether payments can be added: until the queue is closed.
+  /// Whether payments can be added; false once the queue is closed.
   public var canMakePayments: Bool { !engine.isClosing }
 
   // MARK: Transactions
 
-  /// Unfinished transactions in their order, as reported last.
+  /// The unfinished transactions in order, as last reported.
   public var transactions: [PaymentTransaction] { delivery.transactions }
 
-  /// Adds a payment; its transaction is reported as `.purchasing`, then as it is answered.
+  /// Adds a payment, which may be equal to an earlier one; returns the transaction's identifier.
   ///
-  /// Returns the transaction's identifier. The same payment may be added many times.
+  /// The transaction is reported as `.purchasing`, then with the seller's outcome.
   @discardableResult
   public func add(_ payment: Payment) -> TransactionID {
     let id = newIdentifier()
@@ -155,9 +155,9 @@ public final class PaymentQueue: Sendable {
     engine.submit(.paymentAdded(transaction: id, payment))
   }
 
-  /// Decides a deferred payment that was added with `simulatesAskToBuy`, as a parent would.
+  /// Approves or declines a deferred payment that was added with `simulatesAskToBuy`.
   ///
-  /// An approved one is bought now. Throws what buying throws; `usage` for other transactions.
+  /// An approved payment is bought now. Throws its errors, and `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
     // One that an earlier queue gave out does not change any more.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
@@ -165,7 +165,7 @@ public final class PaymentQueue: Sendable {
     let product = payment.productIdentifier
     guard payment.simulatesAskToBuy, transaction.transactionState == .deferred else {
       throw ContentError(
-        .usage, "The transaction for \(product) does not wait for a simulated decision",
+        .usage, "The transaction for \(product) is not waiting for a simulated decision",
         remedy: "Add a payment with simulatesAskToBuy, and wait until it is deferred",
         subject: transaction.id.rawValue)
     }
@@ -179,22 +179,22 @@ public final class PaymentQueue: Sendable {
     engine.submit(.purchaseAnswered(transaction: transaction.report.id, outcome))
   }
 
-  /// Takes a transaction out for good; its unfinished downloads are cancelled.
+  /// Removes a transaction from the queue; its unfinished downloads are cancelled.
   ///
-  /// Finish what is purchased, failed or restored, once it was delivered. A `.purchasing` or
-  /// `.deferred` one is refused with `cannotFinish` through `paymentQueue(_:didFailWith:)`.
+  /// Finish purchased, restored and failed transactions after handling them. A `.purchasing` or
+  /// `.deferred` one is refused: `paymentQueue(_:didFailWith:)` receives `cannotFinish`.
   public func finishTransaction(_ transaction: PaymentTransaction) {
     engine.submit(.finishRequested(transaction: transaction.report.id))
   }
 
-  /// Restores the account's finished purchases: each comes as a new `.restored` transaction with
-  /// its `original` and fresh downloads, which wait to be started.
+  /// Restores the account's finished purchases as new `.restored` transactions.
   ///
-  /// The end is reported apart from the downloads' ends, by
-  /// `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`; nothing to restore
-  /// is success. What an earlier restore brought and is unfinished is reported again, not doubled.
-  /// A second restore meanwhile is refused with `restoreUnderWay`, its identifier as the subject.
-  /// Returns the restore's identifier.
+  /// Each has its `original` and new downloads, which wait to be started. The end of the restore
+  /// does not wait for the downloads: it is reported by
+  /// `paymentQueueRestoreCompletedTransactionsFinished` or `…FailedWithError`. Restoring nothing is
+  /// a success. Unfinished transactions of an earlier restore are reported again, not duplicated. A
+  /// second restore meanwhile is refused with `restoreUnderWay`; the error's subject is its
+  /// identifier. Returns the restore's identifier.
   @discardableResult
   public func restoreCompletedTransactions(
     withApplicationUsername account: String? = nil
@@ -212,13 +212,12 @@ public final class PaymentQueue: Sendable {
 
   // MARK: Downloads
 
-  /// Starts downloads: waiting, paused, failed and cancelled ones; others do not change.
+  /// Starts waiting, paused, failed and cancelled downloads; others do not change.
   public func start(_ downloads: [Download]) {
     engine.submit(.startRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Starts downloads of `transaction`; `body` is called on the delivery queue, between what was
-  /// reported of them before and what their start leads to.
+  /// Starts downloads; calls `body` on the delivery queue, before the reports of the start.
   func start(
     _ downloads: [Download], of transaction: PaymentTransaction,
     whenBegun body: @escaping @Sendable () -> Void
@@ -228,37 +227,37 @@ public final class PaymentQueue: Sendable {
     }
   }
 
-  /// Pauses waiting and active downloads, which keep their bytes; others do not change.
+  /// Pauses waiting and active downloads and keeps their data; others do not change.
   public func pause(_ downloads: [Download]) {
     engine.submit(.pauseRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Goes on with paused and failed downloads; others do not change.
+  /// Resumes paused and failed downloads; others do not change.
   public func resume(_ downloads: [Download]) {
     engine.submit(.resumeRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Cancels downloads that are not finished; their bytes are dropped, others do not change.
+  /// Cancels unfinished downloads and drops their data; others do not change.
   public func cancel(_ downloads: [Download]) {
     engine.submit(.cancelRequested(downloads: downloads.map(\.record.id)))
   }
 
-  /// Sets how many downloads are worked on at once, 1 to 32; those that are under way go on.
+  /// Sets the maximum number of active downloads, 1 to 32; running downloads continue.
   public func setMaximumActiveDownloads(_ limit: Int) {
     engine.submit(.activeLimitChanged(limit))
   }
 
-  /// Sets which of several downloads get their turn, their connections and their bytes first.
+  /// Sets the priority of downloads, −1000 to 1000; 0 by default, kept until the queue is closed.
   ///
-  /// −1000 to 1000, 0 for a new one, and until the queue is closed; also while they are under way.
+  /// Downloads of higher priority start, connect and receive data first, even if already running.
   public func setPriority(_ priority: Int, of downloads: [Download]) {
     engine.submit(.priorityChanged(downloads: downloads.map(\.record.id), priority))
   }
 
-  /// How much is transferred at once, and how fast.
+  /// The limits for concurrent transfers and their rate.
   ///
-  /// A change takes effect at once, also for transfers in progress. Of a store in a folder, only
-  /// the bytes per second are limited.
+  /// A change takes effect at once, even for transfers in progress. For a store in a folder, only
+  /// the rate is limited.
   public var transferLimits: TransferLimits {
     get { store.limits }
     set { store.limits = newValue }
@@ -266,26 +265,24 @@ public final class PaymentQueue: Sendable {
 
   // MARK: Products and updates
 
-  /// Looks up products by identifier; texts that are no identifiers come back as invalid.
+  /// Looks up products by identifier; the response lists invalid identifiers.
   public func products(_ identifiers: Set<String>) async throws -> ProductsResponse {
     try await ProductsResponse(to: identifiers, from: service.products)
   }
 
-  /// A request for products that tells a delegate.
+  /// Creates a request for products that calls a delegate.
   public func productsRequest(_ identifiers: Set<String>) -> ProductsRequest {
     ProductsRequest(productIdentifiers: identifiers, service: service)
   }
 
-  /// Compares what the store offers with what is installed.
+  /// Returns the updates that the store offers; throws if the catalog cannot be read.
   ///
-  /// Throws when the catalog is not to be had; products that cannot be described are left out.
+  /// Products that cannot be read are omitted and reported to the observers as errors.
   public func updates() async throws -> [ContentUpdate] {
     try await compareWithCatalog().updates
   }
 
-  /// Compares what is installed with what the store offers now.
-  ///
-  /// A product that cannot be read costs its own update only; observers hear of it as an error.
+  /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {
     let response = try await service.lookUpContents(of: nil)
     response.failures.forEach(engine.delivery.report(error:))
@@ -294,11 +291,12 @@ public final class PaymentQueue: Sendable {
       current: try library.currentVersions())
   }
 
-  /// Adds a restored transaction that carries the download of `update`; start and finish it.
+  /// Adds a restored transaction with the download of `update`; start it, then finish it.
   ///
-  /// Unless `switching`, the version is installed beside the current one, for `use(_:of:)` later.
-  /// Returns the transaction's identifier. Throws `notEntitled` when the account was never granted
-  /// the product, `productUnknown` when the store offers it no longer, or in another version.
+  /// If `switching` is false, the version is installed beside the current one; `use(_:of:)` makes
+  /// it current. Returns the transaction's identifier. Throws `notEntitled` if the account was
+  /// never granted the product, and `productUnknown` if the store no longer offers it in this
+  /// version.
   @discardableResult
   public func add(
     _ update: ContentUpdate, applicationUsername: String? = nil, switching: Bool = true
@@ -329,7 +327,7 @@ public final class PaymentQueue: Sendable {
         purpose: .update(switching: switching)))
   }
 
-  /// Whether the account was granted `product` before; nil is the library's own account.
+  /// Returns whether the account was granted `product`; nil means the library's own account.
   public func isGranted(_ product: ProductIdentifier, account: String? = nil) async throws -> Bool {
     try await service.latest(of: product, account: account) != nil
   }
@@ -339,13 +337,13 @@ extension ContentError {
   fileprivate static func notOffered(_ update: ContentUpdate) -> ContentError {
     ContentError(
       .productUnknown,
-      "The store does not offer \(update.contentIdentifier) \(update.offered) any more",
-      remedy: "Look for updates again", subject: update.productIdentifier.rawValue)
+      "The store no longer offers \(update.contentIdentifier) \(update.offered)",
+      remedy: "Check for updates again", subject: update.productIdentifier.rawValue)
   }
 
   static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",
-      remedy: "Check the identifier; hostedcontent products lists what there is", subject: product)
+      remedy: "Check the identifier; hostedcontent products lists all products", subject: product)
   }
 }

@@ -3,59 +3,60 @@ package import FileIO
 public import FoundationEssentials
 
 extension PaymentQueue {
-  /// What a queue works with.
+  /// The configuration of a queue.
   public struct Configuration: Sendable {
-    /// The library's folder; created when it is not there.
+    /// The library's folder; created if it does not exist.
     public var library: URL
-    /// Where content comes from.
+    /// The store that content comes from.
     public var store: StoreLocation
-    /// The store's trusted root (TUF root metadata); nil takes the one of a local store, once.
+    /// The store's trusted root (TUF root metadata); nil uses the root of a local store, once.
     ///
-    /// A library that trusts another root already refuses it with `rootMismatch`, unless roots of
-    /// the store, each signed by the keys of the one before, lead from one of the two to the other.
+    /// If the library already trusts another root, this root is refused with `rootMismatch`, unless
+    /// the store has a chain of roots between the two, each signed by the keys of the one before.
     ///
-    /// A `service` needs it for a store on the web, too: only with a trusted root is there a
-    /// catalog to look up the contents of its answers. Without one the service vouches for them.
+    /// With a `service` and a store on the web, set it too: the contents of the service's responses
+    /// can be looked up only in a catalog with a trusted root. Without a root, the service is
+    /// trusted for them.
     public var trustedRoot: [UInt8]?
-    /// Whether a store on the web may vouch for itself the first time; then nobody else does.
+    /// Whether the first root of a store on the web is trusted; later roots must be signed by it.
     public var trustsOnFirstUse = false
-    /// Other web servers with the same files, tried in their order of health.
+    /// Other web servers with the same files, tried in order of their health.
     public var mirrors: [StoreLocation] = []
-    /// How the store and its mirrors are reached.
+    /// The network settings for the store and its mirrors.
     public var network = NetworkSettings()
-    /// Who sells; nil grants every product of the store.
+    /// The seller; nil for the built-in one, which grants every product of the store.
     public var service: (any StoreService)?
-    /// The database of what the built-in seller granted; nil for `grants.sqlite` in the library.
+    /// The database of the built-in seller's grants; nil for `grants.sqlite` in the library.
     ///
-    /// Several libraries and processes may share one, on a local file system. The first grant
+    /// Several libraries and processes may share one file, on a local file system. The first grant
     /// creates it.
     public var grantsFile: URL?
-    /// What the built-in seller signs receipts with; nil for no receipts.
+    /// The key that the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
-    /// Whose receipts are believed; nil for those of `receiptKey`.
+    /// The verifier of receipts; nil verifies with `receiptKey`.
     ///
-    /// With either, every purchase must come with a receipt that it verifies; a purchase without
-    /// one fails. With neither, what a seller's receipts say is the service's own business.
+    /// With a verifier or a key, every purchase must have a receipt that it accepts; otherwise the
+    /// purchase fails. Without both, receipts are not checked.
     public var receiptVerifier: ReceiptVerifier?
-    /// How many downloads are worked on at once, 1 to 32.
+    /// The maximum number of active downloads, 1 to 32.
     public var maximumActiveDownloads = 3
-    /// The time after which an unanswered purchase is reported with `sellerNotResponding`.
+    /// The time after which an unanswered purchase is reported as `sellerNotResponding`.
     ///
     /// The purchase stays open, and other purchases continue.
     public var sellerTimeout = Duration.seconds(60)
-    /// A serial queue on which observers are called; nil for one of the queue's own.
+    /// The serial queue on which observers are called; nil for a private one.
     public var deliveryQueue: DispatchQueue?
-    /// Whether the first queue limits the heaps that glibc keeps for the threads of this process.
+    /// Whether the first queue limits the memory arenas of glibc in this process.
     ///
-    /// By default glibc keeps up to eight heaps for each processor, and each keeps what is free in
-    /// it. The limit is `mallopt(M_ARENA_MAX)`, concerns the whole process and stays. It is not set
-    /// if the environment has `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
+    /// By default, glibc creates up to eight arenas per processor, and each keeps free memory. The
+    /// limit is `mallopt(M_ARENA_MAX)`; it applies to the whole process and stays. It is not set if
+    /// the environment has `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES`.
     public var limitsMemoryArenas = true
 
-    /// Wraps the seller, to decide about purchases in front of it; called once, by `PaymentQueue.init`.
+    /// Wraps the seller to decide about purchases; called once, by `PaymentQueue.init`.
     ///
-    /// Its argument is `service`, or the built-in seller, which grants every product. Forward to it
-    /// the calls that are not decided otherwise: <doc:WritingAStoreService> has an example.
+    /// Its argument is `service`, or the built-in seller, which grants every product. Forward all
+    /// calls that it does not decide itself: <doc:WritingAStoreService> has an example.
     public var seller: (@Sendable (any StoreService) -> any StoreService)?
 
     package var clock = EngineClock.system
@@ -68,19 +69,20 @@ extension PaymentQueue {
       self.store = store
     }
 
-    /// Threads that a queue needs beside those that the process has: its own, and two for each
-    /// download, which fetches in one and writes in the other.
+    /// The number of threads that a queue needs: its own, and two for each active download.
+    ///
+    /// Each download fetches on one thread and writes on the other.
     var requiredThreads: Int { 8 + 2 * min(32, max(1, maximumActiveDownloads)) }
 
-    /// `service`, with its answers checked as far as anything here says how.
+    /// Returns `service`, with checks of receipts and contents as far as they are configured.
     func checkingAnswers(
       of service: any StoreService, contents: SignedContents?,
       report: @escaping @Sendable (ContentError) -> Void
     ) -> any StoreService {
-      // A service of somebody else's is not known to sign with the key that is meant for ours.
+      // `receiptKey` is for the built-in seller, so another service may sign with other keys.
       let own = self.service == nil ? receiptKey.map { [$0.verificationKey] } : nil
       let verifier = receiptVerifier ?? own.map(ReceiptVerifier.init(keys:))
-      // What the built-in seller names comes from the catalog.
+      // The built-in seller takes its contents from the catalog already.
       let contents = self.service == nil && seller == nil ? nil : contents
       guard verifier != nil || contents != nil else { return service }
       return SellerGate(

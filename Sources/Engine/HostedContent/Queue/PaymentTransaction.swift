@@ -2,36 +2,36 @@ public import ContentModel
 public import FoundationEssentials
 import Concurrency
 
-/// A purchase on its way: a handle that shows what the queue reported last.
+/// A purchase in the queue: a handle that shows its last reported state.
 ///
-/// Equal handles name the same transaction, also those of an earlier queue of the library, which
-/// show what that queue reported last. It stays readable after it was finished. May be used from
-/// any thread; what it says changes only on the queue's delivery queue, between callbacks. Source:
-/// `SKPaymentTransaction`.
+/// Equal handles refer to the same transaction, even those of an earlier queue of the library;
+/// these show the state that their queue last reported. A handle stays readable after the
+/// transaction is finished. May be used from any thread. Values change only on the queue's delivery
+/// queue, between callbacks. Source: `SKPaymentTransaction`.
 public struct PaymentTransaction: Sendable, Identifiable {
   let report: TransactionReport
 
-  /// The queue's own name for it, unique in a library.
+  /// The identifier in the queue, unique in a library.
   public var id: TransactionID { TransactionID(rawValue: report.id) }
-  /// What was paid for.
+  /// The payment.
   public var payment: Payment { report.record.payment }
-  /// Where it stands.
+  /// The state.
   public var transactionState: TransactionState { report.record.state }
-  /// The seller's number of the purchase; only when purchased or restored.
+  /// The seller's number of the purchase; nil unless purchased or restored.
   public var transactionIdentifier: String? { report.record.grant?.transactionIdentifier }
-  /// When it was bought; only when purchased or restored.
+  /// The date of the purchase; nil unless purchased or restored.
   public var transactionDate: Date? {
     report.record.grant?.date
   }
-  /// The seller's signed receipt (JWS); nil when the seller holds no key, or it cannot be read.
+  /// The seller's signed receipt (JWS); nil if the seller does not sign, or on a read error.
   ///
-  /// Read from the library's journal each time, which may block for as long as a commit takes.
+  /// Read from the library's journal at each call, which may block for as long as a commit takes.
   public var transactionReceipt: String? {
     report.record.grant.flatMap { $0.receipt ?? report.library.receipt(of: report.id) }
   }
-  /// The purchase that is restored or updated; only when restored.
+  /// The purchase that was restored or updated; nil unless restored.
   ///
-  /// Its receipt is read as `transactionReceipt` is.
+  /// Its receipt is read as for `transactionReceipt`.
   public var original: Grant? {
     report.record.original.map { original in
       Grant(
@@ -39,25 +39,25 @@ public struct PaymentTransaction: Sendable, Identifiable {
         payment: original.payment, receipt: transactionReceipt)
     }
   }
-  /// Why it failed; only when failed.
+  /// The error of a failed transaction; nil in other states.
   public var error: ContentError? { report.record.error }
-  /// Its downloads; empty for a product without content, and before it is purchased.
+  /// The downloads; empty before the purchase and for a product without content.
   public var downloads: [Download] {
     report.record.downloads.indices.map { Download(report: report, position: $0) }
   }
 }
 
 extension PaymentTransaction: Hashable {
-  /// Whether both have the same identifier; they may come from different queues of a library.
+  /// Returns whether both have the same identifier, even from different queues of a library.
   public static func == (left: Self, right: Self) -> Bool { left.report.id == right.report.id }
 
   /// Hashes the identifier.
   public func hash(into hasher: inout Hasher) { hasher.combine(report.id) }
 }
 
-/// What the handles of one library share.
+/// Data that all handles of one library share.
 final class ReportLibrary: Sendable {
-  /// The path of a library's `products` folder, for content URLs.
+  /// The path of the library's `products` folder, for content URLs.
   let productsPath: String
   private let journal: any QueueJournal
   private let owner = Mutex(Owner())
@@ -71,29 +71,29 @@ final class ReportLibrary: Sendable {
     self.journal = journal
   }
 
-  /// The queue, while there is one.
+  /// The queue; nil after it is deallocated.
   var queue: PaymentQueue? {
     get { owner.withLock { $0.queue } }
     set { owner.withLock { $0.queue = newValue } }
   }
 
-  /// What cannot be read now may be asked for again; the queue itself does not depend on it.
+  /// Returns nil on a read error; a later call may succeed.
   func receipt(of transaction: String) -> String? {
     do { return try journal.receipt(of: transaction) } catch { return nil }
   }
 }
 
-/// What was reported last of a transaction and its downloads; shared by all handles to it.
+/// The last reported state of a transaction and its downloads; shared by all its handles.
 final class TransactionReport: Sendable {
   let id: String
-  /// The place in the queue's order.
+  /// The position in the queue's order.
   let sequence: Int
   let library: ReportLibrary
   private let state: Mutex<State>
 
   private struct State {
     var record: TransactionRecord
-    /// By the download's identifier; nil while nothing moves, as in most.
+    /// Keyed by the download's identifier; nil if no download has progress, which is usual.
     var progress: [String: DownloadProgress]?
   }
 
@@ -110,7 +110,7 @@ final class TransactionReport: Sendable {
     state.withLock { $0.progress?[download] }
   }
 
-  /// Takes what `record` says; an attempt that begins has no progress yet.
+  /// Stores `record`; a new attempt of a download resets its progress.
   func update(_ record: TransactionRecord) {
     state.withLock { state in
       if state.progress != nil {

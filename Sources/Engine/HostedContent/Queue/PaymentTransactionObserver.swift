@@ -1,48 +1,51 @@
 public import ContentModel
 
-/// What a service is told about its queue.
+/// Receives the reports of a queue.
 ///
-/// All calls come on the queue's delivery queue, one after the other, in the order in which things
-/// happened; never under a lock. Inside a call everything is allowed: finishing, adding, starting,
-/// cancelling, removing this observer, blocking (which delays later calls, not the engine). What a
-/// handle says does not change during a call. There is no order among several observers.
-/// Source: `SKPaymentTransactionObserver`.
+/// All methods are called on the queue's delivery queue, one at a time, in the order of events, and
+/// never under a lock. A method may call anything: finish, add, start, cancel, remove this
+/// observer. It may also block, which delays later calls but not the engine. Values of handles do
+/// not change during a call. The order among several observers is unspecified. Source:
+/// `SKPaymentTransactionObserver`.
 public protocol PaymentTransactionObserver: AnyObject, Sendable {
-  /// Transactions were added or changed state; at each launch all that are unfinished.
+  /// Transactions were added or changed state; at each launch, all unfinished ones.
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
 
-  /// Transactions are gone because they were finished; each is reported once.
+  /// Transactions were removed because they were finished; each is reported once.
   func paymentQueue(
     _ queue: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
 
-  /// Downloads changed state or progressed: only these, of one or more transactions.
+  /// Downloads changed state or progressed; contains only these, of one or more transactions.
   ///
   /// Progress is reported at most 10 times a second.
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download])
 
-  /// Something that was asked of the queue could not be done, such as finishing a `.purchasing`
-  /// transaction, or could not be written down, or what an earlier run left behind could not be
-  /// removed. Nothing was lost; the error says what to do.
+  /// A request, a write to the journal, or the cleanup of an earlier run failed.
+  ///
+  /// An example is finishing a `.purchasing` transaction. No data was lost; the error says what to
+  /// do.
   func paymentQueue(_ queue: PaymentQueue, didFailWith error: ContentError)
 
-  /// Every restored transaction was reported. Their downloads wait to be started.
+  /// A restore succeeded; all its transactions were reported, and their downloads are waiting.
   func paymentQueueRestoreCompletedTransactionsFinished(_ queue: PaymentQueue)
 
-  /// The restore ended early; what was reported before stays.
+  /// A restore failed; transactions that were reported before stay in the queue.
   func paymentQueue(
     _ queue: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError)
 
-  /// A restore ended; by default this calls one of the two above.
+  /// A restore ended; the default implementation calls one of the two methods above.
   func paymentQueue(_ queue: PaymentQueue, restoreEndedWith result: RestoreResult)
 
-  /// The user chose a product outside the service. True adds the payment now; false refuses it, and
-  /// the service may add it later. One observer that says true is enough.
+  /// The user chose a product outside the service; returns whether to add the payment now.
+  ///
+  /// False refuses it; the service may add it later. The payment is added if at least one observer
+  /// returns true.
   func paymentQueue(
     _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
   ) -> Bool
 
-  /// The account's storefront is another one; prices and products may be, too.
+  /// The account's storefront changed; prices and products may have changed, too.
   func paymentQueueDidChangeStorefront(_ queue: PaymentQueue)
 
   /// An account lost products; their content stays installed until the service removes it.
@@ -78,7 +81,7 @@ extension PaymentTransactionObserver {
     }
   }
 
-  /// Refuses.
+  /// Returns false.
   public func paymentQueue(
     _ queue: PaymentQueue, shouldAddStorePayment payment: Payment, for product: Product
   ) -> Bool { false }
@@ -90,24 +93,24 @@ extension PaymentTransactionObserver {
   public func paymentQueue(_ queue: PaymentQueue, didRevoke revocation: Revocation) {}
 }
 
-/// How a restore ended.
+/// The result of a restore.
 public struct RestoreResult: Hashable, Sendable {
-  /// What `restoreCompletedTransactions` returned.
+  /// The identifier that `restoreCompletedTransactions` returned.
   public let identifier: RestoreID
-  /// What it found and is unfinished; also what an earlier restore brought.
+  /// The restored transactions that are unfinished, including those of an earlier restore.
   public let transactions: [PaymentTransaction]
-  /// Why the rest cannot be had; nil when everything was found.
+  /// The error that ended the restore; nil if it succeeded.
   public let error: ContentError?
 }
 
-/// Who is asked while a transaction is under way.
+/// Decides whether a transaction in progress continues.
 ///
 /// Source: `SKPaymentQueueDelegate`.
 public protocol PaymentQueueDelegate: AnyObject, Sendable {
-  /// The storefront changed while `transaction` was `.purchasing`: whether it goes on there.
+  /// The storefront changed; returns whether the `.purchasing` transaction continues there.
   ///
-  /// False fails it with `storefrontRefused`. Called on the delivery queue; true when there is no
-  /// delegate.
+  /// If false, the transaction fails with `storefrontRefused`. Called on the delivery queue.
+  /// Without a delegate, transactions continue.
   func paymentQueue(
     _ queue: PaymentQueue, shouldContinue transaction: PaymentTransaction,
     in storefront: Storefront

@@ -1,7 +1,7 @@
 public import ContentModel
 import Concurrency
 
-/// Looks up products by identifier and tells a delegate.
+/// Looks up products by identifier and calls a delegate.
 ///
 /// Source: `SKProductsRequest`.
 public final class ProductsRequest: Sendable {
@@ -14,7 +14,7 @@ public final class ProductsRequest: Sendable {
     var task: Task<Void, Never>?
   }
 
-  /// Creates a request; identifiers that break the rules come back as invalid ones.
+  /// Creates a request; the response lists invalid identifiers.
   public init(productIdentifiers: Set<String>, service: any StoreService) {
     identifiers = productIdentifiers
     self.service = service
@@ -22,13 +22,13 @@ public final class ProductsRequest: Sendable {
 
   deinit { cancel() }
 
-  /// Who is told; not retained.
+  /// The delegate; not retained.
   public var delegate: (any ProductsRequestDelegate)? {
     get { state.withLock { $0.delegate } }
     set { state.withLock { $0.delegate = newValue } }
   }
 
-  /// Starts the look-up; keep the request until its delegate was called, from a task.
+  /// Starts the request; keep a reference to it until the delegate is called.
   public func start() {
     state.withLock { state in
       guard state.task == nil else { return }
@@ -45,7 +45,7 @@ public final class ProductsRequest: Sendable {
     }
   }
 
-  /// Ends the look-up; the delegate hears nothing more.
+  /// Cancels the request; the delegate is not called anymore.
   public func cancel() {
     state.withLock { $0.task }?.cancel()
   }
@@ -61,13 +61,13 @@ public final class ProductsRequest: Sendable {
   }
 }
 
-/// Who is told about a look-up; calls come from a task, on any thread.
+/// Receives the result of a request; called from a task, on any thread.
 public protocol ProductsRequestDelegate: AnyObject, Sendable {
-  /// The answer, just before `requestDidFinish`.
+  /// The response arrived; `requestDidFinish` is called next.
   func productsRequest(_ request: ProductsRequest, didReceive response: ProductsResponse)
-  /// The request is done.
+  /// The request finished.
   func requestDidFinish(_ request: ProductsRequest)
-  /// The request failed; nothing else is called.
+  /// The request failed; no other method is called.
   func request(_ request: ProductsRequest, didFailWithError error: ContentError)
 }
 

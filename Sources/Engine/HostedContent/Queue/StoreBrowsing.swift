@@ -4,17 +4,17 @@ import FileIO
 public import FoundationEssentials
 
 extension StoreLocation {
-  /// Looks up the products that `identifiers` name, or all that the store offers; blocks.
+  /// Looks up the products with these identifiers, or all products for nil; blocks.
   ///
-  /// With a `library`, its trusted root and its recorded versions count, as they do for its queue:
-  /// a store that was rolled back is refused (`metadataRolledBack`), and a `trustedRoot` must be
-  /// connected to the library's (`rootMismatch`). The library is not changed, and a queue may work
-  /// on it meanwhile: only a queue records newer versions.
+  /// With a `library`, its trusted root and recorded versions are used, as its queue does. A store
+  /// that was rolled back is refused (`metadataRolledBack`), and a `trustedRoot` must be connected
+  /// to the library's root (`rootMismatch`). The library is not changed, and a queue may use it
+  /// meanwhile: only a queue records newer versions.
   ///
-  /// `trustedRoot` is the store's root metadata. If it is nil and the library has none, the root of
-  /// a local store is trusted, and that of a store on the web with `trustsOnFirstUse`. Without a
-  /// library nothing is recorded, so a rollback is not noticed. `mirrors` are other web servers
-  /// with the same files.
+  /// `trustedRoot` is the store's root metadata. If it is nil and the library does not have one,
+  /// the root of a local store is trusted; the root of a store on the web is trusted only with
+  /// `trustsOnFirstUse`. Without a library nothing is recorded, so a rollback is not detected.
+  /// `mirrors` are other web servers with the same files.
   public func products(
     _ identifiers: Set<String>?, trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false,
     library: URL? = nil, mirrors: [StoreLocation] = [],
@@ -35,7 +35,7 @@ extension StoreLocation {
     return try recorded.map(look) ?? FileSystem.real.withTemporaryDirectory(look)
   }
 
-  /// The folder with the trusted metadata of the library at `location`; nil if it has none yet.
+  /// Returns the folder with the library's trusted metadata; nil if it does not exist yet.
   ///
   /// Throws `fileMissing` if the library does not exist.
   private static func trustFolder(ofLibraryAt location: URL) throws -> Directory? {

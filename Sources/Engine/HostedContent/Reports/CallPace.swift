@@ -1,28 +1,29 @@
 import Dispatch
 
-/// When the next call about changed downloads may be made; pure.
+/// Limits the rate of calls about changed downloads; pure.
 ///
-/// A few at once, as one download has in its life, so that nobody waits for its end because its
-/// beginning was told just before; then one in a while, which many share.
+/// A burst of a few calls is allowed, enough for the life of one download, so that the report of
+/// its end does not wait because its start was just reported. After that, calls are paced and
+/// reports share them.
 struct CallPace {
-  /// Calls that may be made at once after a time without any.
+  /// The number of calls allowed in a burst.
   static let atOnce = 8
-  /// Nanoseconds that each of them stands for.
+  /// The time between paced calls, in nanoseconds.
   static let pause: UInt64 = 20_000_000
 
-  /// When all of them may be made at once again, by the clock of `DispatchTime`.
+  /// When a full burst is allowed again, on the clock of `DispatchTime`.
   private var isFullAt: UInt64 = 0
 
-  /// The instant of the next call, now or later.
+  /// Returns the time of the next call, now or later.
   func next(at now: DispatchTime) -> DispatchTime {
     let ahead = UInt64(Self.atOnce - 1) * Self.pause
     return DispatchTime(
       uptimeNanoseconds: max(now.uptimeNanoseconds, max(isFullAt, ahead) - ahead))
   }
 
-  /// Notes that a call is made, in its time or because it could not wait.
+  /// Records a call, whether on time or early.
   ///
-  /// However many could not, the next one waits for no longer than a pause.
+  /// After any number of early calls, the next one waits at most one pause.
   mutating func note(at now: DispatchTime) {
     let emptied = now.uptimeNanoseconds + UInt64(Self.atOnce) * Self.pause
     isFullAt = min(max(isFullAt, now.uptimeNanoseconds) + Self.pause, emptied)

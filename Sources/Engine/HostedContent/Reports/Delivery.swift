@@ -3,20 +3,20 @@ import Dispatch
 import FileIO
 import Concurrency
 
-/// Keeps the handles of a queue, and calls its observers, on the delivery queue only.
+/// Keeps the handles of a queue, and calls its observers on the delivery queue only.
 ///
-/// Reports are values that the engine hands over in order; a handle changes just before the
-/// observers are called. Observers are held weakly and called without a lock, and none once
-/// `close()` has returned. Streams and calls that wait still get what was reported before.
+/// The engine passes reports as values, in order. A handle changes just before the observers are
+/// called. Observers are held weakly, called without a lock, and never called after `close()`
+/// returns. Streams and waiting calls still receive earlier reports.
 final class Delivery: Sendable {
   private let line: OutboxLine
   private let library: ReportLibrary
   private let list = ObserverList<any PaymentTransactionObserver>()
-  /// For calls that wait for one transaction or restore.
+  /// Serves calls that wait for one transaction or restore.
   let router = ReportRouter()
-  /// Calls of the user's code in progress.
+  /// Running calls of user code.
   private let calls: ActivityGate
-  /// Sequences that are woken when content was published.
+  /// Update sequences to wake when content is published.
   let publicationListeners = PublicationListeners()
   private let state: Mutex<State>
 
@@ -25,13 +25,13 @@ final class Delivery: Sendable {
     var hasBeenObserved = false
     weak var delegate: (any PaymentQueueDelegate)?
     var storefront: Storefront?
-    /// Observers of streams, which nobody else holds.
+    /// Observers of streams; only this array retains them.
     var streams: [StreamObserver] = []
-    /// Whether the queue is closed, so that there are no new streams.
+    /// Whether the queue is closed and new streams are refused.
     var areStreamsEnding = false
   }
 
-  /// `now` is the time that `target` goes by.
+  /// `now` returns the time on the clock of `target`.
   init(
     on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime,
     makeSignal: @escaping MakeThreadSignal = DispatchSemaphore.unsent, library: ReportLibrary,
@@ -43,31 +43,32 @@ final class Delivery: Sendable {
     state = Mutex(State(reports: UnfinishedReports(transactions, in: library)))
   }
 
-  /// Names the queue that observers are told about; once, before anything is delivered.
+  /// Sets the queue that is passed to observers; called once, before any report.
   func attach(to queue: PaymentQueue) { library.queue = queue }
 
-  /// Handles to the unfinished transactions, as reported last.
+  /// Handles of the unfinished transactions, as last reported.
   var transactions: [PaymentTransaction] {
     state.withLock { $0.reports.transactions }
   }
 
-  /// The transaction `id`, unless its removal was reported; those who observe now will get its
-  /// reports.
+  /// Returns the transaction `id`, or nil if its removal was reported.
+  ///
+  /// An observer that is added before this call receives all later reports about it.
   func transaction(_ id: String) -> PaymentTransaction? {
     state.withLock { $0.reports[id] }.map(PaymentTransaction.init)
   }
 
   // MARK: Observers
 
-  /// Adds `observer` unless it is there; true for the first observer ever.
+  /// Adds `observer` if it is new; returns true for the first observer ever.
   ///
-  /// A later one is told at once what is unfinished; the first learns it from the launch.
+  /// A later observer receives the unfinished transactions at once, the first with the launch.
   func add(_ observer: any PaymentTransactionObserver) -> Bool {
     guard list.add(observer) else { return false }
     let isFirst = beginObserving()
     if !isFirst {
       deliver {
-        self.tellWhatIsUnfinished(observer) { body in
+        self.reportUnfinished(observer) { body in
           if self.list.contains(observer) { self.calls.perform(body) }
         }
       }
@@ -75,7 +76,7 @@ final class Delivery: Sendable {
     return isFirst
   }
 
-  /// True for the first observer, stream or waiting call ever.
+  /// Returns true for the first observer, stream or waiting call ever.
   func beginObserving() -> Bool {
     state.withLock { state in
       defer { state.hasBeenObserved = true }
@@ -85,7 +86,7 @@ final class Delivery: Sendable {
 
   func remove(_ observer: any PaymentTransactionObserver) { list.remove(observer) }
 
-  private func tellWhatIsUnfinished(
+  private func reportUnfinished(
     _ observer: any PaymentTransactionObserver, call: (_ body: () -> Void) -> Void
   ) {
     let transactions = transactions
@@ -95,21 +96,22 @@ final class Delivery: Sendable {
     if !downloads.isEmpty { call { observer.paymentQueue(queue, updatedDownloads: downloads) } }
   }
 
-  private func tell(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
+  private func notify(_ body: (PaymentQueue, any PaymentTransactionObserver) -> Void) {
     guard let queue = library.queue else { return }
     list.forEach { observer in calls.perform { body(queue, observer) } }
     for stream in state.withLock({ $0.streams }) { body(queue, stream) }
     body(queue, router)
   }
 
-  /// Calls no observer any more, and waits for a call in progress, at most until `deadline`; within
-  /// such a call it returns at once.
+  /// Stops calling observers, and waits for a running call until `deadline` at most.
+  ///
+  /// Within such a call it returns at once.
   func close(until deadline: DispatchTime) {
     calls.close()
     calls.wait(until: deadline)
   }
 
-  /// The observers that still exist.
+  /// The current observers.
   var observers: [any PaymentTransactionObserver] { list.observers }
 
   var delegate: (any PaymentQueueDelegate)? {
@@ -117,12 +119,14 @@ final class Delivery: Sendable {
     set { state.withLock { $0.delegate = newValue } }
   }
 
-  /// The storefront as it was reported last.
+  /// The storefront as last reported.
   var storefront: Storefront? { state.withLock { $0.storefront } }
 
   // MARK: Streams
 
-  /// Adds a stream's observer, as `add` does, and holds it; nil when the queue is closed.
+  /// Adds and retains a stream's observer; returns nil if the queue is closed.
+  ///
+  /// Otherwise returns the same as `add` for observers.
   func add(_ stream: StreamObserver) -> Bool? {
     let isHeld = state.withLock { state in
       if !state.areStreamsEnding { state.streams.append(stream) }
@@ -130,7 +134,7 @@ final class Delivery: Sendable {
     }
     guard isHeld else { return nil }
     let isFirst = beginObserving()
-    if !isFirst { deliver { self.tellWhatIsUnfinished(stream) { $0() } } }
+    if !isFirst { deliver { self.reportUnfinished(stream) { $0() } } }
     return isFirst
   }
 
@@ -138,7 +142,7 @@ final class Delivery: Sendable {
     state.withLock { $0.streams.removeAll { $0 === stream } }
   }
 
-  /// Ends all streams and calls that wait, after everything that was reported before.
+  /// Ends all streams and waiting calls, after all earlier reports.
   func endStreams() {
     router.close()
     publicationListeners.finish()
@@ -146,7 +150,7 @@ final class Delivery: Sendable {
       state.areStreamsEnding = true
       return !state.streams.isEmpty
     }
-    // Otherwise nothing is left behind that would keep the journal open.
+    // Without streams and waiters, do not enqueue a block that would keep the journal open.
     guard hasStreams || router.hasWaiters else { return }
     deliver {
       self.router.finish()
@@ -158,37 +162,37 @@ final class Delivery: Sendable {
     }
   }
 
-  // MARK: What the seller says
+  // MARK: Reports of the seller
 
-  /// Reports how a restore ended; `found` are those of its transactions that are unfinished.
+  /// Reports the end of a restore; `found` are its unfinished transactions.
   func report(_ end: RestoreEnd, found records: [TransactionRecord]) {
     deliver {
       let result = RestoreResult(
         identifier: RestoreID(rawValue: end.request),
         transactions: records.map { PaymentTransaction(report: self.updated($0)) },
         error: end.error)
-      self.tell { $1.paymentQueue($0, restoreEndedWith: result) }
+      self.notify { $1.paymentQueue($0, restoreEndedWith: result) }
     }
   }
 
   func reportContentPublished() { deliver { self.publicationListeners.notify() } }
 
   func report(_ revocation: Revocation) {
-    deliver { self.tell { $1.paymentQueue($0, didRevoke: revocation) } }
+    deliver { self.notify { $1.paymentQueue($0, didRevoke: revocation) } }
   }
 
-  /// Notes the storefront; `refuse` gets the purchasing transactions that must not go on in it.
+  /// Stores the storefront; calls `refuse` for purchasing transactions the delegate stops.
   func report(
     storefront: Storefront, isNew: Bool, refuse: @escaping @Sendable (PaymentTransaction) -> Void
   ) {
     deliver {
       let delegate = self.state.withLock { state in
-        // The first answer may come after a change that was told meanwhile.
+        // The response to the first query may arrive after a change was reported.
         if isNew || state.storefront == nil { state.storefront = storefront }
         return state.delegate
       }
       guard isNew else { return }
-      self.tell { queue, observer in observer.paymentQueueDidChangeStorefront(queue) }
+      self.notify { queue, observer in observer.paymentQueueDidChangeStorefront(queue) }
       guard let queue = self.library.queue, let delegate else { return }
       for transaction in self.transactions where transaction.transactionState == .purchasing {
         let isWanted = self.calls.perform {
@@ -199,13 +203,13 @@ final class Delivery: Sendable {
     }
   }
 
-  /// Asks the observers whether a promoted payment is added; `add` is called when one says so.
+  /// Asks the observers whether to add a promoted payment; calls `add` if one agrees.
   func ask(
     _ payment: Payment, for product: Product, add: @escaping @Sendable () -> Void
   ) {
     deliver {
       var isWanted = false
-      self.tell { queue, observer in
+      self.notify { queue, observer in
         if observer.paymentQueue(queue, shouldAddStorePayment: payment, for: product) {
           isWanted = true
         }
@@ -216,8 +220,7 @@ final class Delivery: Sendable {
 
   // MARK: Reports
 
-  /// Hands a call over, behind all that was reported before it: of `transactions` if there are any,
-  /// else of all.
+  /// Enqueues a call after all earlier reports about `transactions`, or about any if empty.
   func deliver(about transactions: Set<String> = [], _ body: @escaping @Sendable () -> Void) {
     send(.calls([body]), of: transactions)
   }
@@ -225,22 +228,22 @@ final class Delivery: Sendable {
   private func send(_ notification: Outbox.Notification, of ids: some Collection<String>) {
     line.send(notification, of: ids) { notification in
       switch notification {
-      case .transactions(let records): self.tell(records)
-      case .changes(let reports): self.tell(reports)
-      case .removed(let records): self.tell(removed: records)
+      case .transactions(let records): self.notify(records)
+      case .changes(let reports): self.notify(reports)
+      case .removed(let records): self.notify(removed: records)
       case .calls(let bodies): bodies.forEach { $0() }
       }
     }
   }
 
-  /// Reports all that is unfinished.
+  /// Reports all unfinished transactions and their downloads.
   func report(everything records: [TransactionRecord]) {
     guard !records.isEmpty else { return }
     deliver {
       let handles = records.map { PaymentTransaction(report: self.updated($0)) }
-      self.tell { $1.paymentQueue($0, updatedTransactions: handles) }
+      self.notify { $1.paymentQueue($0, updatedTransactions: handles) }
       let downloads = handles.flatMap(\.downloads)
-      if !downloads.isEmpty { self.tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
+      if !downloads.isEmpty { self.notify { $1.paymentQueue($0, updatedDownloads: downloads) } }
     }
   }
 
@@ -249,33 +252,34 @@ final class Delivery: Sendable {
     send(.transactions(records), of: records.map(\.id))
   }
 
-  private func tell(_ records: [TransactionRecord]) {
+  private func notify(_ records: [TransactionRecord]) {
     let handles = records.map { PaymentTransaction(report: updated($0)) }
-    tell { $1.paymentQueue($0, updatedTransactions: handles) }
+    notify { $1.paymentQueue($0, updatedTransactions: handles) }
   }
 
-  /// Reports the downloads named `ids` of transactions that stand as `records` say.
+  /// Reports changes of the downloads `ids`; `records` are their transactions.
   ///
-  /// At once when little happens; when much does, what changed within a few milliseconds shares a
-  /// call, so that a thousand downloads do not make thousands of calls a second.
+  /// Reports at once when there are few changes. When there are many, changes within a few
+  /// milliseconds share a call, so that a thousand downloads do not cause thousands of calls a
+  /// second.
   func report(downloads ids: [String], of records: [TransactionRecord]) {
     send(.changes(WaitingReports(ids, of: records)), of: records.map(\.id))
   }
 
-  /// Reports how far downloads are; those whose transactions are gone are passed over.
+  /// Reports the progress of downloads; skips those of removed transactions.
   func report(progress: [String: DownloadProgress]) {
     let ids = progress.keys.compactMap { DownloadRecord.transaction(ofDownload: $0) }
     send(.changes(WaitingReports(progress: progress)), of: ids)
   }
 
-  private func tell(_ reports: WaitingReports) {
+  private func notify(_ reports: WaitingReports) {
     for call in reports.calls {
       let downloads = downloads(of: call)
-      if !downloads.isEmpty { tell { $1.paymentQueue($0, updatedDownloads: downloads) } }
+      if !downloads.isEmpty { notify { $1.paymentQueue($0, updatedDownloads: downloads) } }
     }
   }
 
-  /// The downloads that `call` tells, with their handles brought to what it says.
+  /// Updates the handles of `call`, and returns its downloads.
   private func downloads(of call: WaitingReports.Call) -> [Download] {
     let changed = Set(call.downloads)
     var downloads = call.records.map { PaymentTransaction(report: updated($0)) }
@@ -289,7 +293,7 @@ final class Delivery: Sendable {
     return downloads
   }
 
-  /// Downloads of unfinished transactions, in the queue's order; no others are looked at.
+  /// Returns the downloads `ids` of unfinished transactions, in the queue's order.
   private func downloads(_ ids: some Collection<String>) -> [Download] {
     guard !ids.isEmpty else { return [] }
     let owners = Set(ids.compactMap { DownloadRecord.transaction(ofDownload: $0) })
@@ -303,18 +307,18 @@ final class Delivery: Sendable {
     send(.removed(records), of: records.map(\.id))
   }
 
-  private func tell(removed records: [TransactionRecord]) {
+  private func notify(removed records: [TransactionRecord]) {
     let handles = records.map { PaymentTransaction(report: updated($0)) }
     state.withLock { state in records.forEach { state.reports.remove($0.id) } }
-    tell { $1.paymentQueue($0, removedTransactions: handles) }
+    notify { $1.paymentQueue($0, removedTransactions: handles) }
   }
 
-  /// Reports something that could not be done.
+  /// Reports an error.
   func report(error: ContentError) {
-    deliver { self.tell { $1.paymentQueue($0, didFailWith: error) } }
+    deliver { self.notify { $1.paymentQueue($0, didFailWith: error) } }
   }
 
-  /// The handle's storage for `record`, brought to what the record says.
+  /// Returns the storage of the handles of `record`, updated with it.
   private func updated(_ record: TransactionRecord) -> TransactionReport {
     let report = state.withLock { state in
       if let known = state.reports[record.id] { return known }

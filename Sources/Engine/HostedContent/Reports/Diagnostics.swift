@@ -3,43 +3,43 @@ public import ContentTransfer
 public import FoundationEssentials
 import Concurrency
 
-/// Something that happened in a queue, for whoever runs it.
+/// An event in a queue, for operators.
 ///
-/// `name` is one of a few constant texts, so that events can be counted; what differs is in
-/// `details`. Neither account names nor receipts are in it.
+/// `name` is one of a few constant texts, so that events can be counted; `details` has the values.
+/// It never contains account names or receipts.
 public struct DiagnosticEvent: Hashable, Codable, Sendable {
-  /// How much it deserves a look.
+  /// The severity of an event.
   public enum Severity: String, Codable, Sendable, CaseIterable {
     case info, warning, error
   }
 
-  /// When it happened.
+  /// The time of the event.
   public let date: Date
-  /// How much it deserves a look.
+  /// The severity of an event.
   public let severity: Severity
-  /// What happened, always in the same words.
+  /// The name of the event; a constant text.
   public let name: String
-  /// What it happened to: transaction, product, content, version, error, bytes.
+  /// Details such as transaction, product, content, version, error or bytes.
   public let details: [String: String]
 }
 
-/// What a queue has done since it was opened.
+/// Counters of a queue since it was opened.
 public struct QueueStatistics: Hashable, Codable, Sendable {
-  /// Downloads that ended installed.
+  /// The number of installed downloads.
   public internal(set) var installs = 0
-  /// Downloads that ended with an error.
+  /// The number of failed downloads.
   public internal(set) var failures = 0
-  /// Downloads that ended because they were told to.
+  /// The number of downloads stopped on request.
   public internal(set) var stops = 0
-  /// Bytes of archives that were fetched and verified.
+  /// Bytes of archives fetched and verified.
   public internal(set) var bytesFetched: Int64 = 0
-  /// Bytes of archives that an earlier attempt had fetched.
+  /// Bytes of archives reused from an earlier attempt.
   public internal(set) var bytesReused: Int64 = 0
-  /// What the transfers of downloads that ended did.
+  /// Statistics of the transfers of all ended downloads.
   public internal(set) var transfers = TransferStatistics()
-  /// Times that the queue's journal was written; each is one sync.
+  /// The number of commits to the journal; each is one sync.
   public internal(set) var journalCommits = 0
-  /// Times that it could not be written.
+  /// The number of failed commits.
   public internal(set) var journalFailures = 0
 }
 
@@ -58,16 +58,16 @@ extension QueueStatistics {
 }
 
 extension PaymentQueue {
-  /// What happens in the queue from now on; ends when its task is cancelled or the queue is closed.
+  /// Returns the events from now on; ends when its task is cancelled or the queue is closed.
   ///
-  /// Of events that nobody takes the newest 1,000 are kept.
+  /// Keeps the newest 1,000 unread events.
   public func diagnosticEvents() -> AsyncStream<DiagnosticEvent> { engine.diagnostics.events }
 
   /// What the queue has done since it was opened.
   public var statistics: QueueStatistics { engine.diagnostics.statistics }
 }
 
-/// Counts what happens and tells it to those who listen; costs next to nothing while nobody does.
+/// Counts events and passes them to listeners; very cheap without listeners.
 final class Diagnostics: Sendable {
   private let now: @Sendable () -> Date
   private let state = Mutex(State())
@@ -111,7 +111,7 @@ final class Diagnostics: Sendable {
     state.withLock { change(&$0.statistics) }
   }
 
-  /// Tells an event; `details` is only asked for when somebody listens.
+  /// Logs an event; `details` is called only if there are listeners.
   func tell(
     _ severity: DiagnosticEvent.Severity, _ name: StaticString,
     _ details: () -> [String: String] = { [:] }
@@ -123,7 +123,7 @@ final class Diagnostics: Sendable {
     for listener in listeners { listener.yield(event) }
   }
 
-  /// Tells what an event of the queue was, once it is journaled.
+  /// Logs an event of the queue after it is journaled.
   func tell(_ event: QueueEvent) {
     switch event {
     case .launched: tell(.info, "queue launched")

@@ -1,17 +1,17 @@
 import ContentModel
 import Dispatch
 
-/// What waits to be told, and until when: it decides which reports share a call and which go ahead.
+/// Pending notifications and their due times; combines notifications into calls.
 ///
-/// What is told of one transaction never changes places. Between transactions there is no order to
-/// keep, so that changes of a thousand downloads share their calls whatever else is told meanwhile.
+/// Notifications of one transaction keep their order. There is no order between transactions, so
+/// changes of a thousand downloads can share calls, whatever else is reported meanwhile.
 struct Outbox {
-  /// Something to be told.
+  /// A pending notification.
   enum Notification {
     case transactions([TransactionRecord])
     case changes(WaitingReports)
     case removed([TransactionRecord])
-    /// Anything else: what was told before it stays before, and what comes later after.
+    /// Any other call; it keeps its place between earlier and later notifications.
     case calls([@Sendable () -> Void])
   }
 
@@ -23,11 +23,12 @@ struct Outbox {
 
   private var entries: [Entry] = []
 
-  /// When the next notification is to be told; nil when none waits.
+  /// When the next notification is due; nil if none is pending.
   private(set) var nextDue: DispatchTime?
 
-  /// Puts a notification in, to be told at `due` at the latest; `ids` are the transactions it is
-  /// about, and calls without any are about all.
+  /// Adds a notification that is due at `due`.
+  ///
+  /// `ids` are the transactions it concerns; calls without any concern all.
   mutating func put(
     _ notification: Notification, of ids: some Collection<String>, due: DispatchTime
   ) {
@@ -46,7 +47,7 @@ struct Outbox {
     entries.append(Entry(notification: notification, concern: concern, due: due))
   }
 
-  /// Takes out what is due at `now`, and what must be told before that.
+  /// Removes and returns what is due at `now`, and what must be delivered before it.
   mutating func take(at now: DispatchTime) -> [Notification] {
     var going: [Entry] = []
     var staying: [Entry] = []
@@ -66,7 +67,7 @@ struct Outbox {
 /// The transactions that a notification is about.
 private enum Concern {
   case some(Set<String>)
-  /// Everything, or too many to compare.
+  /// All transactions, or too many to compare.
   case all
 
   private static let limit = 256
@@ -88,7 +89,7 @@ private enum Concern {
 
   mutating func formUnion(_ other: Concern) {
     guard case .some(var ids) = self, case .some(let others) = other else { return self = .all }
-    // Alone, it is changed in place, however large it has become.
+    // With `self` emptied, the set is referenced once and changes in place without a copy.
     self = .all
     ids.formUnion(others)
     self = .some(ids)
@@ -96,12 +97,12 @@ private enum Concern {
 }
 
 extension Outbox.Notification {
-  /// Whether it reports changes of downloads, which can wait.
+  /// Whether it reports changes of downloads, which may be delayed.
   var isChanges: Bool {
     if case .changes = self { true } else { false }
   }
 
-  /// Whether two reports of one transaction are two calls, since the first would not be seen.
+  /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
   fileprivate var keepsApart: Bool {
     switch self {
     case .transactions, .removed: true
@@ -118,10 +119,10 @@ extension Outbox.Notification {
     }
   }
 
-  /// Takes up what is told after it, which is alike.
+  /// Appends a later notification of the same kind.
   fileprivate mutating func append(_ later: Self) {
     let earlier = self
-    // Alone, each payload is changed in place, however long it has become.
+    // With `self` emptied, the payload is referenced once and changes in place without a copy.
     self = .calls([])
     switch (consume earlier, later) {
     case (.transactions(var records), .transactions(let others)):

@@ -1,21 +1,21 @@
 import Dispatch
 import Concurrency
 
-/// An outbox that is emptied on a line, each notification in its time.
+/// Delivers the notifications of an outbox on a serial queue when they are due.
 final class OutboxLine: Sendable {
   private let target: any SerialLine
   private let now: @Sendable () -> DispatchTime
   private let state = Mutex(State())
 
   private struct State {
-    /// What waits for the line, in its order.
+    /// Pending notifications, in order.
     var outbox = Outbox()
-    /// When the line will look into it; nil when nobody has asked it to.
+    /// The time of the scheduled delivery; nil if nothing is scheduled.
     var expected: DispatchTime?
-    /// When changes of downloads may be told.
+    /// Limits the rate of calls about downloads.
     var pace = CallPace()
 
-    /// When somebody is still to be asked to look into the outbox.
+    /// Returns when to schedule a delivery; nil if one is scheduled early enough.
     mutating func expect() -> DispatchTime? {
       guard let time = outbox.nextDue, expected.map({ time < $0 }) ?? true else { return nil }
       expected = time
@@ -23,17 +23,18 @@ final class OutboxLine: Sendable {
     }
   }
 
-  /// `now` is the time that `target` goes by.
+  /// `now` returns the time on the clock of `target`.
   init(on target: any SerialLine, now: @escaping @Sendable () -> DispatchTime) {
     self.target = target
     self.now = now
   }
 
-  /// Puts a notification into the outbox and sees to it that `tell` gets it on the line in time;
-  /// changes may have to wait for theirs.
+  /// Adds a notification, and calls `notify` with it on the queue when it is due.
+  ///
+  /// Changes of downloads may be delayed.
   func send(
     _ notification: Outbox.Notification, of ids: some Collection<String>,
-    tell: @escaping @Sendable (Outbox.Notification) -> Void
+    notify: @escaping @Sendable (Outbox.Notification) -> Void
   ) {
     let time: DispatchTime? = state.withLock { state in
       let now = now()
@@ -41,22 +42,22 @@ final class OutboxLine: Sendable {
         notification, of: ids, due: notification.isChanges ? state.pace.next(at: now) : now)
       return state.expect()
     }
-    look(at: time, tell)
+    look(at: time, notify)
   }
 
   private func look(
-    at time: DispatchTime?, _ tell: @escaping @Sendable (Outbox.Notification) -> Void
+    at time: DispatchTime?, _ notify: @escaping @Sendable (Outbox.Notification) -> Void
   ) {
     guard let time else { return }
     if time <= now() {
-      target.enqueue { self.empty(tell) }
+      target.enqueue { self.empty(notify) }
     } else {
-      target.enqueue(at: time) { self.empty(tell) }
+      target.enqueue(at: time) { self.empty(notify) }
     }
   }
 
-  /// Tells what is due; on the line.
-  private func empty(_ tell: @escaping @Sendable (Outbox.Notification) -> Void) {
+  /// Delivers what is due; called on the serial queue.
+  private func empty(_ notify: @escaping @Sendable (Outbox.Notification) -> Void) {
     let (notifications, time) = state.withLock { state in
       let now = now()
       let notifications = state.outbox.take(at: now)
@@ -64,7 +65,7 @@ final class OutboxLine: Sendable {
       state.expected = nil
       return (notifications, state.expect())
     }
-    look(at: time, tell)
-    notifications.forEach(tell)
+    look(at: time, notify)
+    notifications.forEach(notify)
   }
 }

@@ -4,7 +4,7 @@ import Concurrency
 final class PublicationListeners: Sendable {
   /// A listener, called outside the lock.
   struct Listener: Sendable {
-    /// Called for each report; returns false when there is nobody to wake any longer.
+    /// Called for each report; returns false if the listener can be removed.
     let notify: @Sendable () -> Bool
     /// Called once when the queue is closed.
     let finish: @Sendable () -> Void
@@ -22,7 +22,7 @@ final class PublicationListeners: Sendable {
     if !isOpen { listener.finish() }
   }
 
-  /// Notifies all listeners, and forgets those that return false.
+  /// Notifies all listeners, and removes those that return false.
   func notify() {
     let notified = listeners.withLock { listeners in
       defer { if listeners != nil { listeners = [] } }
@@ -36,7 +36,7 @@ final class PublicationListeners: Sendable {
     if !isOpen { left.forEach { $0.finish() } }
   }
 
-  /// Finishes all listeners, and each that is added later.
+  /// Finishes all listeners, and every listener that is added later.
   func finish() {
     let finished = listeners.withLock { listeners in
       defer { listeners = nil }

@@ -2,33 +2,33 @@ public import ContentModel
 public import FoundationEssentials
 import Concurrency
 
-/// What observers are told, as a value.
+/// A report of the queue, as a value.
 public enum QueueReport: Sendable {
-  /// Transactions were added or changed state; with a new stream all that are unfinished.
+  /// Transactions were added or changed state; the first report has all unfinished ones.
   case transactions([PaymentTransaction])
-  /// Downloads changed state or moved on.
+  /// Downloads changed state or progressed.
   case downloads([DownloadUpdate])
-  /// Transactions are gone because they were finished.
+  /// Transactions were removed because they were finished.
   case removed([PaymentTransaction])
-  /// Something that was asked of the queue could not be done.
+  /// A request, a write to the journal, or the cleanup of an earlier run failed.
   case failure(ContentError)
-  /// A restore ended, well or not.
+  /// A restore succeeded or failed.
   case restoreEnded(RestoreResult)
 }
 
-/// How a download stood when it was reported; unlike `Download` it does not change.
+/// A snapshot of a download when it was reported; unlike `Download`, it does not change.
 public struct DownloadUpdate: Hashable, Sendable {
   /// The download.
   public let download: Download
-  /// Where it stood.
+  /// The state.
   public let state: DownloadState
-  /// The part that was done, 0 to 1.
+  /// The progress, from 0 to 1.
   public let progress: Double
-  /// The estimated time until it is finished; nil while it is unknown.
+  /// The estimated remaining time; nil if unknown.
   public let timeRemaining: Duration?
-  /// The version's folder; only when finished.
+  /// The version's folder; nil unless finished.
   public let contentURL: URL?
-  /// Why it failed; only when failed.
+  /// The error of a failed download; nil in other states.
   public let error: ContentError?
 
   init(_ download: Download) {
@@ -42,7 +42,7 @@ public struct DownloadUpdate: Hashable, Sendable {
 }
 
 extension PaymentQueue {
-  /// Returns a new stream of all reports from now on; the first one has the unfinished transactions.
+  /// Returns a new stream of reports; the first one has the unfinished transactions.
   ///
   /// A stream counts as an observer: the first one starts the queue. It ends when its task is
   /// cancelled or the queue is closed. Reports are buffered without limit until they are read.
@@ -55,7 +55,7 @@ extension PaymentQueue {
     }
   }
 
-  /// The reports about one transaction or restore from now on, and who else may add to the stream.
+  /// Returns the reports about one transaction or restore from now on, and their sender.
   func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: ReportRouter.Sender)
   {
     let signals = delivery.router.signals(about: id)
@@ -63,10 +63,10 @@ extension PaymentQueue {
     return signals
   }
 
-  /// The first thing that `transform` finds in the reports about `id`.
+  /// Returns the first value that `transform` finds in the reports about `id`.
   ///
-  /// `begin` is called once the reports are observed; what it returns is not waited for. Throws
-  /// `CancellationError` when there are no more.
+  /// `begin` is called after observation starts; if it returns a value, that is the result. Throws
+  /// `CancellationError` if the reports end.
   func first<Value>(
     about id: String, begin: () async throws -> Value?,
     _ transform: (QueueReport) throws -> Value?
@@ -80,14 +80,14 @@ extension PaymentQueue {
   }
 }
 
-/// What a stream within the module gets.
+/// An element of the module's internal streams.
 enum StreamSignal: Sendable {
   case report(QueueReport)
-  /// What is reported from here on comes after what was asked for.
+  /// The request has taken effect: later reports are results of it.
   case begun
 }
 
-/// Turns an observer's calls into a stream's elements.
+/// Converts an observer's calls into a stream's elements.
 final class StreamObserver: PaymentTransactionObserver {
   private let continuation: AsyncStream<QueueReport>.Continuation
 

@@ -1,22 +1,22 @@
 import ContentModel
 import Concurrency
 
-/// Hands each report to the calls that wait for its transaction or restore, and to no others.
+/// Passes each report only to the calls that wait for its transaction or restore.
 ///
-/// So the work for many concurrent calls grows with their number, not with its square.
+/// So the cost of many concurrent calls is linear, not quadratic.
 final class ReportRouter: PaymentTransactionObserver {
   typealias Sender = AsyncStream<StreamSignal>.Continuation
 
   private let state = Mutex(State())
 
   private struct State {
-    /// Those who wait, by the identifier of the transaction or restore, then by number.
+    /// Waiting calls, by identifier of the transaction or restore, then by number.
     var waiters: [String: [Int: Sender]] = [:]
     var nextNumber = 0
     var isClosed = false
   }
 
-  /// The reports about `id` from now on; ended at once when the queue is closed.
+  /// Returns the reports about `id` from now on; ends at once if the queue is closed.
   func signals(about id: String) -> (stream: AsyncStream<StreamSignal>, sender: Sender) {
     let (stream, sender) = AsyncStream.makeStream(of: StreamSignal.self)
     let number: Int? = state.withLock { state in
@@ -43,10 +43,10 @@ final class ReportRouter: PaymentTransactionObserver {
   /// Whether any call waits.
   var hasWaiters: Bool { state.withLock { !$0.waiters.isEmpty } }
 
-  /// Takes no further call.
+  /// Refuses further calls.
   func close() { state.withLock { $0.isClosed = true } }
 
-  /// Ends the streams of all that wait.
+  /// Ends the streams of all waiting calls.
   func finish() {
     let waiters = state.withLock { state in
       defer { state.waiters = [:] }
@@ -60,10 +60,10 @@ final class ReportRouter: PaymentTransactionObserver {
     for waiter in waiters { waiter.yield(.report(report)) }
   }
 
-  /// Whether anybody waits for `id`.
+  /// Returns whether a call waits for `id`.
   private func isAwaited(_ id: String) -> Bool { state.withLock { $0.waiters[id] != nil } }
 
-  // MARK: As an observer
+  // MARK: PaymentTransactionObserver
 
   func paymentQueue(_ _: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]) {
     for transaction in transactions {

@@ -3,7 +3,7 @@ import ContentModel
 /// The reports of a queue's unfinished transactions, by identifier and in the queue's order.
 struct UnfinishedReports {
   private var reports: [String: TransactionReport] = [:]
-  /// In the queue's order; those that were removed go when somebody looks.
+  /// In the queue's order; may contain removed reports until the next read.
   private var ordered: [TransactionReport] = []
 
   init(_ records: [TransactionRecord], in library: ReportLibrary) {
@@ -18,7 +18,7 @@ struct UnfinishedReports {
     guard let last = ordered.last, last.sequence > report.sequence else {
       return ordered.append(report)
     }
-    // Reported late, as a restored one may be.
+    // A restored transaction, for example, may be reported late.
     let place = ordered.firstIndex { $0.sequence > report.sequence }
     ordered.insert(report, at: place ?? ordered.count)
   }
@@ -28,7 +28,7 @@ struct UnfinishedReports {
     if ordered.count > 2 * reports.count + 16 { removeOld() }
   }
 
-  /// Handles in the queue's order.
+  /// The handles in the queue's order.
   var transactions: [PaymentTransaction] {
     mutating get {
       if ordered.count > reports.count { removeOld() }

@@ -1,30 +1,30 @@
 import ContentModel
 
-/// What is to be told of downloads, so that many share a call.
+/// Pending reports about downloads, combined into few calls.
 ///
-/// Each state of a transaction's downloads is told, in order; progress is told with the state that
-/// it was reported beside, only the newest. Between transactions there is no order to keep.
+/// Every state of a transaction's downloads is reported, in order. Of its progress, only the newest
+/// value is reported, together with a state. There is no order between transactions.
 struct WaitingReports {
-  /// What one call tells.
+  /// The content of one call.
   struct Call {
-    /// Transactions as they stood, and the downloads that are told of them.
+    /// The transactions at the time of the report, and their changed downloads.
     var records: [TransactionRecord] = []
     var downloads: [String] = []
-    /// How far downloads were, of these transactions or of others.
+    /// The progress of downloads, of these or other transactions.
     var progress: [String: DownloadProgress] = [:]
   }
 
   private var reports: [Call]
 
-  /// Changed downloads of transactions that stand as `records` say.
+  /// Creates a report of changed downloads; `records` are their transactions.
   init(_ downloads: [String], of records: [TransactionRecord]) {
     reports = [Call(records: records, downloads: downloads)]
   }
 
-  /// How far downloads are.
+  /// Creates a report of progress.
   init(progress: [String: DownloadProgress]) { reports = [Call(progress: progress)] }
 
-  /// Puts `later` behind these.
+  /// Appends `later` reports.
   mutating func append(_ later: WaitingReports) {
     for report in later.reports {
       if report.records.isEmpty, let last = reports.indices.last {
@@ -35,10 +35,11 @@ struct WaitingReports {
     }
   }
 
-  /// Everything that waits, in as few calls as show every state: the n-th holds the n-th state of
-  /// each transaction.
+  /// The reports in as few calls as show every state.
+  ///
+  /// The n-th call has the n-th state of each transaction.
   var calls: [Call] {
-    // A single one is told as it is; it may be a launch's, of a hundred thousand.
+    // A single report is passed on unchanged; at launch, it may have 100,000 downloads.
     guard reports.count > 1 else { return reports }
     var sorted = SortedSteps()
     for report in reports {
@@ -59,10 +60,10 @@ struct WaitingReports {
   }
 }
 
-/// Calls while they are filled.
+/// Builds the calls.
 private struct SortedSteps {
   private(set) var calls: [WaitingReports.Call] = []
-  /// The call that has the newest of a transaction, and whether its state is in it yet.
+  /// The newest call of each transaction, and whether it has a state yet.
   private var newest: [String: (call: Int, hasRecord: Bool)] = [:]
 
   mutating func add(_ record: TransactionRecord, _ downloads: [String]) {

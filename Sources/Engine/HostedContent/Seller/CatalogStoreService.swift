@@ -4,13 +4,13 @@ import ContentTrust
 import FileIO
 import FoundationEssentials
 
-/// The built-in seller: grants every product of a store's signed catalog, and remembers it.
+/// The built-in seller: grants every product of a store's signed catalog and records it.
 final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
   private let catalog: Catalog
   private let grants: GrantsDatabase
   private let clock: EngineClock
   private let receiptKey: ReceiptSigningKey?
-  // The catalog blocks while it reads; that must not hold up a thread of the task pool.
+  // Reading the catalog blocks, so it must not run on a thread of the task pool.
   private let calls = BlockingCalls(serial: "hostedcontent.catalog")
 
   init(
@@ -57,7 +57,7 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
 
   let maximumBatchSize = 64
 
-  /// Reads the catalog once, and remembers all grants in one commit.
+  /// Reads the catalog once, and records all grants in one commit.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     do {
       return try await calls.run { try self.sell(orders) }
@@ -66,9 +66,9 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
     }
   }
 
-  /// Each by itself after they failed together: a step that fails once costs one purchase only.
+  /// Retries each purchase alone after a batch failed, so one failure costs one purchase.
   ///
-  /// Not if the store or the grants file failed: each purchase would wait for it again.
+  /// Not if the store or the grants file failed: each purchase would fail in the same way.
   private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
     -> [PurchaseOutcome]
   {
@@ -134,13 +134,13 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
     }
   }
 
-  /// The grant by which the account got the product of `grant` first.
+  /// Returns the account's first grant of the product of `grant`.
   private func original(of grant: Grant) throws -> Grant? {
     try grants.originalGrant(
       of: grant.payment.productIdentifier, account: grant.payment.applicationUsername)
   }
 
-  /// `grants` with receipts, if there is a key, by what the catalog said last.
+  /// Returns `grants` with receipts if there is a key, from the cached catalog.
   private func signed(_ grants: [Grant], original: (Grant) throws -> Grant?) throws -> [Grant] {
     guard receiptKey != nil, !grants.isEmpty else { return grants }
     let catalog = try catalog.cached()
@@ -154,10 +154,9 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
     try receiptKey == nil ? grant : signed(grant, original: original(of: grant), contents)
   }
 
-  /// `grant` with a receipt, if there is a key.
+  /// Returns `grant` with a receipt if there is a key.
   ///
-  /// Receipts are not remembered but signed when they are asked for, so that a new key counts at
-  /// once.
+  /// Receipts are signed on request and not stored, so that a new key takes effect at once.
   private func signed(
     _ grant: Grant, original: Grant?, _ contents: [ContentOffer]
   ) throws -> Grant {
@@ -176,7 +175,7 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
       payment: grant.payment, receipt: try receiptKey.sign(receipt))
   }
 
-  /// Sells nothing any more, and waits until the store and the grants are not looked at.
+  /// Refuses further calls, and waits for running calls of the store and the grants database.
   func close() {
     calls.close()
     grants.close()

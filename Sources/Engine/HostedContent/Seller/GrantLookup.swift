@@ -1,11 +1,11 @@
 import ContentModel
 
-/// A service that finds grants of an account without listing all of them.
+/// A service that can look up grants without listing all of them.
 protocol GrantLookup: StoreService {
-  /// The first grant of each product of `account`, oldest first.
+  /// Returns the first grant of each product of `account`, oldest first.
   func originalGrants(account: String?) async throws -> [Grant]
 
-  /// The last grant of `product` to `account`; nil if there is none.
+  /// Returns the last grant of `product` to `account`; nil if it was never granted.
   func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant?
 }
 
@@ -16,7 +16,9 @@ extension GrantLookup {
 }
 
 extension StoreService {
-  /// The first grant of each product of `account`, oldest first: it is the original of later ones.
+  /// Returns the first grant of each product of `account`, oldest first.
+  ///
+  /// These are the originals of later grants.
   func originals(account: String?) async throws -> [Grant] {
     if let service = self as? any GrantLookup {
       return try await service.originalGrants(account: account)
@@ -31,7 +33,7 @@ extension StoreService {
     }
   }
 
-  /// The last grant of `product` to `account`; nil if there is none.
+  /// Returns the last grant of `product` to `account`; nil if it was never granted.
   func latest(of product: ProductIdentifier, account: String?) async throws -> Grant? {
     if let service = self as? any GrantLookup {
       return try await service.latestGrant(of: product, account: account)

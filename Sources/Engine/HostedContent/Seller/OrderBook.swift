@@ -1,12 +1,12 @@
 import ContentModel
 import Dispatch
 
-/// Which orders are asked for next, and which calls take too long; no clock, no tasks.
+/// Schedules purchase orders and detects late calls; without clock and tasks.
 ///
-/// A few workers make the calls. A call that is late does not count, so that another worker takes
-/// its place. Orders of one transaction are never asked for at the same time.
+/// A few workers make the calls. A late call does not count, so another worker replaces its worker.
+/// Orders of one transaction are never in progress at the same time.
 struct OrderBook {
-  /// Orders that one call asks for at most, so that the first answer does not wait long.
+  /// The maximum number of orders in a call, so that the first does not wait long for its outcome.
   private let groupLimit: Int
   private let workerLimit: Int
   private let timeout: DispatchTimeInterval
@@ -14,39 +14,39 @@ struct OrderBook {
   private var waiting: ArraySlice<PurchaseOrder> = []
   private var calls: [Int: Call] = [:]
   private var lastCall = 0
-  /// Transactions that a call is in progress for.
+  /// Transactions with a call in progress.
   private var transactions: Set<TransactionID> = []
-  /// Workers whose calls are not late.
+  /// The number of workers whose calls are not late.
   private var workers = 0
 
   private struct Call {
     let orders: [PurchaseOrder]
-    /// What it is named by when it is late.
+    /// The subjects of its error if it is late.
     let subjects: [String]
     let isOfWorker: Bool
     var deadline: DispatchTime
     var isLate = false
   }
 
-  /// A service that takes batches has one worker, so that orders which come meanwhile form a batch.
+  /// With batches there is one worker, so that orders that arrive meanwhile form a batch.
   init(batchSize: Int, timeout: DispatchTimeInterval) {
     groupLimit = min(max(1, batchSize), 64)
     workerLimit = groupLimit > 1 ? 1 : 64
     self.timeout = timeout
   }
 
-  /// When the first call will be late; nil if there is no call that can be.
+  /// When the next call becomes late; nil if none can.
   var nextDeadline: DispatchTime? {
     calls.values.lazy.filter { !$0.isLate }.map(\.deadline).min()
   }
 
-  /// Takes an order; whether a worker must be started for it.
+  /// Adds an order; returns whether a worker must be started.
   mutating func add(_ order: PurchaseOrder) -> Bool {
     waiting.append(order)
     return addWorker()
   }
 
-  /// The next call of a worker, which ends when it gets nil.
+  /// Returns the next call of a worker, or nil if the worker must end.
   mutating func nextCall(at now: DispatchTime) -> (number: Int, orders: [PurchaseOrder])? {
     var (orders, postponed): ([PurchaseOrder], [PurchaseOrder]) = ([], [])
     while orders.count < groupLimit, let order = waiting.popFirst() {
@@ -66,7 +66,7 @@ struct OrderBook {
     )
   }
 
-  /// Notes a call that no worker makes, such as a restore; returns its number.
+  /// Starts a call without a worker, such as a restore; returns its number.
   mutating func beginCall(_ subject: String, at now: DispatchTime) -> Int {
     begin([], subjects: [subject], isOfWorker: false, at: now)
   }
@@ -80,12 +80,12 @@ struct OrderBook {
     return lastCall
   }
 
-  /// Notes that a call goes on: its time begins anew.
+  /// Resets the timeout of a call that makes progress.
   mutating func touch(_ call: Int, at now: DispatchTime) {
     calls[call]?.deadline = now + timeout
   }
 
-  /// Notes that a call has returned; whether its worker goes on.
+  /// Ends a call; returns whether its worker continues.
   mutating func end(_ call: Int) -> Bool {
     guard let call = calls.removeValue(forKey: call) else { return false }
     transactions.subtract(call.orders.map(\.transaction))
@@ -93,8 +93,7 @@ struct OrderBook {
     return !call.isLate || addWorker()
   }
 
-  /// Calls that are late by `now`, by what they are named by, and how many workers take their
-  /// places.
+  /// Returns the subjects of calls that became late, and how many workers to start instead.
   mutating func late(by now: DispatchTime) -> (subjects: [String], newWorkers: Int) {
     var (subjects, newWorkers): ([String], Int) = ([], 0)
     for (number, call) in calls.sorted(by: { $0.key < $1.key })

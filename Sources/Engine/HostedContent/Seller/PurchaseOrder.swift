@@ -1,10 +1,10 @@
 public import ContentModel
 
-/// A purchase that a store service is asked for.
+/// A request for a purchase.
 public struct PurchaseOrder: Hashable, Sendable {
   /// The product, its quantity and the account.
   public let payment: Payment
-  /// The transaction, which is the same each time the purchase is asked for.
+  /// The transaction; the same each time the purchase is retried.
   public let transaction: TransactionID
 
   /// Creates an order.
@@ -18,7 +18,7 @@ extension StoreService {
   /// One: the queue calls `purchase(_:transaction:)` for each order.
   public var maximumBatchSize: Int { 1 }
 
-  /// Calls `purchase(_:transaction:)` for each order; an error is the failure of its order.
+  /// Calls `purchase(_:transaction:)` for each order; an error fails only its order.
   public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     var outcomes: [PurchaseOutcome] = []
     for order in orders {
@@ -33,7 +33,7 @@ extension StoreService {
 }
 
 extension PurchaseOutcome {
-  /// The failure of an order that could not be carried out.
+  /// Creates the failure of an order from an error.
   init(failing order: PurchaseOrder, _ error: any Error) {
     let product = order.payment.productIdentifier.rawValue
     self = .failed(ContentError(error, while: "buying \(product)").about(product))

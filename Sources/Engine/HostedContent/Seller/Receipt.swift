@@ -2,37 +2,38 @@ public import ContentModel
 import ContentTrust
 public import FoundationEssentials
 
-/// What a seller's signed receipt says: who bought what, when.
+/// The content of a seller's signed receipt: who bought what, and when.
 ///
 /// A receipt is a JSON Web Signature in compact form (RFC 7515), signed with Ed25519 (`EdDSA`) or
-/// ECDSA over P-256 (`ES256`). Its header's `typ` is `receipt+jwt`. Its claims are
+/// ECDSA over P-256 (`ES256`). The `typ` of its header is `receipt+jwt`. Its claims are
 /// `transactionIdentifier`, `originalTransactionIdentifier`, `productIdentifier`, `contentVersion`,
 /// `accountToken`, `quantity`, `purchaseDate` and `originalPurchaseDate`, and `iat` and `exp` of
-/// RFC 7519; times are whole seconds since 1970.
+/// RFC 7519. Times are whole seconds since 1970.
 public struct Receipt: Hashable, Sendable {
   /// The seller's number of the purchase.
   public var transactionIdentifier: String
   /// The number of the account's first purchase of the product; the same unless bought again.
   public var originalTransactionIdentifier: String
-  /// What was bought.
+  /// The product.
   public var productIdentifier: ProductIdentifier
-  /// The version of its content that was offered then; nil for a product without content.
+  /// The version of its content offered at that time; nil for a product without content.
   public var contentVersion: ContentVersion?
-  /// The account that may use it, as `Payment.applicationUsername` names it; nil for the library's
-  /// own.
+  /// The account that may use it, as in `Payment.applicationUsername`.
+  ///
+  /// Nil means the library's own account.
   public var accountToken: String?
-  /// How many were bought.
+  /// The quantity.
   public var quantity: Int
-  /// When it was bought.
+  /// The date of the purchase.
   public var purchaseDate: Date
-  /// When the account bought the product first.
+  /// The date of the account's first purchase of the product.
   public var originalPurchaseDate: Date
-  /// When the receipt was signed.
+  /// The date of signing.
   public var signedDate: Date
-  /// When it must not be believed any more; nil for never.
+  /// The date when the receipt expires; nil for never.
   public var expirationDate: Date?
 
-  /// Creates what a receipt says; the originals are those of this purchase when they are nil.
+  /// Creates a receipt; nil originals mean those of this purchase.
   public init(
     transactionIdentifier: String, originalTransactionIdentifier: String? = nil,
     productIdentifier: ProductIdentifier, contentVersion: ContentVersion? = nil,
@@ -53,7 +54,7 @@ public struct Receipt: Hashable, Sendable {
 }
 
 extension Receipt {
-  /// What the header's `typ` says, so that no other token passes for a receipt by accident.
+  /// The `typ` of the header, so that another token is not accepted as a receipt by accident.
   static let type = "receipt+jwt"
 
   init(claims: JSONValue) throws {
@@ -68,7 +69,7 @@ extension Receipt {
     }
     func time(_ name: String) throws -> Date? {
       guard let value = claims[name], value != .null else { return nil }
-      // Beyond the year 9999 no clock of ours goes.
+      // The limit is the end of the year 9999.
       guard let seconds = value.integer, (0...253_402_300_799).contains(seconds) else {
         throw Self.wrong(name)
       }
@@ -94,7 +95,7 @@ extension Receipt {
   }
 
   private static func wrong(_ name: String) -> ContentError {
-    .refusedReceipt("it has no \(name), or one that cannot be")
+    .refusedReceipt("\(name) is missing or invalid")
   }
 
   var claims: JSONValue {
@@ -118,7 +119,7 @@ extension Receipt {
 extension ContentError {
   static func refusedReceipt(_ reason: String) -> ContentError {
     ContentError(
-      .receiptInvalid, "The receipt cannot be trusted: \(reason)",
-      remedy: "Ask the seller for a new one; grant nothing for this one")
+      .receiptInvalid, "The receipt is invalid: \(reason)",
+      remedy: "Request a new receipt from the seller, and do not grant anything for this one")
   }
 }

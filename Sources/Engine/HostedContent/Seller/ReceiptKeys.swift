@@ -2,11 +2,11 @@ import ContentModel
 import ContentTrust
 public import FoundationEssentials
 
-/// A seller's key that signs receipts; may be used from any thread.
+/// A seller's private key for signing receipts; may be used from any thread.
 public struct ReceiptSigningKey: Sendable {
   private let key: SigningKey
 
-  /// The kinds of keys that sign receipts.
+  /// The supported kinds of keys.
   public enum Kind: Sendable {
     /// Ed25519 (RFC 8037), the usual choice.
     case ed25519
@@ -14,16 +14,16 @@ public struct ReceiptSigningKey: Sendable {
     case es256
   }
 
-  /// Makes a new key; keep its `pem` in a file that only the seller can read.
+  /// Generates a key; store its `pem` in a file that only the seller can read.
   public static func generate(_ kind: Kind = .ed25519) throws -> ReceiptSigningKey {
     ReceiptSigningKey(try SigningKey.generate(kind == .ed25519 ? .ed25519 : .ecdsaP256))
   }
 
   private init(_ key: SigningKey) { self.key = key }
 
-  /// Reads a private key in PEM form, such as `openssl genpkey -algorithm ed25519` writes.
+  /// Reads a private key in PEM form, such as from `openssl genpkey -algorithm ed25519`.
   ///
-  /// Throws `keyUnusable` for other kinds than Ed25519 and P-256, and for a wrong passphrase.
+  /// Throws `keyUnusable` if the key is not Ed25519 or P-256, or if the passphrase is wrong.
   public init(pem: [UInt8], passphrase: [UInt8]? = nil) throws {
     key = try SigningKey(pem: pem, passphrase: passphrase)
     _ = try ReceiptVerificationKey(key.publicKey)
@@ -32,7 +32,7 @@ public struct ReceiptSigningKey: Sendable {
   /// The key in PEM form (PKCS#8), not encrypted.
   public var pem: [UInt8] { get throws { try key.pem } }
 
-  /// The half that verifies, which anybody may have.
+  /// The public key, which is not secret.
   public var verificationKey: ReceiptVerificationKey {
     ReceiptVerificationKey(unchecked: key.publicKey)
   }
@@ -43,11 +43,11 @@ public struct ReceiptSigningKey: Sendable {
   }
 }
 
-/// The public half of a seller's key, which verifies receipts.
+/// A seller's public key for verifying receipts.
 public struct ReceiptVerificationKey: Hashable, Sendable {
   let key: PublicKey
 
-  /// Reads a public key in PEM form; `keyUnusable` for other kinds than Ed25519 and P-256.
+  /// Reads a public key in PEM form; throws `keyUnusable` if it is not Ed25519 or P-256.
   public init(pem: String) throws {
     guard let key = PublicKey(pem: pem) else { throw Self.unusable }
     try self.init(key)
@@ -63,47 +63,45 @@ public struct ReceiptVerificationKey: Hashable, Sendable {
   private static var unusable: ContentError {
     ContentError(
       .keyUnusable,
-      "The key is not an Ed25519 or ECDSA P-256 (named curve, uncompressed) key in PEM form",
-      remedy: "Use the public half of the seller's receipt key")
+      "The key is not a PEM key of type Ed25519 or ECDSA P-256 (named curve, uncompressed)",
+      remedy: "Use the public key of the seller's receipt key")
   }
 
   /// The key in PEM form.
   public var pem: String { key.pem }
 }
 
-/// Checks sellers' receipts; may be used from any thread.
+/// Verifies receipts; may be used from any thread.
 public struct ReceiptVerifier: Sendable {
   private let keys: [ReceiptVerificationKey]
 
-  /// Creates a verifier that trusts these keys: the seller's, and earlier ones whose receipts still
-  /// count.
+  /// Creates a verifier that trusts these keys, such as a current and an earlier key.
   public init(keys: [ReceiptVerificationKey]) { self.keys = keys }
 
-  /// What `receipt` says, if it was signed by one of the keys, for `account`, and is valid at
-  /// `now`.
+  /// Returns the content of `receipt` if it is valid at `now` for `account`.
   ///
-  /// Throws `receiptInvalid`, with the reason, for everything else: another algorithm than the
-  /// key's, `none` among them, another signer, another `typ` than `receipt+jwt`, another account,
-  /// an expired receipt, one of the future (by more than five minutes, which clocks may differ),
-  /// and anything that is not well-formed. It does not know which receipts were shown before:
+  /// Throws `receiptInvalid`, with the reason, if no key verifies the signature, the algorithm is
+  /// not the key's (`none` included), the `typ` is not `receipt+jwt`, the account differs, the
+  /// receipt has expired or is malformed, or it was signed more than five minutes in the future,
+  /// which allows for clock differences. It does not detect receipts that were presented before:
   /// compare `transactionIdentifier`.
   public func verify(_ receipt: String, account: String?, now: Date = Date()) throws -> Receipt {
     let found = try verifySignature(receipt)
     guard found.accountToken == account else {
-      throw ContentError.refusedReceipt("it was made out to another account")
+      throw ContentError.refusedReceipt("it is for another account")
     }
     if let end = found.expirationDate, end <= now {
       throw ContentError.refusedReceipt("it expired at \(end.formatted(.iso8601))")
     }
     guard found.signedDate <= now.addingTimeInterval(300) else {
-      throw ContentError.refusedReceipt("it was signed after now, \(now.formatted(.iso8601))")
+      throw ContentError.refusedReceipt("it is dated after now, \(now.formatted(.iso8601))")
     }
     return found
   }
 
   private func verifySignature(_ text: String) throws -> Receipt {
     let signature = try JSONWebSignature(text)
-    var refusal = ContentError.refusedReceipt("no key is known that could have signed it")
+    var refusal = ContentError.refusedReceipt("no trusted key verifies it")
     for key in keys {
       let claims: JSONValue
       do {
@@ -122,15 +120,15 @@ public struct ReceiptVerifier: Sendable {
 }
 
 extension ReceiptVerifier {
-  /// Throws `receiptInvalid` unless the receipt of `grant` says what `grant` says.
+  /// Throws `receiptInvalid` unless the receipt of `grant` matches it.
   func check(_ grant: Grant, now: Date) throws {
     guard let text = grant.receipt else {
-      throw ContentError.refusedReceipt("there is none")
+      throw ContentError.refusedReceipt("it is missing")
     }
     let receipt = try verify(text, account: grant.payment.applicationUsername, now: now)
     guard receipt.transactionIdentifier == grant.transactionIdentifier,
       receipt.productIdentifier == grant.payment.productIdentifier,
       receipt.quantity == grant.payment.quantity
-    else { throw ContentError.refusedReceipt("it belongs to another purchase") }
+    else { throw ContentError.refusedReceipt("it is for another purchase") }
   }
 }

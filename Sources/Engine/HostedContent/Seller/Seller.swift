@@ -2,19 +2,19 @@ import ContentModel
 import Dispatch
 import Concurrency
 
-/// Asks the store service for purchases and restores, and listens to its events.
+/// Calls the store service for purchases and restores, and listens to its events.
 ///
-/// Orders do not wait for each other: one that is not answered is reported after a while, and the
-/// others go on. Purchases that wait together are asked for together if the service takes batches.
+/// Orders do not wait for each other: one without an answer is reported after a timeout, and the
+/// others continue. If the service takes batches, waiting purchases are sent together.
 final class Seller: Sendable {
   private let service: any StoreService
   private let environment: Environment
   private let timeout: Double
-  /// Checks for late calls.
+  /// The serial queue that checks for late calls.
   private let timer: any SerialLine
-  /// What runs at the same time as everything else, until the seller is closed.
+  /// Jobs to run concurrently until the seller is closed.
   private let jobs: AsyncStream<Job>.Continuation
-  /// The task that runs them.
+  /// Tracks the task that runs the jobs.
   private let running: ActivityGate
   private let state: Mutex<State>
 
@@ -25,13 +25,13 @@ final class Seller: Sendable {
     var onAnswer: (@Sendable (QueueEvent) -> Void)?
     var onProblem: (@Sendable (ContentError) -> Void)?
     var task: Task<Void, Never>?
-    /// Finished purchases that the service does not know of yet; one task sends them.
+    /// Finished purchases that the service has not acknowledged; one task sends them.
     var notices: ArraySlice<FinishNotice> = []
     var hasTimer = false
     var isClosed = false
   }
 
-  /// `timeout` is in seconds; a call that takes longer is reported.
+  /// `timeout` is in seconds; longer calls are reported.
   init(_ service: any StoreService, _ environment: Environment, timeout: Double) {
     self.service = service
     self.environment = environment
@@ -57,13 +57,13 @@ final class Seller: Sendable {
 
   deinit { stop() }
 
-  /// Where answers go; set before the first order.
+  /// Called with outcomes; set before the first order.
   var onAnswer: (@Sendable (QueueEvent) -> Void)? {
     get { state.withLock { $0.onAnswer } }
     set { state.withLock { $0.onAnswer = newValue } }
   }
 
-  /// Where orders are reported that were not answered in time; set before the first order.
+  /// Called with errors, such as for late orders; set before the first order.
   var onProblem: (@Sendable (ContentError) -> Void)? {
     get { state.withLock { $0.onProblem } }
     set { state.withLock { $0.onProblem = newValue } }
@@ -79,7 +79,7 @@ final class Seller: Sendable {
     run { [weak self] in await self?.restore(request, account) }
   }
 
-  /// Tells the service of a finished purchase, after those before it; retried until it succeeds.
+  /// Notifies the service of a finished purchase, in order; retries until it succeeds.
   func notifyFinished(_ notice: FinishNotice) {
     let isFirst = state.withLock { state in
       state.notices.append(notice)
@@ -88,7 +88,7 @@ final class Seller: Sendable {
     if isFirst { run { [weak self] in await self?.sendNotices(failures: 0) } }
   }
 
-  /// Hands the service's events after `cursor` to `body` until the seller is closed.
+  /// Passes the service's events after `cursor` to `body` until the seller is closed.
   func listen(
     after cursor: String?, _ body: @escaping @Sendable (StoreEventRecord) -> Void
   ) {
@@ -96,10 +96,10 @@ final class Seller: Sendable {
     run { for await event in events { body(event) } }
   }
 
-  /// Runs `body`, which is cancelled when the seller is closed, beside everything else.
+  /// Runs `body` concurrently; it is cancelled when the seller is closed.
   func run(_ body: @escaping @Sendable () async -> Void) { jobs.yield(body) }
 
-  /// Takes no more and cancels what is under way, which is asked again at the next launch.
+  /// Refuses further calls and cancels running ones, which the next launch repeats.
   func stop() {
     jobs.finish()
     // Released outside the lock.
@@ -111,10 +111,9 @@ final class Seller: Sendable {
     task?.cancel()
   }
 
-  /// Waits until the service has noticed that its calls were cancelled, at most until `deadline`.
+  /// Waits until cancelled calls have returned, until `deadline` at most.
   ///
-  /// Within a task it does not wait, because it would hold a thread that the service may need for
-  /// that.
+  /// Does not wait within a task: that could block a thread that the service needs to return.
   func wait(until deadline: DispatchTime) {
     if withUnsafeCurrentTask(body: { $0 == nil }) { running.wait(until: deadline) }
   }
@@ -123,7 +122,7 @@ final class Seller: Sendable {
 
   private func startWorker() { run { [weak self] in await self?.work() } }
 
-  /// Makes one call after the other for as long as orders wait.
+  /// Makes one call at a time while orders wait.
   private func work() async {
     repeat {
       let call = begin { $0.nextCall(at: $1) }
@@ -148,7 +147,7 @@ final class Seller: Sendable {
     return outcomes
   }
 
-  /// Sends the notices that wait, one after the other; after a failure, again later.
+  /// Sends pending notices one at a time; after a failure, retries later.
   private func sendNotices(failures: Int) async {
     var failures = failures
     while let notice = state.withLock({ $0.notices.first }) {
@@ -166,7 +165,7 @@ final class Seller: Sendable {
     }
   }
 
-  /// After a second, and twice as long after each further failure, at most about four minutes.
+  /// Retries after 1 second, doubling with each failure up to 256 seconds.
   private func retryNotices(after failures: Int) {
     let delay = DispatchTimeInterval.seconds(1 << min(failures, 8))
     timer.enqueue(at: environment.execution.now + delay) { [weak self] in
@@ -192,7 +191,7 @@ final class Seller: Sendable {
     _ = state.withLock { $0.book.end(call) }
   }
 
-  /// Begins a call, and looks later whether it is late; nil once the seller is closed.
+  /// Begins a call and schedules a check for lateness; returns nil if the seller is closed.
   private func begin<Value: Sendable>(_ body: (inout OrderBook, DispatchTime) -> Value) -> Value? {
     let now = environment.execution.now
     let value: Value? = state.withLock { state in
@@ -204,7 +203,7 @@ final class Seller: Sendable {
 
   // MARK: Late calls
 
-  /// Has `reportLateCalls` called when the first call will be late.
+  /// Schedules `reportLateCalls` for when the next call becomes late.
   private func expectLateCalls() {
     let deadline = state.withLock { state -> DispatchTime? in
       guard !state.hasTimer, !state.isClosed, let deadline = state.book.nextDeadline else {
@@ -233,15 +232,15 @@ extension ContentError {
   fileprivate static func notAnswered(_ order: PurchaseOrder) -> ContentError {
     ContentError(
       .sellerNotResponding, "The seller returned no outcome for an order of its batch",
-      remedy: "Return one outcome for each order; this one is asked again at the next start",
+      remedy: "Return one outcome for each order. The next start retries this order",
       subject: order.transaction.rawValue)
   }
 
   fileprivate static func notResponding(to order: String, after seconds: Double) -> ContentError {
     ContentError(
-      .sellerNotResponding, "The seller has not answered for \(Int(seconds)) seconds",
+      .sellerNotResponding, "The seller did not respond within \(Int(seconds)) seconds",
       remedy:
-        "Wait for the answer; if it does not come, check the seller and start the service again",
+        "Wait for the response. If it does not arrive, check the seller and restart the service",
       subject: order)
   }
 }

@@ -2,7 +2,7 @@ import Concurrency
 import ContentModel
 
 extension PaymentQueue {
-  /// The storefront as it was reported last; before the first report the seller is asked.
+  /// Returns the storefront as last reported, or asks the seller before the first report.
   package func currentStorefront() async -> Storefront? {
     if let storefront { return storefront }
     return await service.storefront()
@@ -27,7 +27,7 @@ extension Engine {
     }
   }
 
-  /// Calls `onEnd` once the event is journaled or was reported.
+  /// Handles an event; calls `onEnd` after it is journaled or reported.
   private func handle(
     _ event: StoreEvent, _ service: any StoreService, onEnd: @escaping @Sendable () -> Void
   ) {
@@ -60,8 +60,9 @@ extension Engine {
     delivery.report(storefront: storefront, isNew: isNew) { [weak self] transaction in
       let product = transaction.payment.productIdentifier
       let error = ContentError(
-        .storefrontRefused, "\(product) is not bought in the storefront \(storefront.countryCode)",
-        remedy: "Buy it again there", subject: product.rawValue)
+        .storefrontRefused,
+        "The app stopped the purchase of \(product) in storefront \(storefront.countryCode)",
+        remedy: "Buy it again in this storefront", subject: product.rawValue)
       self?.submit(.purchaseAnswered(transaction: transaction.id.rawValue, .failed(error)))
     }
   }

@@ -1,18 +1,18 @@
 import ContentModel
 
-/// A seller whose answers are checked as they arrive, before anything is journaled.
+/// Checks a seller's responses as they arrive, before anything is journaled.
 ///
-/// Receipts: a purchase with a receipt that cannot be trusted fails; one that was not asked for is
-/// reported and dropped; a restore delivers the others and then ends with the error. Contents: the
-/// seller names them, the catalog says what they are.
+/// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
+/// dropped. A restore delivers the valid purchases and then ends with the error. Contents: the
+/// seller names them, and the catalog provides the details.
 struct SellerGate: GrantLookup, ContentLookup {
   let service: any StoreService
-  /// Nil if receipts are the service's own business.
+  /// Nil if receipts are not checked.
   let verifier: ReceiptVerifier?
-  /// Nil if the service vouches for contents.
+  /// Nil if contents are not looked up in a catalog.
   let contents: SignedContents?
   let clock: EngineClock
-  /// Told of what was dropped.
+  /// Called with the error of each dropped grant.
   let report: @Sendable (ContentError) -> Void
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -56,7 +56,7 @@ struct SellerGate: GrantLookup, ContentLookup {
   func latestGrant(of product: ProductIdentifier, account: String?) async throws -> Grant? {
     guard let latest = try await service.latest(of: product, account: account) else { return nil }
     if refusal(of: latest) == nil { return latest }
-    // An earlier one may have a receipt that can be trusted.
+    // An earlier grant may have a valid receipt.
     return try await grants(account: account).last { $0.payment.productIdentifier == product }
   }
 
@@ -99,7 +99,7 @@ struct SellerGate: GrantLookup, ContentLookup {
     }
   }
 
-  /// Nil for a grant that is refused, after that was reported.
+  /// Returns the checked event; reports a refused grant and returns nil.
   private func checked(_ event: StoreEvent) async -> StoreEvent? {
     switch event {
     case .answered(let transaction, let outcome):

@@ -1,28 +1,28 @@
 public import ContentModel
 
-/// An event on the seller's side.
+/// An event at the seller.
 public enum StoreEvent: Hashable, Sendable {
-  /// A deferred or unanswered purchase was decided; the outcome is checked like any other.
+  /// A deferred or late purchase was decided; the outcome is checked like any other.
   case answered(transaction: TransactionID, PurchaseOutcome)
-  /// A purchase without a payment in this queue, such as one that was made on another machine.
+  /// A purchase without a payment in this queue, such as one made on another machine.
   ///
-  /// Its number may be one that was delivered before.
+  /// Its number may have been delivered before.
   case granted(Grant, contents: [ContentOffer])
   /// An account lost products, such as by a refund. Observers are notified; nothing is removed.
   case revoked(Revocation)
   /// The account's storefront changed.
   case storefrontChanged(Storefront)
-  /// The user chose to buy a product outside the service; observers decide whether it is added.
+  /// The user chose a product outside the service; observers decide whether it is added.
   case promoted(Payment)
-  /// Content may have changed: the place for a push.
+  /// Content was published, such as from a push notification.
   case contentPublished
 }
 
-/// An event of the seller with its position.
+/// An event of the seller with its cursor.
 public struct StoreEventRecord: Hashable, Sendable {
   /// The event.
   public let event: StoreEvent
-  /// The position of the event, as the service writes it; nil if the service does not keep events.
+  /// The position of the event in the service's format; nil if the service does not keep events.
   public let cursor: String?
 
   /// Creates a record.
@@ -52,13 +52,13 @@ public struct Revocation: Hashable, Sendable {
   }
 }
 
-/// Where an account buys.
+/// The storefront of an account.
 ///
 /// Source: `SKStorefront`.
 public struct Storefront: Hashable, Codable, Sendable {
   /// ISO 3166-1 alpha-3.
   public let countryCode: String
-  /// The seller's own name for it.
+  /// The seller's identifier of the storefront.
   public let identifier: String
 
   /// Creates a storefront.
@@ -68,13 +68,14 @@ public struct Storefront: Hashable, Codable, Sendable {
   }
 }
 
-/// A purchase of an account's history, with the content that belongs to it now.
+/// An earlier purchase of an account, with its current content.
 public struct RestoredPurchase: Hashable, Sendable {
   /// The purchase as it was granted.
   public let original: Grant
   /// The newest content packages.
   ///
-  /// With a catalog, only identifier and version count: see `ContentOffer.init(_:version:of:)`.
+  /// With a catalog, only identifiers and versions are used: see
+  /// `ContentOffer.init(_:version:of:)`.
   public let contents: [ContentOffer]
 
   /// Creates a restored purchase.

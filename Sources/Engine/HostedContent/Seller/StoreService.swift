@@ -1,68 +1,70 @@
 public import ContentModel
 
-/// The seller: products, purchases and entitlements.
+/// A seller of products: describes them, sells them and lists what an account owns.
 ///
 /// Implement it over your own entitlements, or use the built-in one, which grants every product of
 /// a store to every caller. The queue may call several methods at the same time, from any task.
-/// <doc:WritingAStoreService> says how answers are checked.
+/// <doc:WritingAStoreService> describes how responses are checked.
 public protocol StoreService: Sendable {
-  /// Looks up products. The response names unknown ones; throws if the lookup itself fails.
+  /// Looks up products; the response lists unknown ones.
+  ///
+  /// Throws if the request itself fails.
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse
 
-  /// All products that are offered.
+  /// Returns all offered products.
   func allProducts() async throws -> ProductsResponse
 
-  /// Sells what `payment` asks for.
+  /// Buys the product of `payment`.
   ///
-  /// After a crash the purchase is asked again with the same `transaction`, and must get the same
-  /// answer. The grant must be for the same product, quantity and account. Its transaction
-  /// identifier must be `transaction`, or a number of your own that answers no other purchase.
+  /// After a crash, the purchase is repeated with the same `transaction` and must get the same
+  /// outcome. The grant must be for the same product, quantity and account. Its transaction
+  /// identifier must be `transaction`, or a number of your own that no other purchase has.
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome
 
-  /// The number of purchases that one call of `purchase(_:)` takes, 1 to 64.
+  /// The maximum number of orders in one call of `purchase(_:)`, 1 to 64.
   ///
-  /// If it is 1, which is the default, the queue makes up to 64 calls of
-  /// `purchase(_:transaction:)` at the same time. Otherwise it makes one call at a time, for all
-  /// orders that wait.
+  /// If it is 1, the default, the queue makes up to 64 calls of `purchase(_:transaction:)` at the
+  /// same time. Otherwise it makes one call at a time, with all waiting orders.
   var maximumBatchSize: Int { get }
 
-  /// Sells what each order asks for; returns one outcome for each, in the same order.
+  /// Buys the product of each order; returns one outcome for each, in the same order.
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome]
 
   /// Whether the queue calls `finished(_:number:)`; false by default.
   var needsFinishes: Bool { get }
 
-  /// Is told that a purchase was finished in the queue; `number` is the grant's.
+  /// Records that a purchase was finished in the queue; `number` is the grant's.
   ///
-  /// Called at least once for each finished purchase, also after a crash. If it throws, it is called
-  /// again later, and the notices of other purchases wait.
+  /// Called at least once for each finished purchase, even after a crash. If it throws, the queue
+  /// calls it again later; notices of other purchases wait.
   func finished(_ transaction: TransactionID, number: String) async throws
 
-  /// The grants of an account, oldest first; nil is the library's own account.
+  /// Returns the grants of an account, oldest first; nil means the library's own account.
   func grants(account: String?) async throws -> [Grant]
 
-  /// The account's finished non-consumable purchases, as they are found.
+  /// Returns the account's finished non-consumable purchases as they are found.
   ///
-  /// If the stream ends with an error, the purchases before it are restored.
+  /// If the stream ends with an error, the purchases before it are still restored.
   func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error>
 
-  /// The events after the position `cursor`, and then new ones; called once, while a queue opens.
+  /// Returns the events after `cursor`, then new ones; called once, while a queue opens.
   ///
-  /// The queue stores the cursor of an event once the event and all before it are journaled or were
-  /// reported. After a crash it gets later events again, so deliver each at least once. `cursor` is
-  /// nil for a new library. If you do not know the cursor any more, begin with new events.
+  /// The queue stores the cursor of an event once the event and all earlier ones are journaled or
+  /// reported. After a crash, it requests later events again, so deliver each event at least once.
+  /// `cursor` is nil for a new library. If you do not recognize the cursor, begin with new events.
   ///
   /// Do not wait here for another thread that uses the queue: it waits until the queue is open.
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord>
 
-  /// The storefront of the library's account; nil if the seller has none.
+  /// Returns the storefront of the library's account; nil if the seller does not have one.
   ///
-  /// Requests of the module StoreKit wait for the first answer, since prices have its region.
+  /// Requests of the module StoreKit wait for the first response, because prices depend on its
+  /// region.
   func storefront() async -> Storefront?
 }
 
 extension StoreService {
-  /// Restores what `grants` says, one purchase a product, with its products' present content.
+  /// Restores one purchase per product from `grants`, with the product's current content.
   public func restore(account: String?) -> AsyncThrowingStream<RestoredPurchase, any Error> {
     AsyncThrowingStream { continuation in
       let task = Task {
@@ -87,34 +89,34 @@ extension StoreService {
       else { continue }
       found(RestoredPurchase(original: original, contents: product.contents))
     }
-    // Those that could be restored were; the first that could not is the restore's error.
+    // The purchases found are restored; the first failure becomes the error of the restore.
     if let failure = response.failures.first { throw failure }
   }
 
-  /// False: the seller is not told.
+  /// Returns false: the seller is not notified.
   public var needsFinishes: Bool { false }
 
   /// Does nothing.
   public func finished(_ transaction: TransactionID, number: String) async throws {}
 
-  /// No events.
+  /// Returns an empty stream.
   public func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     AsyncStream { $0.finish() }
   }
 
-  /// No storefront.
+  /// Returns nil.
   public func storefront() async -> Storefront? { nil }
 }
 
-/// The answer to a look-up.
+/// The response to a products request.
 public struct ProductsResponse: Hashable, Sendable {
-  /// What was found, by identifier.
+  /// The products that were found, by identifier.
   public let products: [Product]
-  /// What the store does not offer, and what is no identifier at all.
+  /// Identifiers that the store does not offer, and texts that are not valid identifiers.
   public let invalidProductIdentifiers: [String]
-  /// Products that the store offers but cannot describe; the others are not affected.
+  /// Errors of products that the store offers but cannot describe; others are not affected.
   public let failures: [ContentError]
-  /// What the store offers instead, for suggestions; empty unless something is not offered.
+  /// All offered identifiers, for suggestions; empty if all requested products were found.
   package private(set) var offeredIdentifiers: [ProductIdentifier] = []
 
   /// Creates a response.
@@ -126,7 +128,7 @@ public struct ProductsResponse: Hashable, Sendable {
     self.failures = failures
   }
 
-  /// The same response, with what the store offers.
+  /// Returns the response with the identifiers that the store offers.
   func offering(_ identifiers: [ProductIdentifier]) -> ProductsResponse {
     var response = self
     response.offeredIdentifiers = identifiers
@@ -135,7 +137,7 @@ public struct ProductsResponse: Hashable, Sendable {
 }
 
 extension ProductsResponse {
-  /// Looks up `texts`; those that are no identifiers come back as invalid, as they were written.
+  /// Looks up `texts`; those that are not identifiers are returned as invalid, unchanged.
   init(
     to texts: Set<String>, from products: (Set<ProductIdentifier>) async throws -> ProductsResponse
   ) async rethrows {
@@ -143,7 +145,7 @@ extension ProductsResponse {
     self = try await products(valid).adding(invalid: invalid)
   }
 
-  /// The same without waiting.
+  /// Looks up `texts` synchronously.
   init(to texts: Set<String>, from products: (Set<ProductIdentifier>) throws -> ProductsResponse)
     rethrows
   {

@@ -5,7 +5,7 @@ import FileIO
 import FoundationEssentials
 import Concurrency
 
-/// What a store offers, as its verified metadata says; may be used from any thread, blocks.
+/// The catalog of a store from its verified metadata; blocks, may be used from any thread.
 package final class Catalog: Sendable {
   private let client: TrustClient
   private let trustedRoot: [UInt8]?
@@ -13,8 +13,10 @@ package final class Catalog: Sendable {
   private let records = RecordCache()
   private let listings = ListingCache()
 
-  /// Creates a catalog; without a `trustedRoot`, `firstUse` is asked for what the first refresh
-  /// of a library starts from.
+  /// Creates a catalog.
+  ///
+  /// Without a `trustedRoot`, the first refresh of a library starts from the root that `firstUse`
+  /// returns.
   package init(
     client: TrustClient, trustedRoot: [UInt8]?,
     firstUse: @escaping @Sendable () throws -> [UInt8]? = { nil }
@@ -24,7 +26,7 @@ package final class Catalog: Sendable {
     self.firstUse = firstUse
   }
 
-  /// The catalog of `store`, trusted by `trustedRoot` or else by a root that it vouches for.
+  /// Creates the catalog of `store`, trusted by `trustedRoot` or by the store's own root.
   convenience init(
     of store: StoreAccess, trustedRoot: [UInt8]?, trustFolder: Directory, isReadOnly: Bool = false,
     now: @escaping @Sendable () -> Date
@@ -35,13 +37,13 @@ package final class Catalog: Sendable {
       trustedRoot: trustedRoot, firstUse: store.ownRoot)
   }
 
-  /// Fetches what is new and returns the catalog as it is now; errors are those of `TrustClient`.
+  /// Fetches new metadata and returns the catalog; throws the errors of `TrustClient`.
   package func refresh() throws -> CatalogSnapshot {
     snapshot(
       try healingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
   }
 
-  /// The catalog as it was last refreshed, without fetching it; nil before the first refresh.
+  /// Returns the catalog of the last refresh without fetching; nil before the first refresh.
   package func cached() throws -> CatalogSnapshot? {
     try client.cached(initialRoot: trustedRoot).map { snapshot($0) }
   }
@@ -51,7 +53,7 @@ package final class Catalog: Sendable {
   }
 }
 
-/// The catalog at one moment; may be used from any thread.
+/// A snapshot of the catalog; may be used from any thread.
 package struct CatalogSnapshot: Sendable {
   private let targets: TrustedTargets
   private let listing: StoreListing
@@ -63,19 +65,20 @@ package struct CatalogSnapshot: Sendable {
     self.records = records
   }
 
-  /// Every product of the store, in order.
+  /// The identifiers of all products, sorted.
   package var identifiers: [ProductIdentifier] { listing.products.keys.sorted() }
 
-  /// Every version of the product's contents that the store has: its own first, then by content
-  /// identifier; the newest of each first.
+  /// Returns every version of the product's contents that the store has.
+  ///
+  /// Sorted by content identifier, the product's own first; the newest version of each first.
   package func offers(of product: ProductIdentifier) -> [ContentOffer] {
     listing.products[product]?.offers ?? []
   }
 
-  /// The offer of a content of `product` that a seller names: the same version, else the newest.
+  /// Returns the offer of a content that a seller names: its version, or else the newest.
   ///
-  /// Throws `answerMismatch` if the product has no such content, and what `product(_:)` throws if
-  /// the catalog contradicts itself about the product.
+  /// Throws `answerMismatch` if the product does not have this content, and the errors of
+  /// `product(_:)` if the catalog contradicts itself about the product.
   func offer(for content: ContentOffer, of product: ProductIdentifier) throws -> ContentOffer {
     if let error = listing.products[product]?.error { throw error }
     let offers = offers(of: product).filter { $0.contentIdentifier == content.contentIdentifier }
@@ -85,12 +88,12 @@ package struct CatalogSnapshot: Sendable {
     return offer
   }
 
-  /// Records that are fetched at once; each is a round trip.
+  /// The number of records fetched concurrently; each is a round trip.
   private static let recordsAtOnce = 8
 
-  /// The products with these identifiers, all for nil; blocks while their records are fetched.
+  /// Returns the products with these identifiers, or all for nil; blocks to fetch records.
   ///
-  /// A product that cannot be read is a failure of its own; the others are not affected.
+  /// A product that cannot be read is added to the failures; the others are not affected.
   package func products(_ wanted: Set<ProductIdentifier>?) -> ProductsResponse {
     let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
     var products: [Product] = []
@@ -108,9 +111,9 @@ package struct CatalogSnapshot: Sendable {
     ).offering(unknown.isEmpty ? [] : identifiers)
   }
 
-  /// What the products with these identifiers contain, all for nil.
+  /// Returns the contents of the products with these identifiers, or of all for nil.
   ///
-  /// Only the records of products without content are fetched, since their type matters.
+  /// Fetches only the records of products without content, because their type matters.
   package func contents(of wanted: Set<ProductIdentifier>?) -> ContentsResponse {
     let known = wanted.map { $0.filter { listing.products[$0] != nil } } ?? Set(identifiers)
     let withContent = known.filter { listing.products[$0]?.isDescribedWithoutRecord == true }
@@ -124,7 +127,7 @@ package struct CatalogSnapshot: Sendable {
       offeredIdentifiers: unknown.isEmpty ? [] : identifiers)
   }
 
-  /// What one product contains; throws as `product(_:)`.
+  /// Returns the contents of one product; throws the errors of `product(_:)`.
   func contents(of identifier: ProductIdentifier) throws -> ProductContents {
     guard let entry = listing.products[identifier], entry.isDescribedWithoutRecord else {
       return ProductContents(try product(identifier))
@@ -133,12 +136,12 @@ package struct CatalogSnapshot: Sendable {
       productIdentifier: identifier, type: nil, contents: entry.newestOffers)
   }
 
-  /// Each product, in the same order.
+  /// Looks up each product; returns the results in the same order.
   private func lookUp(_ identifiers: [ProductIdentifier]) -> [Result<Product, ContentError>] {
     let found = try? inParallel(
       Array(identifiers.indices), workers: Self.recordsAtOnce, portion: 1, context: {}
     ) { number, _ in (number, self.lookUp(identifiers[number])) }
-    // No thread was to be had.
+    // No thread was available.
     guard let found else { return identifiers.map(lookUp) }
     return found.sorted { $0.0 < $1.0 }.map(\.1)
   }
@@ -152,7 +155,7 @@ package struct CatalogSnapshot: Sendable {
     }
   }
 
-  /// One product; throws `productUnknown` when the store does not offer it.
+  /// Returns one product; throws `productUnknown` if the store does not offer it.
   package func product(_ identifier: ProductIdentifier) throws -> Product {
     guard let entry = listing.products[identifier] else {
       throw ContentError.notOffered(identifier.rawValue)
@@ -170,12 +173,12 @@ package struct CatalogSnapshot: Sendable {
 }
 
 extension StoreListing.Entry {
-  /// Whether the targets say all that is needed to install the product.
+  /// Whether the targets metadata alone is enough to install the product.
   fileprivate var isDescribedWithoutRecord: Bool { hasRecord && error == nil && !offers.isEmpty }
 }
 
 extension Product {
-  /// The product that `record` describes, with the newest version of each of its contents.
+  /// Creates the product that `record` describes, with the newest version of each content.
   package init(_ record: ProductRecord, contents: [ContentOffer]) {
     self.init(
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
@@ -183,7 +186,7 @@ extension Product {
   }
 }
 
-/// The listing of the last targets, so that a refresh which finds nothing new makes none.
+/// Caches the listing of the last targets metadata, so that an unchanged refresh reuses it.
 private final class ListingCache: Sendable {
   private struct Known {
     let digest: Digest
@@ -209,7 +212,7 @@ private final class ListingCache: Sendable {
   }
 }
 
-/// Records by their digest, so that a refresh fetches only those that changed.
+/// Caches records by digest, so that a refresh fetches only changed records.
 private final class RecordCache: Sendable {
   private struct Known {
     let digest: Digest
@@ -229,8 +232,9 @@ private final class RecordCache: Sendable {
   }
 }
 
-/// What `body` returns, tried once more when bytes that came were not the signed ones: between here
-/// and the store something may have answered that was not asked, such as a login page.
+/// Runs `body`, and once more if it received bytes that do not match the signed metadata.
+///
+/// Another server, such as a login page, may have responded instead of the store.
 private func healingOnce<Value>(_ body: () throws -> Value) throws -> Value {
   do {
     return try body()

@@ -21,10 +21,12 @@ public struct NetworkSettings: Sendable {
   /// Over plain HTTP it is sent only to this machine and to `plainHTTPOrigins`. Creating a queue
   /// for another plain HTTP store or mirror throws `insecureConnectionRefused`.
   public var bearerToken: String?
-  /// Header fields by name for the store and its mirrors; sent under the rule of `bearerToken`.
+  /// Header fields by name, sent to the store and its mirrors as `bearerToken` is.
   public var headers: [String: String] = [:]
-  /// Origins, such as `http://store.example:8080`, that may receive the token, the headers and a
-  /// proxy's password over plain HTTP, where others can read them.
+  /// Origins that may receive secrets over plain HTTP, where others can read them.
+  ///
+  /// An example is `http://store.example:8080`. Secrets are the token, the headers and a proxy's
+  /// password.
   public var plainHTTPOrigins: [URL] = []
   /// The proxy to use.
   public var proxy = Proxy.environment
@@ -34,9 +36,9 @@ public struct NetworkSettings: Sendable {
   public var connectTimeout = Duration.seconds(15)
   /// The longest time without progress before a transfer is retried.
   public var stallTimeout = Duration.seconds(15)
-  /// Requests per piece, the first included, at least 1; answers of 429 and 503 do not count.
+  /// The maximum number of requests per piece, at least 1; responses 429 and 503 do not count.
   public var attempts = 5
-  /// The longest time for which a server may answer only 429 and 503.
+  /// The longest time during which a server may respond only with 429 and 503.
   public var busyTimeout = Duration.seconds(90)
   /// Limits for connections and rate; see `PaymentQueue.transferLimits`.
   public var limits = TransferLimits()
@@ -52,9 +54,9 @@ public struct NetworkSettings: Sendable {
   /// Creates settings with the defaults.
   public init() {}
 
-  /// The session that these settings make for `servers`.
+  /// Creates the session for `servers`.
   ///
-  /// Throws `insecureConnectionRefused` for secrets that would be sent without encryption.
+  /// Throws `insecureConnectionRefused` if secrets would be sent without encryption.
   func session(for servers: [WebURL]) throws -> HTTPSession {
     let variables = ProxyVariables(environment())
     var configuration = HTTPConfiguration()

@@ -3,9 +3,9 @@ import ContentTransfer
 import ContentTrust
 import FileIO
 
-/// The way to a store's files: a folder, or web servers that mirror each other.
+/// Access to a store's files: in a folder, or on web servers that mirror each other.
 ///
-/// Nothing that comes this way is trusted. May be used from any thread; its calls block.
+/// The files are not trusted. May be used from any thread; calls block.
 final class StoreAccess: Sendable {
   private enum Way: Sendable {
     case folder(path: String, FolderRate)
@@ -16,7 +16,7 @@ final class StoreAccess: Sendable {
   private let trustsOnFirstUse: Bool
   private let fileSystem: FileSystem
 
-  /// Reaches nobody yet; throws `usage` for mirrors of another kind than the store.
+  /// Does not connect yet; throws `usage` if mirrors and store are not all on the web.
   init(
     _ store: StoreLocation, mirrors: [StoreLocation] = [],
     network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false,
@@ -38,12 +38,12 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// Ends what is under way; whoever waits gets `stopped`.
+  /// Ends running transfers; their callers get `stopped`.
   func close() {
     if case .web(let session, _) = way { session.close() }
   }
 
-  /// How much is transferred at once, and how fast.
+  /// The limits for concurrent transfers and their rate.
   var limits: TransferLimits {
     get {
       switch way {
@@ -59,7 +59,7 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// Where pieces come from; throws `storeMissing` when the store's folder is not there.
+  /// Returns the source of pieces; throws `storeMissing` if the store's folder does not exist.
   func pieceSource() throws -> any PieceSource {
     switch way {
     case .folder(let path, let rate): FolderPieceSource(store: try folder(path), rate: rate)
@@ -67,9 +67,9 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// The root that the store vouches for itself: `metadata/1.root.json`; nil when there is none.
+  /// Returns the store's own root, `metadata/1.root.json`; nil if it does not exist.
   ///
-  /// Only a local store's is taken, unless the first use is trusted.
+  /// On the web, it is used only with trust on first use.
   func ownRoot() throws -> [UInt8]? {
     switch way {
     case .web where !trustsOnFirstUse: nil
@@ -77,7 +77,7 @@ final class StoreAccess: Sendable {
     }
   }
 
-  /// The store's folder, opened when it is needed, since it may come back after it was gone.
+  /// Opens the store's folder; at each use, because it may disappear and come back.
   private func folder(_ path: String) throws -> Directory {
     do {
       let folder = try fileSystem.directory(at: path)
@@ -107,7 +107,7 @@ extension StoreAccess: MetadataFetcher {
   }
 }
 
-/// A store's files at one of its web servers.
+/// Fetches a store's files from one web server.
 private struct WebFetcher: MetadataFetcher {
   let session: HTTPSession
   let mirror: WebURL
@@ -121,8 +121,8 @@ private struct WebFetcher: MetadataFetcher {
   }
 
   private func contents(_ path: String, _ limit: Int64, attempts: Int?) throws -> [UInt8]? {
-    // Without an order of the publisher's, a cache may keep what changes under the same name, and
-    // that a root does not exist yet.
+    // Without Cache-Control from the publisher, a cache may keep files that change under the same
+    // name, or the response that a root does not exist yet.
     let isVolatile = path.hasSuffix("/timestamp.json") || path.hasSuffix(".root.json")
     return try session.contents(
       of: path, at: mirror, limit: Int(clamping: limit), attempts: attempts,
@@ -133,7 +133,7 @@ private struct WebFetcher: MetadataFetcher {
 extension ContentError {
   fileprivate static func noMirror(of store: StoreLocation) -> ContentError {
     ContentError(
-      .usage, "A mirror of \(store) is not on the web, or the store is not",
+      .usage, "Mirrors are supported only for web stores: \(store) or a mirror is a folder",
       remedy: "Give http:// or https:// URLs for the store and its mirrors",
       subject: store.description)
   }

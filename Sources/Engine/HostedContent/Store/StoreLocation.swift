@@ -2,7 +2,7 @@ import ContentModel
 import ContentTransfer
 public import FoundationEssentials
 
-/// Where a store is: a folder, a `file://` URL of one, or an `http://` or `https://` URL.
+/// The location of a store: a folder, its `file://` URL, or an `http://` or `https://` URL.
 public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
   enum Place: Hashable, Sendable {
     case folder(String)
@@ -11,7 +11,7 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
 
   let place: Place
 
-  /// Reads a path or a URL; throws `usage` for a scheme that is not read.
+  /// Parses a path or a URL; throws `usage` if the scheme is not supported.
   public init(_ text: String) throws {
     guard let colon = text.firstRange(of: "://") else {
       guard !text.isEmpty, !text.utf8.contains(0) else { throw Self.unreadable(text) }
@@ -29,17 +29,17 @@ public struct StoreLocation: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Takes a URL.
+  /// Creates a location from a URL; throws `usage` if the scheme is not supported.
   public init(_ url: URL) throws { try self.init(url.absoluteString) }
 
   private static func unreadable(_ text: String) -> ContentError {
     ContentError(
-      .usage, "“\(text.printable(limit: 200))” is no store that can be read",
-      remedy: "Name a folder, or a file://, http:// or https:// URL",
+      .usage, "The store location “\(text.printable(limit: 200))” is invalid",
+      remedy: "Use a folder, or a file://, http:// or https:// URL",
       subject: text.printable(limit: 200))
   }
 
-  /// The path or URL, without a query, which may hold a signature.
+  /// The path or URL without the query, which may contain a secret signature.
   public var description: String {
     switch place {
     case .folder(let path): path

@@ -1,30 +1,32 @@
 public import ContentModel
 
-/// A product whose content the store offers in a newer version than the library has.
+/// A newer version of installed content that the store offers.
 public struct ContentUpdate: Hashable, Codable, Sendable {
   /// The product.
   public let productIdentifier: ProductIdentifier
-  /// The content, which is the product's own unless it has several.
+  /// The content; equal to the product unless it has several.
   public let contentIdentifier: ProductIdentifier
-  /// The version in the library that `current` names.
+  /// The current version in the library.
   public let installed: ContentVersion
   /// The version that the catalog offers.
   public let offered: ContentVersion
-  /// Bytes that the update would fetch at most; exact once it was measured.
+  /// The maximum bytes that the update fetches; exact once measured.
   ///
-  /// Measured by `LibraryReader.updates(of:from:network:)`: what installed files need not be
-  /// fetched for is left out, and what one request for two pieces brings between them is in it.
+  /// `LibraryReader.updates(of:from:network:)` measures it. The value excludes what installed files
+  /// provide, and includes the bytes between two pieces that share a request.
   public internal(set) var bytesToMove: Int64
-  /// Why all of the package is fetched whatever is installed, one sentence; nil when it is taken
-  /// apart, or was not measured.
+  /// The reason, one sentence, why the whole package is fetched; nil if members suffice.
+  ///
+  /// Also nil if the update was not measured.
   public internal(set) var wholePackageReason: String?
-  /// Why it could not be measured, so that `bytesToMove` is only the most; nil when it was, or
-  /// nobody asked.
+  /// The error of measuring; nil if it succeeded or was not requested.
+  ///
+  /// With an error, `bytesToMove` is only the maximum.
   public internal(set) var measuringError: ContentError?
-  /// Bytes that a download from nothing would fetch.
+  /// Bytes of a download without installed files.
   public let bytesInFull: Int64
 
-  /// The update that brings `installed` to what is offered.
+  /// Creates the update from `installed` to the offered version.
   package init(of offer: ContentOffer, from installed: ContentVersion) {
     productIdentifier = offer.productIdentifier
     contentIdentifier = offer.contentIdentifier
@@ -34,15 +36,15 @@ public struct ContentUpdate: Hashable, Codable, Sendable {
     bytesInFull = offer.package.length + offer.index.length
   }
 
-  /// Whether `offer` is of the version that it updates to.
+  /// Returns whether `offer` is the offered version.
   func isOf(_ offer: ContentOffer) -> Bool {
     offer.contentIdentifier == contentIdentifier && offer.version == offered
   }
 }
 
-/// A content that the store offers in an older version only than the library has.
+/// Content that the store offers only in older versions than the installed one.
 ///
-/// It is reported, since a store that goes back deserves a look; nothing is installed by it.
+/// It is only reported, because a store that went back may have a problem; nothing is installed.
 public struct ContentDowngrade: Hashable, Codable, Sendable {
   /// The product.
   public let productIdentifier: ProductIdentifier
@@ -54,14 +56,14 @@ public struct ContentDowngrade: Hashable, Codable, Sendable {
   public let offered: ContentVersion
 }
 
-/// Compares what is offered with what is installed; pure.
+/// Compares offered and installed contents; pure.
 struct UpdateComparison: Hashable, Sendable {
-  /// Newer versions, by product and content; what is not installed is no update.
+  /// Newer versions of installed contents, by product and content.
   private(set) var updates: [ContentUpdate] = []
   /// Older versions, by product and content.
   private(set) var downgrades: [ContentDowngrade] = []
 
-  /// `current` is what is in use; a newer version beside it needs no update.
+  /// `current` has the current versions; an installed newer version needs no update.
   init(
     of products: [ProductContents], installed: [InstalledContent],
     current: [ProductIdentifier: ContentVersion]

@@ -4,12 +4,11 @@ import ContentPackage
 import ContentTransfer
 
 extension LibraryReader {
-  /// The updates that `products` offer for what is installed, with the bytes that each would fetch.
+  /// Returns the available updates, with the bytes that each would fetch; blocks.
   ///
-  /// Reads the index of each offered version from `store` or one of its `mirrors`, and of the
-  /// installed files those that changed, but fetches nothing else and writes nothing. An update
-  /// that cannot be measured says why, and the others are all the same. Blocking; throws errors of
-  /// the network and of the library.
+  /// Reads the index of each offered version from `store` or a mirror, and changed installed files.
+  /// Fetches nothing else and writes nothing. If an update cannot be measured, it has an error and
+  /// the others are still measured. Throws errors of the network and of the library.
   public func updates(
     of products: [Product], from store: StoreLocation, mirrors: [StoreLocation] = [],
     network: NetworkSettings = NetworkSettings()
@@ -37,9 +36,9 @@ extension LibraryReader {
 }
 
 extension ContentLibrary {
-  /// `update` with the bytes that installing `offer` would move, its index included.
+  /// Returns `update` with the bytes to fetch for installing `offer`, including its index.
   ///
-  /// Never more than a full download: each member is fetched once or not at all.
+  /// Never more than a full download, because each member is fetched at most once.
   func measure(_ update: ContentUpdate, to offer: ContentOffer, from source: any PieceSource)
     throws -> ContentUpdate
   {

@@ -1,7 +1,7 @@
 public import ContentModel
 import Concurrency
 
-/// Looks for newer versions of installed content: once, or as a sequence of checks.
+/// Checks for newer versions of installed content, once or as a sequence of checks.
 ///
 /// ```swift
 /// for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
@@ -11,9 +11,9 @@ import Concurrency
 ///
 /// The sequence checks at once, after each interval, and when the seller reports that content was
 /// published. It ends when its task is cancelled or the queue is closed. A new version is installed
-/// beside the one in use. May be used from any thread.
+/// beside the current one. May be used from any thread.
 public final class UpdateMonitor: AsyncSequence, Sendable {
-  /// What to do about a newer version.
+  /// What to do with a newer version.
   public enum Policy: String, Codable, Sendable, CaseIterable {
     /// Download it and make it current.
     case automatic
@@ -44,7 +44,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   private struct State {
     /// Whether a check is in progress.
     var isChecking = false
-    /// Checks that wait for it, in their order.
+    /// Waiting checks, in order.
     var waiting: [(number: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     var lastNumber = 0
   }
@@ -58,7 +58,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     self.init(queue, policy: policy, interval: interval) { try await Task.sleep(for: $0) }
   }
 
-  /// `sleep` waits for an interval; tests give their own.
+  /// `sleep` waits for an interval; tests replace it.
   package init(
     _ queue: PaymentQueue, policy: Policy, interval: Duration,
     sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -71,14 +71,14 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   // MARK: The sequence
 
-  /// Checks for as long as it is asked for the next result.
+  /// Runs a check for each requested result.
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let monitor: UpdateMonitor
     fileprivate var wakeups: AsyncStream<Void>.Iterator
 
-    /// Waits until a check is due, and makes it; nil at the end of the sequence.
+    /// Waits for the next check and runs it; returns nil at the end of the sequence.
     ///
-    /// A check that fails is a result like any other: the next one may succeed.
+    /// A failed check is a result, too; the next one may succeed.
     public mutating func next() async -> Result<Check, ContentError>? {
       guard await wakeups.next() != nil else { return nil }
       do {
@@ -90,7 +90,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     }
   }
 
-  /// Begins a sequence of checks.
+  /// Starts a sequence of checks.
   public func makeAsyncIterator() -> AsyncIterator {
     let (wakeups, sender) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -109,7 +109,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   // MARK: One check
 
-  /// Checks once and does what the policy says; returns when that is done.
+  /// Checks once, and installs updates as the policy says.
   ///
   /// Throws if the catalog cannot be read. Only one check runs at a time: a second one waits, and
   /// throws `CancellationError` at once if its task is cancelled.
@@ -172,7 +172,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   /// Installs updates, and returns the result of each.
   private func install(_ updates: [ContentUpdate]) async -> [Result<Void, any Error>] {
     let (queue, switching) = (queue, policy == .automatic)
-    // While one update is journaled, another one's download must be there to begin.
+    // While one update is journaled, the download of another must be ready to start.
     let limit = 2 * queue.configuration.maximumActiveDownloads + 2
     return await withTaskGroup(of: (Int, Result<Void, any Error>).self) { group in
       var results = [Result<Void, any Error>](
