@@ -124,5 +124,9 @@ struct Filler: Sendable {
     truncate(path, status.st_size - bytes)
   }
 
-  func empty() { unlink(path) }
+  func empty() {
+    unlink(path)
+    // Some file systems give the space back with their next commit only.
+    sync()
+  }
 }

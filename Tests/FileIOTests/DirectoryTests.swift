@@ -88,6 +88,20 @@ struct DirectoryTests {
     #expect(try folder.status(of: "old")?.permissions == 0o644)
   }
 
+  @Test("A file that others will map is created empty for its owner, and an existing one stays")
+  func mappedFile() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.createMappedFile("new")
+    #expect(try folder.status(of: "new")?.size == 0)
+    #expect(try folder.status(of: "new")?.permissions == 0o600)
+    try folder.replaceFile("old", with: [1])
+    try folder.createMappedFile("old")
+    #expect(try folder.contents(of: "old", limit: 10) == [1])
+    // SQLite creates it otherwise, or says why it cannot.
+    try folder.createMappedFile("missing/name")
+  }
+
   @Test("An exclusively created folder that cannot be opened is removed")
   func exclusive() throws {
     let temporary = try TemporaryFolder()

@@ -19,8 +19,10 @@ enum FailingSync {
 
   private static let state = Mutex(State())
   private static let real = Pointer(sqlite3_vfs_find(nil))
-  // Written once, by `isInstalled`.
-  nonisolated(unsafe) private static var files = sqlite3_vfs()
+  // Written once, by `isInstalled`. On the heap, because Swift 6.3 gives a static value of a C
+  // struct no bytes for its padding, and writes beyond its end.
+  nonisolated(unsafe) private static let files = UnsafeMutablePointer<sqlite3_vfs>
+    .allocate(capacity: 1)
   // Written inside `state`, once; SQLite reads what they point to from any thread.
   nonisolated(unsafe) private static let methods = UnsafeMutablePointer<sqlite3_io_methods>
     .allocate(capacity: 1)
@@ -37,11 +39,12 @@ enum FailingSync {
   /// Installs the hooks; databases opened later have logs whose sync can fail.
   static let isInstalled: Bool = {
     guard let real = real.files else { return false }
-    files = real.pointee
-    files.pNext = nil
-    files.xOpen = { _, name, file, flags, outFlags in FailingSync.open(name, file, flags, outFlags)
+    files.initialize(to: real.pointee)
+    files.pointee.pNext = nil
+    files.pointee.xOpen = { _, name, file, flags, outFlags in
+      FailingSync.open(name, file, flags, outFlags)
     }
-    return withUnsafeMutablePointer(to: &files) { sqlite3_vfs_register($0, 1) == SQLITE_OK }
+    return sqlite3_vfs_register(files, 1) == SQLITE_OK
   }()
 
   /// Makes the sync of the database's log fail, or succeed again.

@@ -1,4 +1,8 @@
+import Concurrency
+import ContentJournal
+import ContentLibrary
 import ContentModel
+import Dispatch
 import FileIO
 import Foundation
 import Glibc
@@ -103,24 +107,29 @@ struct HousekeepingTests {
     }
   }
 
-  @Test("Concurrent use and removal of versions never leave current without its folder")
+  @Test("A version that is being made current is removed only afterwards")
   func useWhileRemoving() async throws {
-    let versions = (0..<8).map { "1.\($0)" }
-    try await install("a", versions)
-    for version in versions.dropLast() {
-      let (queue, a) = (queue, a)
-      let (hasBegun, begun) = AsyncStream.makeStream(of: Void.self)
-      let using = Task.detached {
-        for _ in 0..<50 {
-          try? queue.use(try ContentVersion(validating: version), of: a)
-          begun.finish()
-        }
-      }
-      for await _ in hasBegun {}
-      try await queue.remove(a, ContentVersion(validating: version))
-      await using.value
-      #expect(try installed().last == "a 1.7 current")
+    try await install("a", ["1.0", "1.1"])
+    queue.close()
+    let gate = Gate()
+    let disk = gate.fileSystem { $0 == .rename && $1.hasSuffix("/a/current") }
+    let folder = try LibraryFolder(creating: fixture.libraryPath, fileSystem: disk)
+    let library = ContentLibrary(folder, journal: try SQLiteJournal(in: folder.root)) {
+      // A call makes a signal before it waits for another one.
+      gate.open()
+      return DispatchSemaphore.unsent()
     }
+    let (a, older) = (a, try ContentVersion("1.0"))
+    async let using: Void = onOwnThread { try library.use(older, of: a) }
+    await gate.waitUntilReached()
+    async let removing: Void = onOwnThread {
+      defer { gate.open() }
+      try library.remove(a, older)
+    }
+    try await using
+    try await removing
+    #expect(!gate.hasGivenUp)
+    #expect(try installed() == ["a 1.1 current"])
   }
 
   @Test("A lease keeps a version, even from another process's engine, until it ends")

@@ -37,11 +37,25 @@ struct FullDiskTests {
     try await Self.run("crowd", world.path, bytes: 14_000_000)
   }
 
-  private static func run(_ words: String..., bytes: Int = 24 << 20) async throws {
+  private static let btrfsBytes = 200 << 20
+  private static let btrfsObstacle = SmallDisk.obstacle(to: .btrfs, bytes: btrfsBytes)
+
+  /// With copy-on-write a full disk would end the process with SIGBUS, in SQLite's shared memory.
+  @Test(
+    .enabled(if: Self.btrfsObstacle == nil, "\(Self.btrfsObstacle ?? "")"),
+    arguments: [FilledDisk.Phase.journal, .announcing, .grant])
+  func `on btrfs it is an error as well`(phase: FilledDisk.Phase) async throws {
+    try await Self.run("full", phase.rawValue, on: .btrfs, bytes: Self.btrfsBytes)
+  }
+
+  private static func run(
+    _ words: String..., on kind: SmallDisk.Kind = .tmpfs, bytes: Int = 24 << 20
+  ) async throws {
     let end = try await onOwnThread {
       let folder = try TemporaryFolder()
       return try SmallDisk.run(
-        Program.path("crash-driver"), words + [folder.path], bytes: bytes, at: folder.path)
+        Program.path("crash-driver"), words + [folder.path], on: kind, bytes: bytes,
+        at: folder.path)
     }
     #expect(end.status == 0 && !end.wasKilled, "\(end.output)")
   }

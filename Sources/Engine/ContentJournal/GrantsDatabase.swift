@@ -184,6 +184,7 @@ package final class GrantsDatabase: Sendable {
       if creating, try folder.status(of: name) == nil { try create() }
       guard let status = try folder.status(of: name) else { return nil }
       try folder.makePrivate(name)
+      try folder.createMappedFile("\(name)-shm")
       let connection = try SQLiteConnection(path: path, .existing, of: .grants)
       try connection.execute("PRAGMA busy_timeout = \(lockTimeout)")
       guard try GrantsSchema.prepare(connection, path: path, creating: creating) else { return nil }

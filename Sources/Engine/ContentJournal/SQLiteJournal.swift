@@ -109,6 +109,7 @@ package final class SQLiteJournal: Sendable {
     for suffix in ["", "-journal", "-wal", "-shm"] { try folder.makePrivate(fileName + suffix) }
     // SQLite gives the files beside a database the same mode.
     if try folder.status(of: fileName) == nil { _ = try folder.createFile(fileName, mode: 0o600) }
+    try folder.createMappedFile("\(fileName)-shm")
   }
 
   /// Whether a process ended while it created the database.

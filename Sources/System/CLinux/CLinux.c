@@ -4,12 +4,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/tcp.h>
 #include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,6 +30,13 @@ int hc_begin_writing_back(int descriptor) {
 
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count) {
   return fsetxattr(descriptor, name, text, count, 0);
+}
+
+int hc_avoid_copy_on_write(int descriptor) {
+  int flags = 0;
+  if (ioctl(descriptor, FS_IOC_GETFLAGS, &flags) != 0) return -1;
+  flags |= FS_NOCOW_FL;
+  return ioctl(descriptor, FS_IOC_SETFLAGS, &flags);
 }
 
 int hc_accept(int listening) {

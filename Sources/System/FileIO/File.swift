@@ -32,6 +32,13 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.open, path) { calls.dup(descriptor) }
   }
 
+  /// Lets an empty file keep its disk blocks when it is written again.
+  ///
+  /// The result is ignored: only copy-on-write file systems need it.
+  func avoidCopyOnWrite() throws {
+    _ = try fileSystem.attempt(.write, path) { calls.avoidCopyOnWrite(descriptor) }
+  }
+
   // MARK: Reading
 
   /// Reads up to `buffer.count` bytes at `offset`.

@@ -166,6 +166,8 @@ final class Kernel: SystemCalls {
     hc_set_attribute(descriptor, name, text, text.utf8.count)
   }
 
+  func avoidCopyOnWrite(_ descriptor: Int32) -> Int32 { hc_avoid_copy_on_write(descriptor) }
+
   // MARK: Durability and locks
 
   func fsync(_ descriptor: Int32) -> Int32 { Glibc.fsync(descriptor) }

@@ -1,4 +1,5 @@
 import ContentModel
+import Glibc
 
 /// Files that only their owner may read, write and lock.
 extension Directory {
@@ -15,6 +16,19 @@ extension Directory {
   /// Does not open the file, because closing it would release all fcntl(2) locks of this process on
   /// it, such as SQLite's.
   package func makePrivate(_ name: String) throws { try withdraw(0o077, from: name) }
+
+  /// Creates an empty file that other code will map into memory and write, unless it exists.
+  ///
+  /// With copy-on-write, writing a mapped page can need a new disk block. On a full disk the system
+  /// then ends the process with SIGBUS, since a memory access cannot return an error. So the file
+  /// keeps its blocks. The system's errors are ignored: the code that maps the file creates it, too.
+  package func createMappedFile(_ name: String) throws {
+    let created = try fileSystem.attempt(.create, path(of: name)) {
+      calls.openat(descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    }
+    guard case .success(let opened) = created else { return }
+    try File(descriptor: opened, path: path(of: name), fileSystem: fileSystem).avoidCopyOnWrite()
+  }
 
   /// Removes `rights` from the file `name`, if it exists and has any of them.
   ///

@@ -64,6 +64,8 @@ package protocol SystemCalls: AnyObject, Sendable {
   /// Sets only the modification time with `futimens`.
   func setModified(_ descriptor: Int32, _ time: timespec) -> Int32
   func fsetxattr(_ descriptor: Int32, _ name: String, _ text: String) -> Int32
+  /// Sets `FS_NOCOW_FL`, which has an effect on an empty file only.
+  func avoidCopyOnWrite(_ descriptor: Int32) -> Int32
 
   // Durability and locks.
   func fsync(_ descriptor: Int32) -> Int32
@@ -77,6 +79,9 @@ extension SystemCalls {
   /// A file system that does not report holes.
   package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
   package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
+
+  /// A file system without copy-on-write.
+  package func avoidCopyOnWrite(_ descriptor: Int32) -> Int32 { Int32(unsupported()) }
 
   private func unsupported() -> off_t {
     errno = EOPNOTSUPP

@@ -20,6 +20,10 @@ int hc_begin_writing_back(int descriptor);
 // fsetxattr(2) with a string. sys/xattr.h is not part of Swift's Glibc.
 int hc_set_attribute(int descriptor, const char *name, const char *text, size_t count);
 
+// FS_IOC_SETFLAGS with FS_NOCOW_FL: no copy-on-write for an empty file on btrfs.
+// Most other file systems refuse it.
+int hc_avoid_copy_on_write(int descriptor);
+
 // accept4(2) with SOCK_NONBLOCK and SOCK_CLOEXEC, so that child processes inherit no connection.
 int hc_accept(int listening);
 
