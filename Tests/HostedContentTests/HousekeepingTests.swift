@@ -119,7 +119,7 @@ struct HousekeepingTests {
       gate.open()
       return DispatchSemaphore.unsent()
     }
-    let (a, older) = (a, try ContentVersion("1.0"))
+    let (a, older) = (a, ContentVersion("1.0"))
     async let using: Void = onOwnThread { try library.use(older, of: a) }
     await gate.waitUntilReached()
     async let removing: Void = onOwnThread {

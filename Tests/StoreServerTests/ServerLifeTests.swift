@@ -132,7 +132,7 @@ struct ServerLifeTests {
     _ = try fixture.get("/a\u{202e}b\u{2028}c", "Range: bytes=0-\u{85} 200 5\u{200b}")
     let served = try #require(fixture.server.requests.first)
     let range = "bytes=0-\u{fffd}\u{fffd}200\u{fffd}5\u{fffd}"
-    #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 23")
+    #expect(served.line == "GET /a\u{fffd}b\u{fffd}c \(range) 404 11")
     #expect(served.request.target == "/a\u{202e}b\u{2028}c", "it is kept unchanged")
   }
 

@@ -78,7 +78,7 @@ struct AppUpdateCommandTests {
       ]
       let missing = try tool.run(question)
       #expect(missing.status == 1)
-      #expect(missing.errors.contains("(de)"))
+      #expect(missing.errors.contains("not found in de"))
       let found = try tool.run(question + ["--also", "fr,cn"])
       #expect(found.status == 0)
       #expect(found.output.contains("is available, in cn only"))
