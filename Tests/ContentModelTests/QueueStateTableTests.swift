@@ -6,7 +6,7 @@ import Testing
 struct QueueStateTableTests {
   // MARK: Downloads
 
-  enum Wish: String, CaseIterable, Sendable {
+  enum DownloadRequest: String, CaseIterable, Sendable {
     case start, pause, resume, cancel
 
     func event(_ id: String) -> QueueEvent {
@@ -20,7 +20,7 @@ struct QueueStateTableTests {
   }
 
   /// The resulting state of each request; nil means no change and no error.
-  static let table: [(DownloadState, Wish, DownloadState?)] = [
+  static let table: [(DownloadState, DownloadRequest, DownloadState?)] = [
     (.waiting, .start, .active), (.waiting, .pause, .paused), (.waiting, .resume, nil),
     (.waiting, .cancel, .cancelled),
     (.active, .start, nil), (.active, .pause, .paused), (.active, .resume, nil),
@@ -38,16 +38,16 @@ struct QueueStateTableTests {
   @Test("The table has every state and every request once")
   func tableIsComplete() {
     let pairs = Set(Self.table.map { "\($0.0) \($0.1)" })
-    #expect(pairs.count == DownloadState.allCases.count * Wish.allCases.count)
+    #expect(pairs.count == DownloadState.allCases.count * DownloadRequest.allCases.count)
     #expect(Self.table.count == pairs.count)
   }
 
   @Test("A request changes a download as in the table", arguments: table.indices)
-  func wish(row: Int) throws {
-    let (state, wish, expected) = Self.table[row]
+  func request(row: Int) throws {
+    let (state, request, expected) = Self.table[row]
     var queue = try Sample.queue(download: state)
     let before = queue
-    let decision = queue.apply(wish.event("t-1"))
+    let decision = queue.apply(request.event("t-1"))
     #expect(queue.download("t-1")?.state == expected ?? state)
     if expected == nil {
       #expect(queue == before)
@@ -60,10 +60,10 @@ struct QueueStateTableTests {
 
   @Test(
     "A request on a failed or pending purchase changes nothing",
-    arguments: [TransactionState.purchasing, .failed, .deferred], Wish.allCases)
-  func wishWithoutPurchase(state: TransactionState, wish: Wish) throws {
+    arguments: [TransactionState.purchasing, .failed, .deferred], DownloadRequest.allCases)
+  func requestWithoutPurchase(state: TransactionState, request: DownloadRequest) throws {
     var queue = QueueState(transactions: [try Sample.transaction(state, download: .waiting)])
-    _ = queue.apply(wish.event("t-1"))
+    _ = queue.apply(request.event("t-1"))
     #expect(queue.download("t-1")?.state != .active)
   }
 

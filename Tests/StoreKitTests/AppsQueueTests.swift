@@ -69,7 +69,7 @@ struct AppsQueueTests {
     #expect(!line.contains("\n"))
   }
 
-  @Test("Observers of a queue object that is not retained are told that a restore failed")
+  @Test("Observers of a queue object that is not retained get the error of a restore")
   func unkeptQueue() async throws {
     let session = try StoreSession()
     let taken = try PaymentQueue(session.configuration())

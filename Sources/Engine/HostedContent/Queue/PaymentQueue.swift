@@ -159,7 +159,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// An approved payment is bought now. Throws its errors, and `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
-    // One that an earlier queue gave out does not change any more.
+    // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
     var payment = transaction.payment
     let product = payment.productIdentifier
