@@ -90,8 +90,9 @@ struct PackageFetch {
   /// Fetches a package that cannot be split into members, by blocks, and unpacks it meanwhile.
   ///
   /// The verified blocks stay in staging until the files are installed, so nothing is fetched
-  /// twice. Unpacking starts over after a crash, because the decoder's state is lost. Archive and
-  /// files therefore need space at the same time, which is reserved before anything is fetched.
+  /// twice. Each attempt unpacks from the beginning, because a decoder's state does not survive a
+  /// crash. Archive and files therefore need space at the same time, which is reserved before
+  /// anything is fetched.
   private func byBlocks(into staging: Directory) throws -> [InstalledFile] {
     job.enter(.verifying)
     job.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)

@@ -18,7 +18,7 @@ extension PaymentQueue {
     /// can be looked up only in a catalog with a trusted root. Without a root, the service is
     /// trusted for them.
     public var trustedRoot: [UInt8]?
-    /// Whether the first root of a store on the web is trusted; later roots must be signed by it.
+    /// Whether the first root of a store on the web is trusted; trusted roots must sign later ones.
     public var trustsOnFirstUse = false
     /// Other web servers with the same files, tried in order of their health.
     public var mirrors: [StoreLocation] = []
