@@ -116,9 +116,9 @@ public final class PaymentQueue: Sendable {
     leftovers.forEach(delivery.report(error:))
   }
 
-  /// Removes an observer; on the delivery queue, it is not called again.
+  /// Removes an observer; if this runs on the delivery queue, the observer is not called again.
   ///
-  /// On another thread, one call that has begun may still be in progress.
+  /// If it runs on another thread, one call that has begun may still be in progress.
   public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
 
   /// The current observers.
