@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A folder of Sources with the modules of one concern.
+/// A folder of Sources with related modules.
 enum Group: String {
   case engine = "Engine"
   case publishing = "Publishing"
@@ -20,7 +20,7 @@ enum Group: String {
   func path(_ name: String) -> String { "Sources/\(rawValue)/\(name)" }
 }
 
-/// A module; its dependencies are its row in Documentation/Architecture.md.
+/// A module; its dependencies equal its row in Documentation/Architecture.md.
 func module(
   _ name: String, in group: Group? = nil, _ dependencies: [Target.Dependency] = []
 ) -> Target {
@@ -33,12 +33,12 @@ func tool(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     name: name, dependencies: dependencies, path: Group.tools.path(name), swiftSettings: settings)
 }
 
-/// The module map of a C library of Debian.
+/// The module map of a C library from Debian.
 func library(_ name: String, apt package: String) -> Target {
   .systemLibrary(name: name, path: Group.system.path(name), providers: [.apt([package])])
 }
 
-/// A program as it was written for Apple's StoreKit, in the Swift of its time.
+/// A program written for Apple's StoreKit, in the Swift of its time.
 func storeKitExample(_ name: String) -> Target {
   .executableTarget(
     name: name, dependencies: ["StoreKit"], path: "Examples/StoreKit/\(name)",
@@ -164,7 +164,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Concurrency", "ContentModel", "FileIO", "CSpawn"],
       path: "Tests/TestSupport", swiftSettings: settings),
-    // Apart from TestSupport, which programs use too: they are not to link the test library.
+    // Separate from TestSupport, which programs use, too: they must not link the test library.
     .target(
       name: "TestTraits", dependencies: ["Concurrency"], path: "Tests/TestTraits",
       swiftSettings: settings),

@@ -1,7 +1,7 @@
 import FuzzTargets
 import Glibc
 
-/// libFuzzer calls this for each input; `FUZZ_TARGET` in the environment says what is fuzzed.
+/// libFuzzer calls this for each input; the variable `FUZZ_TARGET` selects the target.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -3,7 +3,7 @@ import Foundation
 import HostedContent
 import StoreServer
 
-/// One run: a fault, how often it happens, and how the download begins.
+/// One run: a fault, its frequency, and the initial state of the download.
 struct Cell {
   enum Start: String, CaseIterable {
     case fresh, resumed
@@ -14,14 +14,14 @@ struct Cell {
   let start: Start
   let isLasting: Bool
 
-  /// What a run showed.
+  /// The result of a run.
   struct Outcome {
     var seconds = 0.0
-    /// What was promised and not kept.
+    /// Violated guarantees.
     var violations: [String] = []
-    /// Bytes that came and could not be used.
+    /// Bytes that were received but not used.
     var wasted: Int64 = 0
-    /// How a lasting fault ended; nil for success with the right bytes.
+    /// The error after a permanent fault; nil for success with the right bytes.
     var error: ContentError?
   }
 
@@ -46,7 +46,7 @@ struct Cell {
     let error = await install(queue, &outcome)
     outcome.seconds = (ContinuousClock.now - begin).seconds
     outcome.error = error
-    // A download that has begun does not ask for the catalog again.
+    // A started download does not fetch the catalog again.
     let isHarmless = row.isHarmless || start == .resumed && row.line.hasPrefix("/metadata/")
     let mustSucceed = !isLasting && !row.isFinal || isHarmless
     if mustSucceed, let error { outcome.violations.append("failed: \(error)") }
@@ -63,12 +63,12 @@ struct Cell {
     outcome.wasted = queue.statistics.transfers.bytesWasted
     try server.setFaults(.none)
     let length = try await length(queue)
-    // Headers of an archive that the index makes needless are not fetched at all.
+    // Archive headers that the index replaces are not fetched.
     if fetched > length { outcome.violations.append("\(fetched - length) bytes fetched again") }
     return outcome
   }
 
-  /// Gets everything; nil for success, `timedOut` when it hangs.
+  /// Installs everything; returns nil for success, `timedOut` if it hangs.
   private func install(_ queue: PaymentQueue, _ outcome: inout Outcome) async -> ContentError? {
     let end = await withTaskGroup(of: Result<Void, any Error>?.self) { group in
       group.addTask {
@@ -94,7 +94,7 @@ struct Cell {
     return ContentError(.timedOut, "see the violations", remedy: "")
   }
 
-  /// Installs what is not there yet, going on with transactions that an earlier try left open.
+  /// Installs missing products, continuing open transactions of an earlier try.
   private static func deliver(_ names: [String], _ queue: PaymentQueue) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       for name in names {
@@ -121,8 +121,7 @@ struct Cell {
     }
   }
 
-  /// Fetches some of the first package and stops as a service does that is closed; returns how
-  /// much.
+  /// Fetches a part of the first package and closes the queue; returns the number of bytes.
   private func fetchHalf(_ fixture: Fixture, _ server: StoreServer, _ library: String) async throws
     -> Int64
   {
@@ -140,7 +139,7 @@ struct Cell {
     return queue.statistics.bytesFetched
   }
 
-  /// Bytes of the archives that were to be fetched.
+  /// The total size of the archives.
   private func length(_ queue: PaymentQueue) async throws -> Int64 {
     let products = try await queue.products(Set(names)).products
     return products.flatMap(\.contents).reduce(0) { $0 + $1.package.length }

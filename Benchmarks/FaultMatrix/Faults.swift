@@ -1,10 +1,10 @@
-/// What goes wrong on the way of a package, as lines of a fault script without their schedule.
+/// The faults of a package transfer, as lines of a fault script without their schedule.
 enum Faults {
-  /// A fault, and whether a download can live with it for ever.
+  /// A fault, and whether a download can succeed if it is permanent.
   struct Row {
     let line: String
     var isHarmless = false
-    /// Whether it ends a download at once, also if it happens once.
+    /// Whether it fails a download even if it happens once.
     var isFinal = false
     /// Whether it needs an HTTPS server.
     var isOfTLS: Bool { line.hasPrefix("* tls") }
@@ -12,7 +12,7 @@ enum Faults {
 
   private static let packages = "/targets/*.pkg"
 
-  /// Each fault of the server's format, those with several kinds more than once.
+  /// Each fault of the server's format, with all its variants.
   static func rows(wrongChain: String, wrongKey: String) -> [Row] {
     let lethal = [
       "cut 700kB", "cut 0", "reset", "reset 700kB", "close", "stall 700kB", "stall 0",

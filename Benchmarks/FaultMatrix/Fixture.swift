@@ -7,7 +7,7 @@ import HostedContent
 import StoreServer
 import TestSupport
 
-/// A store with three packages that no compression makes shorter, and servers of it.
+/// A store with three incompressible packages, and servers for it.
 struct Fixture {
   static let names = ["a", "b", "c"]
   static let contentLength = 5 << 20
@@ -59,7 +59,7 @@ struct Fixture {
     return server
   }
 
-  /// A queue on `library` with short timeouts, so that hundreds of runs end soon.
+  /// Returns a queue on `library` with short timeouts, so that hundreds of runs finish soon.
   func queue(_ server: StoreServer, library: String) throws -> PaymentQueue {
     var configuration = PaymentQueue.Configuration(
       library: URL(filePath: folder.path(library)), store: try StoreLocation(server.url))
@@ -70,12 +70,12 @@ struct Fixture {
     configuration.network.stallTimeout = .milliseconds(500)
     configuration.network.attempts = 3
     configuration.network.firstRetryDelay = .milliseconds(50)
-    // Longer than the Retry-After of a row.
+    // Longer than the Retry-After in the table.
     configuration.network.busyTimeout = .seconds(3)
     return try PaymentQueue(configuration)
   }
 
-  /// Whether `name` is installed byte for byte, with nothing beside it.
+  /// Returns whether exactly the files of `name` are installed.
   func isRight(_ name: String, library: String) throws -> Bool {
     let number = Self.names.firstIndex(of: name) ?? 0
     let path = folder.path("\(library)/products/\(name)/current/Contents/noise.bin")

@@ -2,11 +2,10 @@ import Foundation
 import HostedContent
 import TestSupport
 
-/// Every fault × {fresh, resumed, three at once} × {once, always}, against a server that makes
-/// them.
+/// Runs every fault × {fresh, resumed, three at once} × {once, always} against a test server.
 ///
-/// Prints a table and what was not kept; exit status 1 when anything was not. Words on the command
-/// line choose the faults whose lines contain them.
+/// Prints a table and the violated guarantees; exits with 1 if there are any. Arguments select the
+/// faults whose lines contain them.
 @main
 enum FaultMatrix {
   static func main() async throws {
@@ -40,7 +39,7 @@ enum FaultMatrix {
     exit(violations.isEmpty ? 0 : 1)
   }
 
-  /// At once, also into a pipe: a table of hundreds of runs takes minutes.
+  /// Writes at once, even into a pipe, because hundreds of runs take minutes.
   private static func say(_ line: String) {
     FileHandle.standardOutput.write(Data("\(line)\n".utf8))
   }
@@ -58,7 +57,7 @@ enum FaultMatrix {
 }
 
 extension Faults.Row {
-  /// The line without paths of this machine.
+  /// Returns the line without local paths.
   fileprivate var shown: String {
     line.replacing("/targets/*.pkg ", with: "").split(separator: " ")
       .map { $0.hasPrefix("/") && $0.contains("hostedcontent-") ? "FILE" : String($0) }

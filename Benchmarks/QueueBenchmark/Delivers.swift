@@ -1,10 +1,11 @@
 import Foundation
 import HostedContent
 
-/// Many tasks that wait for one content at once.
+/// Many concurrent tasks that wait for one content.
 enum Delivers {
-  /// Calls `deliver` `count` times at once for a product that is installed already, in a folder
-  /// that "publish" has filled.
+  /// Calls `deliver` `count` times concurrently for an installed product.
+  ///
+  /// "publish" must have filled the folder.
   static func run(_ path: String, _ count: Int) async throws {
     let queue = try PaymentQueue(
       ManyDownloads.configuration(path, library: "library-delivers"))

@@ -3,9 +3,9 @@ import FileIO
 import Foundation
 import HostedContent
 
-/// A queue with many unfinished transactions, each with one download that waits to be started.
+/// A queue with many unfinished transactions, each with one waiting download.
 enum Idle {
-  /// Fills the journal of a new library, a thousand transactions a commit.
+  /// Fills the journal of a new library, with 1,000 transactions per commit.
   static func fill(_ path: String, _ count: Int) throws {
     let folder = try FileSystem.real.directory(at: path, creating: true)
     let journal = try SQLiteJournal(in: folder)
@@ -44,7 +44,7 @@ enum Idle {
         path: "products/\(product)/\(digest).index", length: 5_000, digest: digest))
   }
 
-  /// Opens the queue, waits until all was delivered to the first observer, and looks at the memory.
+  /// Opens the queue, waits until everything is reported, and measures memory.
   static func open(_ path: String, _ count: Int) throws {
     try measure("\(path)-empty", 0, isShown: false)
     try measure(path, count, isShown: true)

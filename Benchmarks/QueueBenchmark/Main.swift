@@ -1,6 +1,6 @@
 import ContentModel
 
-/// Measures the payment queue; `Benchmarks/run queue` calls it, one process a measurement.
+/// Measures the payment queue; `Benchmarks/run queue` runs one process per measurement.
 @main
 struct QueueBenchmark {
   static func main() async throws {
@@ -25,7 +25,7 @@ struct QueueBenchmark {
   }
 
   private static let usage = ContentError(
-    .usage, "queue-benchmark was called wrongly",
+    .usage, "Invalid arguments of queue-benchmark",
     remedy:
       "Use: queue-benchmark fill|open|publish|downloads|delivers|queued|updates|churn|"
       + "[traced-]purchases|[traced-]contents FOLDER COUNT")

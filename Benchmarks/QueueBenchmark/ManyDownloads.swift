@@ -5,9 +5,9 @@ import Foundation
 import HostedContent
 import Concurrency
 
-/// Many downloads at once, watched by three observers.
+/// Many concurrent downloads with three observers.
 enum ManyDownloads {
-  /// Makes a store of tiny products in `path`.
+  /// Creates a store of tiny products in `path`.
   static func publish(_ path: String, _ count: Int) throws {
     let folder = try FileSystem.real.directory(at: path, creating: true)
     let store = try StoreFolder.create(at: "\(path)/store")
@@ -28,7 +28,7 @@ enum ManyDownloads {
     try ProductIdentifier(validating: "com.example.tiny.p\(number)")
   }
 
-  /// What the store in `path` offers, by product.
+  /// Returns the offers of the store in `path`, by product.
   static func offers(_ path: String, _ count: Int) async throws
     -> [ProductIdentifier: [ContentOffer]]
   {

@@ -2,8 +2,7 @@ import Foundation
 import HostedContent
 import StoreServer
 
-/// Many downloads that were started and wait for their turn, behind three that a server keeps
-/// waiting.
+/// Many started downloads that wait behind three active ones on a slow server.
 enum Queued {
   static func run(_ path: String, _ count: Int) async throws {
     let few = try await measure("\(path)-10", 10)
@@ -28,8 +27,7 @@ enum Queued {
     observer.wait()
     let active = { queue.transactions.flatMap(\.downloads).filter { $0.state == .active }.count }
     let limit = configuration.maximumActiveDownloads
-    // What the first request takes, the libraries that it loads included, is the same for few and
-    // many.
+    // The memory of the first request, including loaded libraries, does not depend on the number.
     while active() < limit || server.requests.isEmpty {
       try await Task.sleep(for: .milliseconds(20))
     }

@@ -3,9 +3,9 @@ import Foundation
 import HostedContent
 import Concurrency
 
-/// What this process is, as the kernel says.
+/// Values of this process from the kernel.
 enum Process {
-  /// Resident memory in bytes.
+  /// Returns the resident memory in bytes.
   static func residentBytes() throws -> Int {
     let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
     return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
@@ -16,7 +16,7 @@ enum Process {
   }
 }
 
-/// Seconds that `body` takes.
+/// Returns the duration of `body` in seconds.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
   let start = ContinuousClock.now
   try body()
@@ -24,18 +24,18 @@ func seconds(_ body: () throws -> Void) rethrows -> Double {
 }
 
 extension Double {
-  /// With `digits` behind the point.
+  /// Returns the number with `digits` decimals.
   func text(_ digits: Int) -> String { String(format: "%.\(digits)f", self) }
 }
 
-/// Delivers as a service does, counts what it is told, and says when `count` are done.
+/// An observer that delivers, counts reports, and signals when `count` are done.
 final class Deliverer: PaymentTransactionObserver {
   struct Counts: Sendable {
     var transactions = 0
     var downloads = 0
     var downloadCalls = 0
     var removed = 0
-    /// The last state of each download that it was told.
+    /// The last reported state of each download.
     var last: [DownloadID: DownloadState] = [:]
     var errors: [ContentError] = []
   }
@@ -46,7 +46,7 @@ final class Deliverer: PaymentTransactionObserver {
   private let isActing: Bool
   private let keepsStates: Bool
 
-  /// `acting` starts downloads and finishes transactions; else it only listens.
+  /// If `acting`, starts downloads and finishes transactions; otherwise only counts.
   init(
     acting: Bool = true, keepingStates: Bool = false,
     until isDone: @escaping @Sendable (Counts) -> Bool
@@ -56,7 +56,7 @@ final class Deliverer: PaymentTransactionObserver {
     self.isDone = isDone
   }
 
-  /// Blocks until it is done.
+  /// Blocks until all are done.
   func wait() { done.wait() }
 
   var now: Counts { counts.withLock { $0 } }
@@ -112,7 +112,7 @@ final class Deliverer: PaymentTransactionObserver {
   }
 }
 
-/// Sells at once, from memory; products that are not in `offers` have no content.
+/// A seller in memory that responds at once; products without `offers` have no content.
 struct InstantSeller: StoreService {
   var offers: [ProductIdentifier: [ContentOffer]] = [:]
 

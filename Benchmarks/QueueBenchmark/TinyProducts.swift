@@ -4,9 +4,9 @@ import Foundation
 import HostedContent
 import Concurrency
 
-/// From a payment to its finished transaction, as often as possible.
+/// Measures the rate from payment to finished transaction.
 enum TinyProducts {
-  /// Without `comparing` nothing but the queue runs, for whoever counts system calls.
+  /// Without `comparing`, only the queue runs, to count its system calls.
   static func withoutContent(_ path: String, _ count: Int, comparing: Bool = true) throws {
     try measure("products without content", path, count, InstantSeller(), comparing)
   }
@@ -48,14 +48,14 @@ enum TinyProducts {
     print("\(count) bare SQLite commits, seconds: \(bare.text(3)), ratio: \((ours / bare).text(2))")
   }
 
-  /// The same number of commits of one row each, as durable as ours.
+  /// The same number of equally durable commits of one row each.
   private static func bareCommits(_ path: String, _ count: Int) throws -> Double {
     var handle: OpaquePointer?
     defer { sqlite3_close_v2(handle) }
     let setUp = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (a TEXT)"
     guard sqlite3_open(path, &handle) == SQLITE_OK,
       sqlite3_exec(handle, setUp, nil, nil, nil) == SQLITE_OK
-    else { throw ContentError(.journalFailed, "Cannot open \(path)", remedy: "Look at it") }
+    else { throw ContentError(.journalFailed, "Cannot open \(path)", remedy: "Check the path") }
     return seconds {
       for _ in 0..<count {
         sqlite3_exec(handle, "INSERT INTO t VALUES ('a transaction')", nil, nil, nil)

@@ -4,9 +4,9 @@ import FileIO
 import Foundation
 import HostedContent
 
-/// Updates by a monitor, and the memory of a process that installs and removes for a long time.
+/// Updates by a monitor, and the memory of a process with many installs and removals.
 enum Updates {
-  /// Brings `count` products to a new version, in a folder that "publish" has filled.
+  /// Updates `count` products in a folder that "publish" has filled.
   static func run(_ path: String, _ count: Int) async throws {
     let queue = try installed(path, count)
     try publish(path, "2.0", count)

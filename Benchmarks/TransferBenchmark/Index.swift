@@ -3,9 +3,9 @@ import ContentTransfer
 import Digests
 import FileIO
 
-/// A file of the folder, with the digests of its blocks: what a signed index says of a package.
+/// A file with the digests of its blocks, like the signed index of a package.
 struct Entry {
-  /// As long as the pieces of packages that our builder makes.
+  /// The same length as the pieces that our builder creates.
   static let blockLength = 128 << 10
 
   let name: String
@@ -35,13 +35,13 @@ struct Entry {
     self.length = length
   }
 
-  /// Its name, its length and its digests in binary, which costs the measured program least.
+  /// Encodes name, length and digests in binary, which is fast to read in the benchmark.
   var encoded: [UInt8] {
     [UInt8(name.utf8.count)] + name.utf8 + withUnsafeBytes(of: length.littleEndian, Array.init)
       + blocks.flatMap(\.bytes)
   }
 
-  /// Takes one entry from the front of `bytes`; nil when they are not an index.
+  /// Removes and decodes the first entry of `bytes`; nil if they are not an index.
   init?(_ bytes: inout ArraySlice<UInt8>) {
     func take(_ count: Int) -> ArraySlice<UInt8> {
       defer { bytes = bytes.dropFirst(count) }
@@ -56,7 +56,7 @@ struct Entry {
     guard blocks.count == count else { return nil }
   }
 
-  /// The entries that `index` wrote.
+  /// Reads the entries that `index` wrote.
   static func read(_ path: String) throws -> [Entry] {
     var bytes = try FileSystem.real.file(at: path).contents(limit: 1 << 30)[...]
     var entries: [Entry] = []

@@ -4,9 +4,9 @@ import Dispatch
 import FileIO
 import Concurrency
 
-/// Fetches files from a web server into a folder, every piece verified.
+/// Fetches files from a web server into a folder and verifies every piece.
 ///
-/// That is what a download does before it unpacks. `Benchmarks/run transfer` compares it with curl.
+/// This is what a download does before unpacking. `Benchmarks/run transfer` compares it with curl.
 @main
 enum TransferBenchmark {
   static func main() throws {
@@ -16,7 +16,7 @@ enum TransferBenchmark {
     case ("fetch", 5): try fetch(words[1], words[2], words[3], downloads: Int(words[4]) ?? 1)
     default:
       throw ContentError(
-        .usage, "transfer-benchmark was called wrongly",
+        .usage, "Invalid arguments of transfer-benchmark",
         remedy: "Use: transfer-benchmark index FOLDER | fetch URL FOLDER OUTPUT DOWNLOADS")
     }
   }
@@ -30,8 +30,9 @@ enum TransferBenchmark {
     try FileSystem.real.directory(at: parent).replaceFile("\(name).index", with: bytes)
   }
 
-  /// Fetches with so many downloads active at once, a thread each, as the engine has them; the
-  /// session's limits say how many connections they share.
+  /// Fetches with this number of concurrent downloads, each on its own thread as in the engine.
+  ///
+  /// The session's limits determine how many connections they share.
   private static func fetch(
     _ url: String, _ path: String, _ output: String, downloads: Int
   ) throws {

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Glibc
 import Concurrency
 
-/// Measures a client's refreshes of a catalog with many products: trust-benchmark FOLDER PRODUCTS.
+/// Measures refreshes of a catalog with many products: trust-benchmark FOLDER PRODUCTS.
 @main
 enum TrustBenchmark {
   static func main() throws {
@@ -57,7 +57,7 @@ enum TrustBenchmark {
     (seconds * 100_000).rounded() / 100
   }
 
-  /// Seconds of CPU that the whole process spends on `body`.
+  /// Returns the CPU time of the whole process for `body`, in seconds.
   private static func measured(_ body: () throws -> Void) throws -> Double {
     func now() -> Double {
       var time = timespec()
@@ -70,7 +70,7 @@ enum TrustBenchmark {
   }
 }
 
-/// A store in memory that counts what is fetched from it.
+/// A store in memory that counts fetches.
 final class CountingFetcher: MetadataFetcher {
   struct Count {
     var files = 0
@@ -98,7 +98,7 @@ final class CountingFetcher: MetadataFetcher {
   }
 }
 
-/// A catalog as a store would publish it, with one version of one content a product.
+/// A catalog as a store publishes it, with one version of one content per product.
 struct SampleCatalog {
   private let count: Int
   private let key: SigningKey
@@ -117,7 +117,7 @@ struct SampleCatalog {
     return try signer.sign(RootRole(version: 1, expires: expires, keys: keys))
   }
 
-  /// The targets of products, of which the first one has `version`.
+  /// Returns the targets of products; the first one has `version`.
   private func targets(_ numbers: some Sequence<Int>, _ version: Int64) throws
     -> [String: TargetFile]
   {
@@ -157,7 +157,7 @@ struct SampleCatalog {
     ]
   }
 
-  /// What one changed product would move if 2^`bits` roles shared the products among them.
+  /// Returns the bytes fetched for one changed product if 2^`bits` roles share the products.
   func hashBins(_ bits: Int) throws -> String {
     let bins = 1 << bits
     let bin = try signer.sign(

@@ -1,7 +1,7 @@
 import Foundation
 import HostedContent
 
-/// The service of Examples/Bookshelf without an observer of its own.
+/// Examples/Bookshelf with async calls instead of an observer.
 ///
 ///     AsyncBookshelf [--root FILE] STORE LIBRARY PRODUCT…
 @main
@@ -29,7 +29,7 @@ enum AsyncBookshelf {
     }
   }
 
-  /// True if every product is installed and up to date.
+  /// Returns whether every product is installed and up to date.
   static func run(_ configuration: PaymentQueue.Configuration, products: Set<String>) async throws
     -> Bool
   {
@@ -38,7 +38,7 @@ enum AsyncBookshelf {
     let progress = Task { await showProgress(of: queue) }
     defer { progress.cancel() }
 
-    // What an earlier run bought and did not finish.
+    // Continue unfinished purchases of an earlier run.
     for transaction in queue.transactions {
       switch transaction.transactionState {
       case .purchased, .restored:

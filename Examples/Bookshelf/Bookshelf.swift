@@ -1,13 +1,12 @@
 import Foundation
 import HostedContent
 
-/// A service in its smallest form: buys what it is asked for, keeps it up to date, shows where it
-/// is.
+/// A minimal program: buys products, keeps them up to date, and prints their folders.
 ///
 ///     Bookshelf [--root FILE] STORE LIBRARY PRODUCT…
 @main
 final class Bookshelf: PaymentTransactionObserver {
-  /// Yields whether a transaction ended well.
+  /// Yields whether a transaction succeeded.
   private let done: AsyncStream<Bool>.Continuation
 
   init(done: AsyncStream<Bool>.Continuation) { self.done = done }
@@ -35,14 +34,14 @@ final class Bookshelf: PaymentTransactionObserver {
     }
   }
 
-  /// True if every product is installed and up to date.
+  /// Returns whether every product is installed and up to date.
   static func run(_ configuration: PaymentQueue.Configuration, products: Set<String>) async throws
     -> Bool
   {
     let queue = try PaymentQueue(configuration)
     let (ends, done) = AsyncStream.makeStream(of: Bool.self)
     let shelf = Bookshelf(done: done)
-    // Added first of all: what an earlier run left unfinished is delivered now.
+    // Add the observer first: it receives the unfinished transactions of earlier runs.
     queue.add(shelf)
 
     let response = try await queue.products(products)
@@ -95,7 +94,7 @@ final class Bookshelf: PaymentTransactionObserver {
       case .finished:
         print("\(download.contentIdentifier): \(download.contentURL?.path() ?? "")")
       case .failed:
-        // The transaction stays open: the next run tries again, keeping what was fetched.
+        // The transaction stays open, so the next run tries again with the fetched data.
         Self.log("\(download.contentIdentifier): \(download.error?.description ?? "")")
         done.yield(false)
       case .waiting, .paused, .cancelled: break
@@ -110,7 +109,7 @@ final class Bookshelf: PaymentTransactionObserver {
     for transaction in transactions { done.yield(transaction.transactionState != .failed) }
   }
 
-  /// Finishes a transaction once everything that belongs to it is installed, and not before.
+  /// Finishes a transaction after all its contents are installed.
   private func finishIfComplete(_ transaction: PaymentTransaction, _ queue: PaymentQueue) {
     if transaction.downloads.allSatisfy({ $0.state == .finished }) {
       queue.finishTransaction(transaction)

@@ -2,9 +2,9 @@ import ContentModel
 import ContentTrust
 import FoundationEssentials
 
-/// What is fuzzed: each takes any bytes, and must neither crash nor break what it promises.
+/// The fuzz targets: each accepts any bytes, and must neither crash nor break its rules.
 ///
-/// `Scripts/fuzz` runs them under libFuzzer, the tests run them over the files of `Fuzz/corpus`.
+/// `Scripts/fuzz` runs them with libFuzzer; the tests run them on the files of `Fuzz/corpus`.
 package enum FuzzTarget: String, CaseIterable, Sendable {
   /// JSON, its canonical form, and the metadata of each role.
   case metadata
@@ -12,20 +12,20 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case receipt
   /// The index of a package.
   case index
-  /// Packages of every form, examined and unpacked.
+  /// Packages of every format, examined and unpacked.
   case package
   /// The payload of a product archive: gzip, pbzx or cpio.
   case payload
   /// A xar's table of contents, and a property list: the documents in XML.
   case table
-  /// What servers and clients say in HTTP, and the script of a server's faults.
+  /// HTTP requests and responses, and the fault script of a server.
   case web
-  /// What servers say of apps: feeds, look-ups, versions, catalogs.
+  /// Server responses about apps: feeds, look-ups, versions, catalogs.
   case apps
-  /// JSON that a store wrote: products.
+  /// JSON of a store: products.
   case records
 
-  /// Feeds `bytes` in; a promise that is broken is returned as a sentence.
+  /// Runs the target on `bytes`; returns a broken rule as a sentence.
   package func feed(_ bytes: [UInt8]) -> String? {
     switch self {
     case .metadata: Self.metadata(bytes)
@@ -42,23 +42,23 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
 
   private static func metadata(_ bytes: [UInt8]) -> String? {
     guard let value = try? JSONValue(parsing: bytes) else {
-      return accepts(bytes) ? "Metadata was taken that is no JSON" : nil
+      return accepts(bytes) ? "Accepted metadata is not JSON" : nil
     }
     guard (try? JSONValue(parsing: value.encoded)) == value else {
-      return "What was written is not what was read"
+      return "The encoded value differs from the decoded one"
     }
     guard let pattern = value.string else {
       _ = accepts(bytes)
       return nil
     }
-    // Every text is also a name, a pattern and a point in time.
+    // Every text is also tested as a name, a pattern and a time.
     let encoded = PercentEncoding.path(pattern)
     _ = PathPattern(pattern).matches(pattern)
     _ = Date(metadataText: pattern)
     return encoded.utf8.allSatisfy { $0 < 128 } ? nil : "\(encoded) is not encoded"
   }
 
-  /// Whether any role takes `bytes`; those of roles that others promise are read but unsigned.
+  /// Returns whether any role accepts `bytes`; delegated roles are parsed without signatures.
   private static func accepts(_ bytes: [UInt8]) -> Bool {
     guard var trusted = try? TrustedMetadata(root: knownRoot) else { return false }
     let root = try? TrustedMetadata(root: bytes)
@@ -71,21 +71,21 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   private static func receipt(_ bytes: [UInt8]) -> String? {
     let text = String(decoding: bytes, as: UTF8.self)
     if let decoded = Base64URL.bytes(of: text), Base64URL.text(of: decoded) != text {
-      return "Two texts spell the same bytes"
+      return "Two encodings have the same value"
     }
     guard let signature = try? JSONWebSignature(text) else { return nil }
     for key in verificationKeys where (try? signature.claims(verifiedBy: key)) != nil {
-      return known.contains(text) ? nil : "A receipt was taken that nobody has signed"
+      return known.contains(text) ? nil : "A receipt without a valid signature was accepted"
     }
     return nil
   }
 
-  // Known keys, whose secret halves are no secret, so that a corpus can hold what they have signed.
+  // Public test keys, so that a corpus can contain data signed with them.
   private static let signingKey = try? SigningKey(seed: [UInt8](1...32))
   private static let verificationKeys: [PublicKey] =
     [signingKey?.publicKey, (try? SigningKey.generate(.ecdsaP256))?.publicKey].compactMap { $0 }
 
-  /// A root whose one key is known.
+  /// A root with one test key.
   package static let knownRoot: [UInt8] = {
     guard let key = signingKey else { return [] }
     let expires = Date(timeIntervalSince1970: 4_000_000_000)
@@ -94,7 +94,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     return (try? root.map { try RoleSigner(keys: [key]).sign($0) }) ?? []
   }()
 
-  /// The one receipt that is rightly signed; Ed25519 signs the same bytes in the same way.
+  /// The only validly signed receipt; Ed25519 signatures are deterministic.
   package static let known: Set<String> = {
     guard let key = signingKey else { return [] }
     let claims = JSONValue.object(["transactionIdentifier": .string("T")])

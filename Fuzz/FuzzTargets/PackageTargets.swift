@@ -2,24 +2,24 @@ import ContentModel
 import ContentPackage
 import FileIO
 
-/// Packages and their indexes, as anybody may have made them.
+/// Packages and their indexes from untrusted sources.
 extension FuzzTarget {
-  /// An index that is read must be one that can be written, and planned with.
+  /// An index that can be decoded must be encodable and usable for planning.
   static func index(_ bytes: [UInt8]) -> String? {
     guard let index = try? PackageIndex(encoded: bytes) else { return nil }
-    guard index.isConsistent else { return "An index was taken that contradicts itself" }
+    guard index.isConsistent else { return "An inconsistent index was accepted" }
     guard (try? PackageIndex(encoded: index.encoded)) == index else {
-      return "What was written is not what was read"
+      return "The encoded value differs from the decoded one"
     }
     guard
       let survey = try? PackageSurvey(
         of: index, name: "fuzzed", staging: nil, reusing: [], limits: limits)
     else { return nil }
     return survey.missingBytes <= index.packageLength
-      ? nil : "More would be fetched than there is"
+      ? nil : "The plan fetches more than the package has"
   }
 
-  /// What is examined as good unpacks to what was found, and what is not does not unpack.
+  /// A valid package unpacks to the examined files; an invalid one does not unpack.
   static func package(_ bytes: [UInt8]) -> String? {
     guard
       let examination = try? examinePackage(MemorySource(bytes), name: "fuzzed", limits: limits)
@@ -27,7 +27,7 @@ extension FuzzTarget {
     if let index = try? PackageIndex(
       indexing: MemorySource(bytes), entries: examination.entries), !index.isConsistent
     {
-      return "An index was derived that contradicts itself"
+      return "An inconsistent index was built"
     }
     let found = unpack(bytes, examination)
     guard examination.isValid else {
@@ -36,15 +36,15 @@ extension FuzzTarget {
     return found == examination.entries ? nil : "A good package was not unpacked as examined"
   }
 
-  /// As `package`, for the payload of a product archive.
+  /// Like `package`, for the payload of a product archive.
   static func payload(_ bytes: [UInt8]) -> String? { package(productArchive(payload: bytes)) }
 
-  /// The table of a xar with a few bytes in its heap, and what ContentInfo.plist may say.
+  /// The table of contents of a xar with a small heap, and a ContentInfo.plist.
   static func table(_ bytes: [UInt8]) -> String? {
     if let info = try? ContentInfo(propertyList: bytes), info.version.rawValue.isEmpty {
       return "A property list without a version was taken"
     }
-    // A stored block of deflate has no more bytes.
+    // The maximum length of a stored deflate block.
     guard bytes.count < 1 << 16 else { return nil }
     return package(xar(table: bytes, heap: Array("heap".utf8)))
   }
@@ -56,7 +56,7 @@ extension FuzzTarget {
     return limits
   }()
 
-  /// Unpacks into a folder of its own; nil when it is refused, or left something outside.
+  /// Unpacks into a new folder; returns nil if it is refused or writes outside the folder.
   private static func unpack(_ bytes: [UInt8], _ examination: PackageExamination?)
     -> [IndexedFile]?
   {
@@ -75,7 +75,7 @@ extension FuzzTarget {
     }
   }
 
-  /// A xar with Distribution and one component, stored.
+  /// Returns a xar with Distribution and one component, stored.
   private static func productArchive(payload: [UInt8]) -> [UInt8] {
     let table = Array(
       """
@@ -90,7 +90,7 @@ extension FuzzTarget {
     return xar(table: table, heap: payload)
   }
 
-  /// A xar whose table is stored and not sealed.
+  /// Returns a xar with an uncompressed table without checksum.
   private static func xar(table: [UInt8], heap: [UInt8]) -> [UInt8] {
     func number(_ value: Int, _ width: Int) -> [UInt8] {
       (0..<width).map { UInt8(truncatingIfNeeded: value >> (8 * (width - 1 - $0))) }

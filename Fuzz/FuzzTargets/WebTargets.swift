@@ -4,11 +4,11 @@ import ContentTransfer
 import FoundationEssentials
 import StoreServer
 
-/// What comes over the network besides signed bytes, and text files that people write.
+/// Unsigned network data, and text files written by people.
 extension FuzzTarget {
   private static let now = Date(timeIntervalSince1970: 1_768_478_400)
 
-  /// The same bytes as an answer's head, as a request's target and ranges, and as a fault script.
+  /// Parses the bytes as a response head, a request target, request ranges and a fault script.
   static func web(_ bytes: [UInt8]) -> String? {
     let text = String(decoding: bytes, as: UTF8.self)
     _ = try? FaultScript(text)
@@ -17,8 +17,7 @@ extension FuzzTarget {
     return answer(bytes) ?? request(text)
   }
 
-  /// A head that is taken for an answer must place its body inside the file, where it was asked
-  /// for.
+  /// An accepted head must place its body inside the file, at the requested range.
   private static func answer(_ bytes: [UInt8]) -> String? {
     var collector = HeadCollector(limit: 4096)
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -38,7 +37,7 @@ extension FuzzTarget {
     return nil
   }
 
-  /// A target that is understood leads below the root, a range into the file.
+  /// An accepted target is inside the root, and a range inside the file.
   private static func request(_ text: String) -> String? {
     let request = ServerRequest("GET", text, headers: [("Range", text)])
     let parts = request.location?.components ?? []
@@ -50,7 +49,7 @@ extension FuzzTarget {
       ? nil : "A range of \(range) was taken of 1000 bytes"
   }
 
-  /// The same bytes as a feed, a look-up's answer, a version's, a catalog, and a version.
+  /// Parses the bytes as a feed, a look-up response, a version response, a catalog and a version.
   static func apps(_ bytes: [UInt8]) -> String? {
     _ = (try? LookupAnswer(json: bytes))?.results.map { ($0.versionText, $0.trackViewURL) }
     if let answer = try? AppVersionAnswer(json: bytes) {
@@ -59,7 +58,7 @@ extension FuzzTarget {
     if let catalog = try? AppCatalog(json: bytes),
       catalog.apps.contains(where: { $0.listing.versionText == nil })
     {
-      return "An app without a version was taken"
+      return "An app without a version was accepted"
     }
     if let version = try? AppVersion(String(decoding: bytes, as: UTF8.self)),
       (try? AppVersion(version.rawValue)) != version
@@ -69,14 +68,14 @@ extension FuzzTarget {
     return feed(bytes)
   }
 
-  /// However a feed is cut into chunks, its rows are the same.
+  /// The rows of a feed do not depend on how it is split into chunks.
   private static func feed(_ bytes: [UInt8]) -> String? {
     let whole = rows(of: bytes, chunk: max(1, bytes.count))
     return [1, 3].allSatisfy { rows(of: bytes, chunk: $0) == whole }
-      ? nil : "Rows depend on how the feed was cut"
+      ? nil : "Rows depend on how the feed was split"
   }
 
-  /// The fields of all rows, nil for a feed that is refused.
+  /// Returns the fields of all rows; nil if the feed is refused.
   private static func rows(of bytes: [UInt8], chunk: Int) -> [[String]]? {
     var rows = FeedRows(path: "fuzzed", limit: 64)
     var found: [[String]] = []
@@ -97,11 +96,11 @@ extension FuzzTarget {
     return found
   }
 
-  /// What is read can be written, and read again.
+  /// Decoded data can be encoded and decoded again.
   static func records(_ bytes: [UInt8]) -> String? {
     let product: ProductIdentifier = "a"
     guard let record = try? ProductRecord(json: bytes, of: product) else { return nil }
     return (try? ProductRecord(json: record.json, of: product)) == record
-      ? nil : "What was written is not what was read"
+      ? nil : "The encoded value differs from the decoded one"
   }
 }

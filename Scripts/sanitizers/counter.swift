@@ -1,4 +1,4 @@
-// Two threads count together: "guarded" by our Mutex, or "bare", which is a race.
+// Two threads increment a counter, "guarded" by our Mutex, or "bare", which is a race.
 import Glibc
 import Concurrency
 
@@ -9,7 +9,7 @@ final class Counter: @unchecked Sendable {
   static let shared = Counter()
 }
 
-/// Counts under the lock when there is a context.
+/// Increments under the lock if `context` is not nil.
 nonisolated func count(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   for _ in 0..<10_000 {
     if context != nil {

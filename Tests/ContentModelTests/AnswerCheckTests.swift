@@ -2,8 +2,8 @@ import FoundationEssentials
 import ContentModel
 import Testing
 
-/// What the queue decides by itself about a seller's answer.
-@Suite("Answers that do not match")
+/// Checks of a seller's response by the queue itself.
+@Suite("Responses that do not match")
 struct AnswerCheckTests {
   private func ordered(_ payment: Payment) -> QueueState {
     QueueState(transactions: [
@@ -39,10 +39,12 @@ struct AnswerCheckTests {
     }
   }
 
-  @Test func `the answer to an order takes its number, a grant without an order does not`() throws {
+  @Test func `the response to an order uses up its number, a grant without an order does not`()
+    throws
+  {
     let order = try order()
     var queue = ordered(order)
-    // Whether a decision was simulated is nothing that the seller grants.
+    // The seller's grant does not have the simulation flag.
     var payment = order
     payment.simulatesAskToBuy = false
     let grant = Grant(
@@ -67,7 +69,7 @@ struct AnswerCheckTests {
     }
   }
 
-  @Test func `another product's content fails, and is worked on under its name only`() throws {
+  @Test func `another product's content fails, and is retried only by its name`() throws {
     let payment = Payment(productIdentifier: ProductIdentifier("a"))
     var queue = ordered(payment)
     _ = queue.apply(.launched)
@@ -85,12 +87,12 @@ struct AnswerCheckTests {
     #expect(unresolved.offer.package.path.isEmpty && unresolved.offer.package.length == 0)
     #expect(unresolved.offer.productIdentifier == payment.productIdentifier)
     #expect(unresolved.offer.contentIdentifier == foreign.contentIdentifier)
-    // Started again, it has no error, and its offer still has no files.
+    // After a restart it has no error, and its offer still has no files.
     _ = queue.apply(.startRequested(downloads: ["t-2"]))
     #expect(queue.download("t-2")?.state == .active)
     #expect(queue.download("t-2")?.error == nil)
     #expect(queue.download("t-2")?.offer.problem != nil)
-    // Found, it is saved and reported; what has files already stays as it is.
+    // A resolved offer is saved and reported; an offer with files does not change.
     let found = try Sample.offer("a", version: "2.0")
     let decision = queue.apply(.contentResolved(download: "t-2", found))
     #expect(queue.download("t-2")?.offer == found)

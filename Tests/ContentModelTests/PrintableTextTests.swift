@@ -1,10 +1,10 @@
 import ContentModel
 import Testing
 
-@Suite("Text that is printed")
+@Suite("Printable text")
 struct PrintableTextTests {
   @Test(
-    "Characters that steer a terminal, hide or turn text around are replaced",
+    "Characters that control a terminal or hide or reverse text are replaced",
     arguments: [
       "\u{0}", "\u{1b}", "\u{7f}", "\u{9b}", "\u{ad}", "\u{61c}", "\u{200b}", "\u{200d}",
       "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2060}", "\u{2066}", "\u{2069}",
@@ -17,7 +17,7 @@ struct PrintableTextTests {
   }
 
   @Test(
-    "What is seen as itself is kept",
+    "Visible characters are kept",
     arguments: [
       "", "plain ASCII ~", "späte Käfer", "e\u{301}", "本の第一章", "الفصل", "פרק", "บทที่ ๑", "ตี๋",
       "❤️", "👍🏽", "🇩🇪", "\u{a0}|\u{3000}", "\u{f8ff}", "“…”",
@@ -33,7 +33,7 @@ struct PrintableTextTests {
     #expect("a\(text)b".printable() == "a b")
   }
 
-  @Test("A line break of two characters, bytes that are no text, and joined emoji fall apart")
+  @Test("A two-character line break, invalid bytes and joined emoji are replaced separately")
   func sequences() {
     #expect("a\r\nb".printable() == "a  b")
     #expect(
@@ -41,7 +41,7 @@ struct PrintableTextTests {
     #expect("👩\u{200d}🚀".printable() == "👩\u{fffd}🚀")
   }
 
-  @Test("Long texts end in an ellipsis, and floods of combining marks are cut")
+  @Test("Long texts end in an ellipsis, and long runs of combining marks are cut")
   func limits() {
     #expect("abcdef".printable(limit: 6) == "abcdef")
     #expect("abcdefg".printable(limit: 6) == "abcdef…")

@@ -3,10 +3,10 @@ import ContentModel
 import TestSupport
 import Testing
 
-/// What the queue keeps beside its records, against a look at all of them.
-@Suite("The queue's look-ups")
+/// The queue's indexes, compared with a scan of all records.
+@Suite("The queue's indexes")
 struct QueueIndexTests {
-  @Test("Look-ups and turns are what a look at all records finds", arguments: 0..<20)
+  @Test("Indexes and turns equal a scan of all records", arguments: 0..<20)
   func againstAllRecords(seed: UInt64) throws {
     var random = SplitMix(state: seed &+ 1_000)
     var queue = QueueState(activeLimit: 2)
@@ -18,7 +18,7 @@ struct QueueIndexTests {
       let kept = before.transactions
       let decision = queue.apply(event)
       let records = queue.transactions
-      // A copy that was kept is not touched, and what it holds is found in it.
+      // A kept copy does not change, and its contents are found in it.
       #expect(before.transactions == kept)
       #expect(records.map(\.sequence) == records.map(\.sequence).sorted())
       for record in records {
@@ -31,7 +31,7 @@ struct QueueIndexTests {
       }
       seen.formUnion(records.map(\.id))
       try expectTurns(queue, decision, seen)
-      // What is derived is derived the same from the records alone.
+      // A state created from the records alone has the same indexes.
       if !seen.contains(where: { queue.isWorked("\($0)-1") || queue.isWorked("\($0)-2") }) {
         var fresh = QueueState(transactions: records, activeLimit: 2)
         _ = fresh.apply(.launched)
@@ -40,7 +40,7 @@ struct QueueIndexTests {
     }
   }
 
-  /// Nothing waits that could have a place, and places were given in the queue's order.
+  /// Checks that no download waits for a free worker, and that workers were assigned in order.
   private func expectTurns(
     _ queue: QueueState, _ decision: QueueDecision, _ seen: Set<String>
   ) throws {
@@ -48,7 +48,7 @@ struct QueueIndexTests {
     let worked = seen.flatMap { ["\($0)-1", "\($0)-2"] }.filter(queue.isWorked)
     #expect(worked.count <= 2)
     let isWaiting = downloads.contains { $0.isRequested }
-    // All samples are of one content, so that any work on one makes the others wait.
+    // All samples have the same content, so work on one makes the others wait.
     if isWaiting { #expect(!worked.isEmpty) }
     let started = decision.effects.compactMap { effect in
       if case .startWork(let download) = effect { download.id } else { nil }
@@ -59,7 +59,7 @@ struct QueueIndexTests {
     }
   }
 
-  @Test("A purchase is passed over while a transaction of the same grant is unfinished")
+  @Test("A purchase is skipped while a transaction of the same grant is unfinished")
   func sameGrant() throws {
     let foreign = try Sample.grant()
     let own = Grant(

@@ -1,12 +1,12 @@
 import ContentModel
 import Testing
 
-/// Every state of a transaction and of a download against every event that can meet it.
+/// Every state of a transaction and a download with every event.
 @Suite("The queue's state machine, state by state")
 struct QueueStateTableTests {
   // MARK: Downloads
 
-  enum Wish: String, CaseIterable, Sendable {
+  enum DownloadRequest: String, CaseIterable, Sendable {
     case start, pause, resume, cancel
 
     func event(_ id: String) -> QueueEvent {
@@ -19,8 +19,8 @@ struct QueueStateTableTests {
     }
   }
 
-  /// What a wish turns each state into; nil is “no change, no error”.
-  static let table: [(DownloadState, Wish, DownloadState?)] = [
+  /// The resulting state of each request; nil means no change and no error.
+  static let table: [(DownloadState, DownloadRequest, DownloadState?)] = [
     (.waiting, .start, .active), (.waiting, .pause, .paused), (.waiting, .resume, nil),
     (.waiting, .cancel, .cancelled),
     (.active, .start, nil), (.active, .pause, .paused), (.active, .resume, nil),
@@ -35,19 +35,19 @@ struct QueueStateTableTests {
     (.cancelled, .cancel, nil),
   ]
 
-  @Test("The table names every state and every wish once")
+  @Test("The table has every state and every request once")
   func tableIsComplete() {
     let pairs = Set(Self.table.map { "\($0.0) \($0.1)" })
-    #expect(pairs.count == DownloadState.allCases.count * Wish.allCases.count)
+    #expect(pairs.count == DownloadState.allCases.count * DownloadRequest.allCases.count)
     #expect(Self.table.count == pairs.count)
   }
 
-  @Test("A wish changes a download as the table says", arguments: table.indices)
-  func wish(row: Int) throws {
-    let (state, wish, expected) = Self.table[row]
+  @Test("A request changes a download as in the table", arguments: table.indices)
+  func request(row: Int) throws {
+    let (state, request, expected) = Self.table[row]
     var queue = try Sample.queue(download: state)
     let before = queue
-    let decision = queue.apply(wish.event("t-1"))
+    let decision = queue.apply(request.event("t-1"))
     #expect(queue.download("t-1")?.state == expected ?? state)
     if expected == nil {
       #expect(queue == before)
@@ -59,15 +59,15 @@ struct QueueStateTableTests {
   }
 
   @Test(
-    "A wish on a failed purchase, or one that is not answered, changes nothing",
-    arguments: [TransactionState.purchasing, .failed, .deferred], Wish.allCases)
-  func wishWithoutPurchase(state: TransactionState, wish: Wish) throws {
+    "A request on a failed or pending purchase changes nothing",
+    arguments: [TransactionState.purchasing, .failed, .deferred], DownloadRequest.allCases)
+  func requestWithoutPurchase(state: TransactionState, request: DownloadRequest) throws {
     var queue = QueueState(transactions: [try Sample.transaction(state, download: .waiting)])
-    _ = queue.apply(wish.event("t-1"))
+    _ = queue.apply(request.event("t-1"))
     #expect(queue.download("t-1")?.state != .active)
   }
 
-  @Test("Events that name nothing in the queue change nothing")
+  @Test("Events with unknown identifiers change nothing")
   func unknownNames() throws {
     var queue = try Sample.queue(download: .active)
     let before = queue
@@ -91,7 +91,7 @@ struct QueueStateTableTests {
   ]
 
   @Test(
-    "The end of work leads where the table says, also after a pause or a cancel",
+    "The end of work leads to the state in the table, even after a pause or cancel",
     arguments: ends.indices)
   func endOfWork(row: Int) throws {
     let (state, result, expected) = Self.ends[row]
@@ -121,7 +121,7 @@ struct QueueStateTableTests {
     (.restored, .deferred, .restored),
   ]
 
-  @Test("The seller's answer changes only what waits for one", arguments: answers.indices)
+  @Test("The seller's response changes only pending transactions", arguments: answers.indices)
   func answer(row: Int) throws {
     let (state, answer, expected) = Self.answers[row]
     var queue = QueueState(transactions: [try Sample.transaction(state)])
@@ -137,7 +137,7 @@ struct QueueStateTableTests {
   }
 
   @Test(
-    "Finishing takes out what is purchased, failed or restored, and refuses the others",
+    "Finishing removes purchased, failed and restored transactions, and refuses others",
     arguments: TransactionState.allCases)
   func finish(state: TransactionState) throws {
     var queue = QueueState(transactions: [try Sample.transaction(state)])

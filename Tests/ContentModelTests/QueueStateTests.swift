@@ -3,9 +3,9 @@ import ContentModel
 import TestSupport
 import Testing
 
-@Suite("The queue's state machine, story by story")
+@Suite("The queue's state machine, by scenario")
 struct QueueStateTests {
-  @Test("A payment is asked for, and is reported as purchasing before that")
+  @Test("A payment is reported as purchasing and then sent")
   func payment() throws {
     var queue = QueueState()
     _ = queue.apply(.launched)
@@ -20,7 +20,7 @@ struct QueueStateTests {
       ])
   }
 
-  @Test("A transaction identifier that is known is refused with an error, and changes nothing")
+  @Test("A known transaction identifier is refused with an error and changes nothing")
   func knownIdentifier() throws {
     var queue = QueueState(transactions: [try Sample.transaction(.purchased)])
     _ = queue.apply(.launched)
@@ -48,7 +48,7 @@ struct QueueStateTests {
     }
   }
 
-  @Test("A payment that is out of range fails without asking", arguments: [0, 11, -1])
+  @Test("A payment out of range fails without a request", arguments: [0, 11, -1])
   func badQuantity(quantity: Int) throws {
     var queue = QueueState()
     let payment = Payment(productIdentifier: ProductIdentifier("a"), quantity: quantity)
@@ -58,7 +58,7 @@ struct QueueStateTests {
     #expect(decision.effects == [.reportTransactions(["t"])])
   }
 
-  @Test("Finishing early cancels the downloads and discards their bytes once the work has ended")
+  @Test("Finishing early cancels the downloads and discards their data after the work ends")
   func finishEarly() throws {
     var queue = try Sample.queue(download: .active)
     let decision = queue.apply(.finishRequested(transaction: "t"))
@@ -76,7 +76,7 @@ struct QueueStateTests {
     #expect(!queue.isWorked("t-1"))
   }
 
-  @Test("A failed download leaves its transaction open and starts again, keeping its bytes")
+  @Test("A failed download keeps its transaction open and its data, and can be started again")
   func failedStartsAgain() throws {
     var queue = try Sample.queue(download: .failed)
     #expect(queue.transaction("t")?.state == .purchased)
@@ -86,7 +86,7 @@ struct QueueStateTests {
     #expect(!decision.effects.contains(.discardStaging(download: "t-1")))
   }
 
-  @Test("A cancelled download that is started again waits until its old work has ended")
+  @Test("A cancelled download that is started again waits for the end of its old work")
   func restartWhileStopping() throws {
     var queue = try Sample.queue(download: .active)
     _ = queue.apply(.cancelRequested(downloads: ["t-1"]))
@@ -100,7 +100,7 @@ struct QueueStateTests {
     #expect(queue.download("t-1")?.state == .active)
   }
 
-  @Test("No more downloads are worked on at once than the limit allows, in the queue's order")
+  @Test("Downloads run in the queue's order, up to the limit")
   func activeLimit() throws {
     let transactions = try (1...5).map {
       try Sample.transaction(
@@ -124,7 +124,7 @@ struct QueueStateTests {
   }
 
   @Test(
-    "A higher priority has its turn first, and is bounded; the transfers of a worker hear of it")
+    "A higher priority starts first and is bounded, and changes a worker's transfers")
   func priorities() throws {
     let transactions = try (1...4).map {
       try Sample.transaction(
@@ -148,7 +148,7 @@ struct QueueStateTests {
     #expect(order == ["t1-1", "t3-1", "t4-1", "t2-1"])
   }
 
-  @Test("One content is worked on by one download at a time; others of it wait for their turn")
+  @Test("Downloads of the same content run one at a time")
   func sameContent() throws {
     var queue = QueueState(transactions: [
       try Sample.transaction(.purchased, id: "t1", sequence: 1, download: .waiting),
@@ -159,14 +159,14 @@ struct QueueStateTests {
     _ = queue.apply(.startRequested(downloads: ["t1-1", "t2-1", "t3-1"]))
     func states() -> [DownloadState] { queue.transactions.compactMap { $0.downloads.first?.state } }
     #expect(states() == [.active, .waiting, .active])
-    // A worker that was told to stop, or whose transaction is gone, may still be installing.
+    // A stopping worker, or one without transaction, may still be installing.
     _ = queue.apply(.finishRequested(transaction: "t1"))
     #expect(states() == [.waiting, .active])
     _ = queue.apply(.workEnded(download: "t1-1", .installed))
     #expect(states() == [.active, .active])
   }
 
-  @Test("What is installed finishes the waiting downloads of the same version with one decision")
+  @Test("An install also finishes waiting downloads of the same version in one decision")
   func sameVersion() throws {
     var transactions = try (1...5).map {
       try Sample.transaction(.purchased, id: "t\($0)", sequence: $0, download: .waiting)
@@ -185,7 +185,7 @@ struct QueueStateTests {
     #expect(decision.changes.count == 3)
   }
 
-  @Test("At a launch everything unfinished is reported, and what was active goes on")
+  @Test("At a launch everything unfinished is reported, and active downloads continue")
   func launch() throws {
     var queue = QueueState(transactions: [
       try Sample.transaction(.purchasing, id: "a", sequence: 1),
@@ -202,7 +202,7 @@ struct QueueStateTests {
     #expect(decision.effects.filter(\.isStartOfWork).count == 1)
   }
 
-  @Test("Before the launch nothing is asked for or started, and the launch does both once")
+  @Test("Before the launch nothing is sent or started, and the launch does both once")
   func beforeLaunch() throws {
     var waiting = try Sample.transaction(.purchased, id: "w", download: .waiting)
     waiting.downloads[0].status = .waiting(isRequested: true)
@@ -217,7 +217,7 @@ struct QueueStateTests {
     #expect(launch.effects.filter(\.isStartOfWork).count == 1)
   }
 
-  @Test("A deferred purchase is asked for again at a launch, which is how its decision arrives")
+  @Test("A deferred purchase is sent again at a launch, to get its decision")
   func deferredLaunch() throws {
     var queue = QueueState(transactions: [try Sample.transaction(.deferred)])
     let launch = queue.apply(.launched)
@@ -228,7 +228,7 @@ struct QueueStateTests {
     #expect(queue.transaction("t")?.state == .purchased)
   }
 
-  @Test("A restored transaction has its original, and downloads that wait to be asked for")
+  @Test("A restored transaction has its original and waiting downloads")
   func restored() throws {
     var queue = QueueState()
     let decision = queue.apply(
@@ -244,7 +244,7 @@ struct QueueStateTests {
   }
 
   @Test(
-    "Any sequence of events keeps the machine's promises",
+    "Any sequence of events keeps the invariants",
     arguments: 0..<UInt64(SlowTests.areOn ? 200 : 40))
   func randomSequences(seed: UInt64) throws {
     var random = SplitMix(state: seed)
@@ -255,18 +255,18 @@ struct QueueStateTests {
       let event = try Sample.event(step: step, queue, &random)
       let before = queue
       let decision = queue.apply(event)
-      // Work begins and ends in pairs, within the limit, and only for what is active.
+      // Work starts and ends in pairs, within the limit, and only for active downloads.
       let started = decision.effects.filter(\.isStartOfWork).count
       let active = queue.transactions.flatMap(\.downloads).filter { $0.state == .active }
       #expect(active.count <= 2)
       #expect(
         active.allSatisfy { queue.isWorked($0.id) || before.download($0.id)?.state == .active })
       #expect(started <= 2)
-      // A transaction is removed once.
+      // Each transaction is removed once.
       for case .finish(let record) in decision.changes {
         #expect(finished.insert(record.id).inserted)
       }
-      // What differs from before is journaled.
+      // Every change is journaled.
       for record in queue.transactions where before.transaction(record.id) != record {
         #expect(
           decision.changes.compactMap(\.savedRecord).contains(record),

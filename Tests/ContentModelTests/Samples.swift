@@ -62,7 +62,7 @@ enum Sample {
     }
   }
 
-  /// A launched queue with one purchased transaction `t`, whose download `t-1` is in `state`.
+  /// Returns a launched queue with a purchased transaction `t` and its download `t-1` in `state`.
   static func queue(download state: DownloadState) throws -> QueueState {
     let stored = state == .active ? DownloadState.waiting : state
     var queue = QueueState(transactions: [try transaction(.purchased, download: stored)])
@@ -71,7 +71,7 @@ enum Sample {
     return queue
   }
 
-  /// A random event for `queue`, mostly about what is in it.
+  /// Returns a random event for `queue`, usually about its own records.
   static func event(step: Int, _ queue: QueueState, _ random: inout SplitMix) throws -> QueueEvent {
     let transactions = queue.transactions
     let ids = transactions.map(\.id)

@@ -5,14 +5,14 @@ import Testing
 @Suite("Identifiers, versions and digests")
 struct ValueTests {
   @Test(
-    "Identifiers of letters, digits, periods, underscores and hyphens are taken",
+    "Identifiers of letters, digits, periods, underscores and hyphens are accepted",
     arguments: ["a", "com.example.book_1-x", "9", String(repeating: "a", count: 200)])
   func goodIdentifiers(text: String) throws {
     #expect(try ProductIdentifier(validating: text).rawValue == text)
   }
 
   @Test(
-    "Identifiers that could leave a folder or confuse a person are refused",
+    "Identifiers that could leave a folder or be misread are refused",
     arguments: [
       "", "../x", ".", "..", ".hidden", "-option", "a/b", "a\\b", "a\u{0}b", "a b", "ä", "a\n",
       String(repeating: "a", count: 201), String(repeating: "a", count: 300), "CACHEDIR.TAG",
@@ -44,7 +44,7 @@ struct ValueTests {
   }
 
   @Test(
-    "Texts that are no series of integers are refused",
+    "Texts that are not a series of integers are refused",
     arguments: [
       "", ".", "1.", ".1", "1..2", "1.a", "-1", "1.2-beta", " 1", "1 ", "١", "1/2",
       "1234567890123456789",
@@ -56,7 +56,7 @@ struct ValueTests {
     #expect(error?.code == .versionInvalid)
   }
 
-  @Test("A digest is written as it was read")
+  @Test("A digest is written as it was parsed")
   func digest() throws {
     let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     let digest = try #require(Digest(hex: hex))
@@ -68,7 +68,7 @@ struct ValueTests {
     #expect(Digest(bytes: [1, 2]) == nil)
   }
 
-  @Test("An index whose numbers contradict each other is not computed with")
+  @Test("An index with inconsistent numbers is refused")
   func index() throws {
     let digest = try Sample.digest()
     func index(_ length: Int64, _ block: Int, _ count: Int, size: Int64 = 1) -> PackageIndex {
@@ -86,7 +86,7 @@ struct ValueTests {
     #expect(!index(10, 4096, 1, size: -1).isConsistent)
   }
 
-  @Test("Every failure has a group and says whether trying again can help")
+  @Test("Every error has a group and tells whether a retry can help")
   func groups() {
     #expect(ContentError.Code.diskFull.group == .diskSpace)
     #expect(ContentError.Code.diskFull.isRetryable)
@@ -98,7 +98,7 @@ struct ValueTests {
 
 @Suite("Prices")
 struct PriceTests {
-  @Test("Amounts are read from digits with a period before decimals")
+  @Test("Amounts are parsed from digits with a period before decimals")
   func amounts() {
     #expect(Price.amount("2.99") == Decimal(string: "2.99"))
     #expect(Price.amount("0") == 0)

@@ -1,10 +1,10 @@
 import CSQLite
 import Glibc
 
-/// SQLite's system calls that change a file, as steps of this process.
+/// Counts SQLite's system calls that change files as steps of this process.
 ///
-/// SQLite lets a program replace them, by functions that can capture nothing: what they use is
-/// static.
+/// SQLite allows programs to replace them with functions that cannot capture state, so they use
+/// static variables.
 enum DatabaseSteps {
   private typealias Open = @convention(c) (UnsafePointer<CChar>?, Int32, Int32) -> Int32
   private typealias Write = @convention(c) (Int32, UnsafeRawPointer?, Int, Int) -> Int
@@ -16,9 +16,9 @@ enum DatabaseSteps {
   private static let truncate = unsafeBitCast(current("ftruncate"), to: Truncate?.self)
   private static let unlink = unsafeBitCast(current("unlink"), to: Unlink?.self)
 
-  /// Has `CrashDriver.step` called before each of them, from now on.
+  /// Installs hooks that call `CrashDriver.step` before each of them.
   static func count() throws {
-    // Looked up before they are replaced.
+    // The originals, looked up before they are replaced.
     guard open != nil, write != nil, truncate != nil, unlink != nil else { throw NotReplaceable() }
     let open: Open = { path, flags, mode in
       if flags & O_CREAT != 0 { CrashDriver.step() }

@@ -4,19 +4,18 @@ import Foundation
 import HostedContent
 import Concurrency
 
-/// Does one operation in a folder, and kills itself at one of its steps: an operation of ours on
-/// files, or a system call of SQLite's.
+/// Runs one operation in a folder and kills itself at one of its steps.
 ///
-/// `crash-driver OPERATION FOLDER N`: N counts from 1, and 0 is none. Prints how many steps there
-/// were, and what failed; exit status 1 then. `crash-driver full PHASE FOLDER`, `crash-driver
-/// refuse OPERATION FOLDER` and `crash-driver without-space TRIAL FOLDER` fill the disk on which
-/// the folder is, `crash-driver crowd FOLDER DISK` lets downloads do so; all say what was not
-/// right. `crash-driver leave FOLDER MICROSECONDS` closes a queue after that time, whatever it
-/// does, and exits.
+/// A step is an operation on files or a system call of SQLite. `crash-driver OPERATION FOLDER N`: N
+/// counts from 1; 0 means never. Prints the number of steps and errors; exits with 1 on an error.
+/// `crash-driver full PHASE FOLDER`, `crash-driver refuse OPERATION FOLDER` and `crash-driver
+/// without-space TRIAL FOLDER` fill the folder's disk; `crash-driver crowd FOLDER DISK` fills it
+/// with downloads. All print violations. `crash-driver leave FOLDER MICROSECONDS` closes a queue
+/// after that time and exits.
 @main
 enum CrashDriver {
   private static let steps = Atomic(0)
-  /// The step at which it ends; 0 is none.
+  /// The step at which it kills itself; 0 means never.
   private static let last = Atomic(0)
 
   static func main() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What README and articles show must compile, as it stands there.
+/// Code in README and articles must compile without changes.
 @Suite("Code in the documentation compiles")
 struct CodeBlockTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -36,7 +36,7 @@ struct CodeBlockTests {
     }
   }
 
-  @Test("Every block of Swift stands in a file that is compiled with the tests, word for word")
+  @Test("Every block of Swift is in a file that is compiled with the tests, word for word")
   func compiled() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent()
     let snippets = try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -48,15 +48,15 @@ struct CodeBlockTests {
     var count = 0
     for page in try Self.pages {
       for block in Self.blocks(try String(contentsOf: page, encoding: .utf8)) {
-        let isThere = sources.contains { $0.firstRange(of: block) != nil }
-        #expect(isThere, "\(page.lastPathComponent): \(block.first ?? "an empty block")")
+        let isCompiled = sources.contains { $0.firstRange(of: block) != nil }
+        #expect(isCompiled, "\(page.lastPathComponent): \(block.first ?? "an empty block")")
         count += 1
       }
     }
-    #expect(count >= 15, "the pages were found")
+    #expect(count >= 15, "the pages were not found")
   }
 
-  @Test("The article on errors has every number, with its name")
+  @Test("The article on errors has every number with its name")
   func errors() throws {
     let source = try String(
       contentsOf: Self.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift"),
@@ -72,7 +72,7 @@ struct CodeBlockTests {
     }
   }
 
-  @Test("Every command that an article shows is one of the tool's")
+  @Test("Every command in an article exists in the tool")
   func commands() throws {
     let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
     let files = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
@@ -92,7 +92,7 @@ struct CodeBlockTests {
     }
   }
 
-  @Test("Every option of a command that a page shows is one of the tool's")
+  @Test("Every option of a command in a page exists in the tool")
   func options() throws {
     let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tool.path)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Documentation/Deletes.md lists every call that removes a folder with all in it.
+/// Documentation/Deletes.md lists every call that removes a folder recursively.
 @Suite("The list of recursive deletes")
 struct DeletesTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -12,7 +12,7 @@ struct DeletesTests {
     let tests: [String]
   }
 
-  /// The list's items: each begins with a file below Sources and a function in it.
+  /// The list's items: each starts with a file in Sources and a function.
   private static func rows() throws -> [Row] {
     let page = try String(
       contentsOf: root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
@@ -23,7 +23,7 @@ struct DeletesTests {
     }
   }
 
-  /// The Swift files below a folder: their paths there and their texts.
+  /// Returns the relative paths and texts of the Swift files in a folder.
   private static func sources(_ folder: String) throws -> [(path: String, text: String)] {
     let start = root.appending(path: folder)
     return try FileManager.default.subpathsOfDirectory(atPath: start.path)
@@ -31,18 +31,18 @@ struct DeletesTests {
       .map { ($0, try String(contentsOf: start.appending(path: $0), encoding: .utf8)) }
   }
 
-  /// Where Directory.removeTree itself and its system call are.
+  /// The files that define Directory.removeTree and its system call.
   private static let definitions: Set<String> = [
     "System/FileIO/Directory.swift", "System/FileIO/Kernel.swift",
     "System/FileIO/SystemCalls.swift",
   ]
 
-  /// What removes a folder with all in it.
+  /// The calls that remove a folder recursively.
   private static let removals = [
     "removeTree(", "removeItem(", "trashItem(", "nftw(", "fts_open(", "rmdir(", "unlinkat(",
   ]
 
-  /// The places in Sources that do, by file and function.
+  /// Returns the places of these calls in Sources, by file and function.
   private static func places() throws -> Set<String> {
     var places: Set<String> = []
     for (path, text) in try sources("Sources") {

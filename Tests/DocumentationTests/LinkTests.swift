@@ -7,7 +7,7 @@ struct LinkTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Every page outside of build folders.
+  /// Returns every page outside build folders.
   private static var pages: [URL] {
     get throws {
       let manager = FileManager.default
@@ -24,13 +24,13 @@ struct LinkTests {
     }
   }
 
-  /// A page without its blocks of code.
+  /// Returns a page without its code blocks.
   private static func prose(_ page: URL) throws -> String {
     try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n```").enumerated()
       .filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined(separator: "\n")
   }
 
-  /// The anchors that code hosts give to a page's headings.
+  /// Returns the anchors that code hosts create for a page's headings.
   private static func anchors(_ page: URL) throws -> Set<String> {
     Set(
       try prose(page).matches(of: /(?m)^#+ (.+)$/).map { heading in
@@ -40,7 +40,7 @@ struct LinkTests {
       })
   }
 
-  @Test("Every link to a file leads to a file, and to a heading that it has")
+  @Test("Every link to a file leads to an existing file and heading")
   func links() throws {
     var count = 0
     for page in try Self.pages {
@@ -62,10 +62,10 @@ struct LinkTests {
         count += 1
       }
     }
-    #expect(count > 100, "the links were found")
+    #expect(count > 100, "the links were not found")
   }
 
-  @Test("Scripts and tests that a page names exist")
+  @Test("Scripts and tests named in a page exist")
   func names() throws {
     let tests = Self.root.appending(path: "Tests")
     let files = Set(
@@ -91,7 +91,7 @@ struct LinkTests {
         count += 1
       }
     }
-    #expect(count > 50, "the names were found")
+    #expect(count > 50, "the names were not found")
   }
 
   @Test("Lines of a page have at most 120 columns, and guides at most 150 lines")

@@ -7,7 +7,7 @@ struct LockTests {
   private static let root = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()
 
-  @Test("They name each file that has a lock, and no other")
+  @Test("They have exactly the files with a lock")
   func complete() throws {
     let page = try String(
       contentsOf: Self.root.appending(path: "Documentation/Threads.md"), encoding: .utf8)

@@ -5,8 +5,8 @@ import HostedContentTesting
 import StoreKit
 import Testing
 
-/// The observers of the guides, with products that have no content, one and two.
-@Suite("The observers that the documentation shows", .timeLimit(.minutes(10)))
+/// The observers of the guides, with products that have zero, one and two contents.
+@Suite("The observers in the documentation", .timeLimit(.minutes(10)))
 struct ShelfTests {
   private static let products = ["com.example.club", "com.example.book", "com.example.course"]
 
@@ -25,7 +25,7 @@ struct ShelfTests {
     }
   }
 
-  @Test("The guide's installs every content of a product and then finishes its transaction")
+  @Test("The guide's observer installs every content of a product, then finishes its transaction")
   func readme() async throws {
     let session = try Self.session()
     let queue = try session.launch()
@@ -41,7 +41,7 @@ struct ShelfTests {
     #expect(queue.transactions.isEmpty)
   }
 
-  @Test("The guide's finishes what cannot be bought, and continues what failed at the next launch")
+  @Test("The guide's observer finishes failed purchases, and continues failed downloads at launch")
   func failures() async throws {
     let session = try Self.session()
     try session.fail(
@@ -67,7 +67,7 @@ struct ShelfTests {
     #expect(try Self.contents(of: next) == [Self.products[1]])
   }
 
-  @Test("The guide's for StoreKit copies every content of a product and then finishes")
+  @Test("The guide's StoreKit observer copies every content of a product, then finishes")
   func storeKit() async throws {
     let session = try Self.session()
     var configuration = try session.configuration()
@@ -93,7 +93,7 @@ struct ShelfTests {
   }
 }
 
-/// Counts, and resumes a test that waits for a count.
+/// A counter that resumes a test waiting for a count.
 private final class Counter: Sendable {
   private let counts: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
@@ -111,7 +111,7 @@ private final class Counter: Sendable {
   }
 }
 
-/// Counts what happens to transactions and downloads.
+/// Counts reports about transactions and downloads.
 private final class Events: PaymentTransactionObserver {
   let removals = Counter()
   let failures = Counter()
@@ -129,7 +129,7 @@ private final class Events: PaymentTransactionObserver {
   }
 }
 
-/// Counts the transactions of StoreKit that were removed.
+/// Counts removed StoreKit transactions.
 private final class SKEvents: NSObject, SKPaymentTransactionObserver {
   let removals = Counter()
 

@@ -112,7 +112,7 @@ struct GrantsDatabaseTests {
     #expect(try database.latestGrant(of: ProductIdentifier("c"), account: nil) == nil)
   }
 
-  @Test func `a look-up without a file finds nothing and creates none`() throws {
+  @Test func `a look-up without a file finds nothing and does not create it`() throws {
     let database = try database()
     #expect(try database.grants(account: nil).isEmpty)
     #expect(try database.originalGrants(account: nil).isEmpty)

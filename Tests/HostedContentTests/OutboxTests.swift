@@ -27,8 +27,8 @@ struct OutboxTests {
 
   /// Returns each notification as its kind and its transactions.
   private func take(_ outbox: inout Outbox, at now: DispatchTime = soon) -> [String] {
-    outbox.take(at: now).map { letter in
-      switch letter {
+    outbox.take(at: now).map { notification in
+      switch notification {
       case .transactions(let records): "transactions \(records.map(\.id))"
       case .changes(let reports):
         "changes \(reports.calls.map { $0.downloads.sorted() })"

@@ -90,7 +90,7 @@ private final class Witness: PaymentTransactionObserver {
         let (id, now) = (transaction.id, transaction.transactionState)
         log.calls.append("\(id) \(now)")
         if log.states[id]?.last != now { log.states[id, default: []].append(now) }
-        if log.removals[id] != nil { log.complaints.append("\(id) is told after its removal") }
+        if log.removals[id] != nil { log.complaints.append("\(id) is reported after its removal") }
       }
     }
   }
@@ -101,7 +101,7 @@ private final class Witness: PaymentTransactionObserver {
         let (id, now) = (download.id, download.state)
         log.calls.append("\(id) \(now) \(download.progress)")
         if log.removals[download.transaction.id] != nil {
-          log.complaints.append("\(id) is told after its transaction's removal")
+          log.complaints.append("\(id) is reported after its transaction's removal")
         }
         if (download.contentURL != nil) != (now == .finished) {
           log.complaints.append("\(id) is \(now), with the content of another state")

@@ -2,14 +2,14 @@ import CrashPoints
 import TestSupport
 import Testing
 
-/// A process of its own kills itself at its n-th operation on the file system or the journal.
+/// A separate process kills itself at its n-th operation on the file system or the journal.
 ///
-/// Every n in complete campaigns, else a sample; a failure names the step. Data that was not synced
-/// survives here: the simulation loses it.
+/// Tests every n in complete campaigns, otherwise a sample; a failure names the step. Data that was
+/// not synced survives here; the simulation loses it.
 @Suite("A process may be killed at any step", .timeLimit(.minutes(60)))
 struct CrashPointTests {
   @Test(arguments: CrashOperation.allCases)
-  func `killed at any step, nothing is half or lost, and the next start completes it`(
+  func `after a kill at any step nothing is incomplete or lost, and the next start completes it`(
     operation: CrashOperation
   ) async throws {
     let template = try World()
@@ -26,7 +26,7 @@ struct CrashPointTests {
     #expect(survived > 0)
   }
 
-  /// Kills a process at its step `n` and starts it again; false when it came to its end before.
+  /// Kills a process at step `n` and starts it again; returns false if it ended before that step.
   private static func survives(_ n: Int, of operation: CrashOperation, _ template: World) throws
     -> Bool
   {
@@ -35,7 +35,7 @@ struct CrashPointTests {
     #expect(end.wasKilled || end.status == 0, "\(operation) step \(n): \(end.output)")
     expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
     expect(try Inspection.afterRestart(of: operation, in: world), operation, n)
-    // The next start may be killed as well, while it mends what the first one has left.
+    // The next start may be killed, too, during its recovery.
     _ = try drive(operation, world, 1 + n % 50)
     expect(try Inspection.afterEnd(of: operation, in: world), operation, n)
     let again = try drive(operation, world, 0)

@@ -4,7 +4,7 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// A process that closes its queue and exits at once, whatever the queue was doing.
+/// A process that closes its queue at any time and exits at once.
 @Suite("A process may exit as soon as its queue is closed", .timeLimit(.minutes(20)))
 struct ExitTests {
   private final class Failures: Sendable {
@@ -13,7 +13,7 @@ struct ExitTests {
     func add(_ text: String) { texts.withLock { $0.append(text) } }
   }
 
-  @Test("None of many such processes crashes")
+  @Test("Many such processes exit without a crash")
   func exits() async throws {
     let template = try World()
     try await CrashOperation.install.prepare(template)
@@ -23,7 +23,7 @@ struct ExitTests {
     await onOwnThread(givingWay: true) {
       DispatchQueue.concurrentPerform(iterations: worlds.count) { lane in
         for run in stride(from: lane, to: runs, by: worlds.count) {
-          // From before the first look at the store to after the last one.
+          // From before the first access to the store to after the last.
           if let failure = Self.failure(in: worlds[lane], closingAfter: run * 7919 % 20_000) {
             failures.add(failure)
           }
@@ -33,7 +33,7 @@ struct ExitTests {
     #expect(failures.all == [])
   }
 
-  /// Why a process did not exit with 0; nil if it did.
+  /// Returns why a process did not exit with 0; nil if it did.
   private static func failure(in world: World, closingAfter microseconds: Int) -> String? {
     do {
       try? FileManager.default.removeItem(atPath: world.libraryPath())

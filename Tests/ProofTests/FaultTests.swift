@@ -6,9 +6,10 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// The n-th operation on the file system or the journal fails once, for every n until none does.
+/// The n-th operation on the file system or the journal fails once, for every n.
 ///
-/// Every n by each error in complete campaigns, else a sample; a failure names the step.
+/// Tests every n with each error in complete campaigns, otherwise a sample; a failure names the
+/// step.
 @Suite("Every step of every operation may fail", .timeLimit(.minutes(60)))
 struct FaultTests {
   private static let codes: [Int32: ContentError.Code] = [
@@ -16,7 +17,7 @@ struct FaultTests {
   ]
 
   @Test(arguments: CrashOperation.allCases)
-  func `a step that fails costs at most its own product, and the same process goes on after it`(
+  func `a step that fails affects at most its own product, and the same process continues`(
     operation: CrashOperation
   ) async throws {
     let template = try World()
@@ -48,7 +49,7 @@ struct FaultTests {
       session = try Session(operation, world, fileSystem)
     }
     let failures = await session.attempt()
-    // A sync that fails concerns whatever is being written.
+    // A failed sync affects everything being written.
     let isShared = failures.allSatisfy { $0.message.contains("sync") }
     #expect(failures.count <= 1 || isShared, "\(place): \(failures)")
     for failure in failures { #expect(failure.code == code, "\(place): \(failure)") }
@@ -58,7 +59,7 @@ struct FaultTests {
       #expect(later.isEmpty, "\(place): \(later)")
     }
     session.close()
-    // What could not be removed is removed by the next start.
+    // The next start removes leftovers.
     expect(try Inspection.afterRestart(of: operation, in: world), place)
     expect(try Inspection.afterSuccess(of: operation, in: world), place)
   }
@@ -68,7 +69,7 @@ struct FaultTests {
   }
 
   @Test(arguments: CrashOperation.allCases)
-  func `nobody notices that every system call was interrupted`(operation: CrashOperation)
+  func `interrupting every system call has no effect`(operation: CrashOperation)
     async throws
   {
     let world = try World()

@@ -2,35 +2,35 @@ import CrashPoints
 import TestSupport
 import Testing
 
-/// A real file system of a few megabytes without room, in a process of its own.
+/// A real, full file system of a few megabytes, in a separate process.
 ///
-/// Needs user namespaces to mount one; where there are none the reason is printed.
+/// Needs user namespaces for mounting; without them, the reason is printed.
 @Suite(
   "A full disk",
   .enabled(if: SmallDisk.obstacle == nil, "\(SmallDisk.obstacle ?? "")"), .timeLimit(.minutes(10)))
 struct FullDiskTests {
   @Test(arguments: FilledDisk.Phase.allCases)
-  func `in any phase it is an error with the amounts, and with room again it goes on`(
+  func `in any phase it is an error with the amounts, and with free space the work continues`(
     phase: FilledDisk.Phase
   ) async throws {
     try await Self.run("full", phase.rawValue)
   }
 
   @Test(arguments: [CrashOperation.install, .update, .repair, .publish])
-  func `what cannot fit is refused before anything of it is written`(operation: CrashOperation)
+  func `content that does not fit is refused before anything is written`(operation: CrashOperation)
     async throws
   {
     try await Self.run("refuse", operation.rawValue)
   }
 
   @Test(arguments: FullLibrary.Trial.allCases)
-  func `with no byte free a library opens, and what is removed frees its space`(
+  func `without free space a library opens, and removed content frees space`(
     trial: FullLibrary.Trial
   ) async throws {
     try await Self.run("without-space", trial.rawValue)
   }
 
-  @Test func `downloads that do not fit together fail before they fetch, and no other one fails`()
+  @Test func `downloads that do not fit together fail before they fetch, and others do not fail`()
     async throws
   {
     let world = try TemporaryFolder()

@@ -8,13 +8,13 @@ import HostedContent
 import TestSupport
 import Testing
 
-/// Journals and indexes that other versions of this software have written.
+/// Journals and indexes of other versions of this software.
 struct SchemaTests {
   private let key: ContentKey
   private let folder: TemporaryFolder
   private let path: String
 
-  /// Makes a journal with a pin.
+  /// Creates a journal with a pin.
   init() throws {
     key = ContentKey(ProductIdentifier("com.example.a"), ContentVersion("1.0"))
     folder = try TemporaryFolder()
@@ -23,7 +23,7 @@ struct SchemaTests {
     try journal.setPin(true, on: key)
   }
 
-  /// The schema of a version to come: a step adds a column, and another one fills it.
+  /// A future schema: one step adds a column, another fills it.
   private static let later = JournalSchema(
     tables: JournalSchema.current.tables,
     migrations: ["ALTER TABLE pin ADD COLUMN note TEXT", "UPDATE pin SET note = 'from 1.0'"])
@@ -60,7 +60,7 @@ struct SchemaTests {
     #expect(try SQLiteJournal(in: folder.opened()).pins() == [key])
   }
 
-  @Test func `a reader refuses an older journal and names what migrates it`() throws {
+  @Test func `a reader refuses an older journal and says how to migrate it`() throws {
     let connection = try SQLiteConnection(path: path, .read)
     let error = #expect(throws: ContentError.self) { try Self.later.check(connection, path: path) }
     #expect(error?.code == .journalFailed)
@@ -68,7 +68,7 @@ struct SchemaTests {
   }
 
   @Test(arguments: [false, true])
-  func `a journal of a newer version is refused and stays as it is to the last byte`(
+  func `a journal of a newer version is refused and not changed`(
     isInLog: Bool
   ) throws {
     let world = try World()
@@ -81,7 +81,7 @@ struct SchemaTests {
       try journal.write {
         try $0.execute("PRAGMA user_version = \(JournalSchema.current.version + 1)")
       }
-      // With the journal open the newer version stands in its log only.
+      // While the journal is open, the newer version is only in its log.
       if isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
     }
     if !isInLog { try FileManager.default.copyItem(atPath: world.libraryPath(), toPath: copy) }
@@ -99,7 +99,7 @@ struct SchemaTests {
     }
   }
 
-  @Test func `an index of a newer version says that newer software is needed`() throws {
+  @Test func `the error for a newer index says that newer software is needed`() throws {
     var bytes = PackageIndex(packageLength: 0, blockLength: 4096, blocks: [], files: []).encoded
     bytes[4] += 1
     let error = #expect(throws: ContentError.self) { try PackageIndex(encoded: bytes) }

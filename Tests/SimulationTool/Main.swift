@@ -1,7 +1,7 @@
 import Foundation
 import Simulation
 
-/// Runs simulated schedules, as Scripts/simulate says.
+/// Runs simulated schedules; see Scripts/simulate.
 @main
 struct Main {
   static func main() throws {
@@ -10,13 +10,13 @@ struct Main {
     exit(options.jobs > 1 ? try runChildren(options) : try run(options))
   }
 
-  /// Sets and dictionaries must have the same order each time, or a seed is no history.
+  /// Sets and dictionaries need a fixed order, so that a seed repeats its history.
   private static func repeatWithFixedHashing() {
     guard getenv("SWIFT_DETERMINISTIC_HASHING") == nil else { return }
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
     var arguments = CommandLine.arguments.map { strdup($0) } + [nil]
     execv("/proc/self/exe", &arguments)
-    preconditionFailure("Cannot start again")
+    preconditionFailure("Cannot restart the process")
   }
 
   private static func run(_ options: Options) throws -> Int32 {
@@ -109,7 +109,7 @@ struct Main {
   }
 }
 
-/// What the command line asks for.
+/// The command-line options.
 struct Options {
   var first: UInt64 = 1
   var count = 1000
@@ -144,7 +144,7 @@ struct Options {
       case "--digests": showsDigests = true
       case "--json": writesJSON = true
       case "--no-shrinking": shrinks = false
-      default: throw Mistake(description: "What is \(word)?")
+      default: throw Mistake(description: "Unknown option \(word)")
       }
     }
   }

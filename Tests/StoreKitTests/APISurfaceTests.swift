@@ -1,11 +1,11 @@
-// Only StoreKit is imported here: client files do no more, and use Foundation's names all the same.
+// As client files do, this one imports only StoreKit and uses Foundation's names.
 import StoreKit
 import Testing
 
-/// Names every symbol of Apple's API for hosted content with its Swift signature.
+/// Uses every symbol of Apple's API for hosted content with its Swift signature.
 ///
-/// That it compiles is most of the test; what can be run is defaults, numbers and names.
-@Suite("Apple's names are all there")
+/// Most of the test is that it compiles; it also checks defaults, numbers and names.
+@Suite("All of Apple's names exist")
 struct APISurfaceTests {
   @Test("The queue")
   func queue() {
@@ -30,7 +30,7 @@ struct APISurfaceTests {
     let _: () -> Void = queue.presentCodeRedemptionSheet
   }
 
-  @Test("Observer and delegate need no more than what Apple requires")
+  @Test("Observer and delegate need only the methods that Apple requires")
   func protocols() {
     final class Least: NSObject, SKPaymentTransactionObserver, SKPaymentQueueDelegate {
       func paymentQueue(
@@ -176,7 +176,7 @@ struct APISurfaceTests {
     #expect(types.map(\.rawValue) == [0, 1])
   }
 
-  @Test("Requests and what they answer")
+  @Test("Requests and their responses")
   func requests() throws {
     let request = SKProductsRequest(productIdentifiers: ["a"] as Set<String>)
     let _: ReferenceWritableKeyPath<SKRequest, (any SKRequestDelegate)?> = \.delegate
@@ -242,7 +242,7 @@ struct APISurfaceTests {
     }
   }
 
-  @Test("What Foundation lacks on Linux and client code uses")
+  @Test("Types that client code uses and Foundation on Linux does not have")
   func foundation() {
     let formatter = DateComponentsFormatter()
     formatter.unitsStyle = .full

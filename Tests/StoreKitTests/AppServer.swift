@@ -2,7 +2,7 @@ import Foundation
 import StoreServer
 import TestSupport
 
-/// A server that knows one app, number 5.
+/// A server that offers one app, number 5.
 final class AppServer: Sendable {
   private let folder: TemporaryFolder
   private let server: StoreServer

@@ -3,10 +3,10 @@ import Concurrency
 @testable import StoreKit
 import Testing
 
-/// What belongs to the app's one queue; no other test configures it.
+/// The app's queue; no other test configures it.
 @Suite("The app's own queue", .timeLimit(.minutes(10)))
 struct AppsQueueTests {
-  @Test("It is configured once, and knows where a product's content is, and how to delete it")
+  @Test("It is configured once, and finds and deletes the content of a product")
   func content() async throws {
     let session = try StoreSession()
     try session.publish("book", "1.0")
@@ -18,7 +18,7 @@ struct AppsQueueTests {
     #expect(SKDownload.contentURL(forProductID: "book") == nil)
     let queue = SKPaymentQueue.default()
     let observer = KitObserver.delivering()
-    // Another object for the app's queue, which nobody keeps.
+    // Another object for the app's queue, which is not retained.
     SKPaymentQueue().add(observer)
     let payment = SKMutablePayment()
     payment.productIdentifier = "book"
@@ -35,7 +35,7 @@ struct AppsQueueTests {
     #expect(queue.transactions.isEmpty && queue.transactionObservers.isEmpty)
   }
 
-  @Test("Environment variables say what one call would; without them it is wrong usage")
+  @Test("Environment variables replace the configuration call; without both it is a usage error")
   func environment() throws {
     let session = try StoreSession()
     let names = ["HOSTEDCONTENT_STORE": session.storeURL, "HOSTEDCONTENT_LIBRARY": "/tmp/none"]
@@ -51,7 +51,7 @@ struct AppsQueueTests {
     }
   }
 
-  @Test("Without a store, payments cannot be made, and one line says so, once")
+  @Test("Without a store, payments cannot be made, and one line is logged once")
   func unconfigured() throws {
     let lines = Mutex<[String]>([])
     let host = StoreHost(log: { error in lines.withLock { $0.append("\(error)") } })
@@ -69,7 +69,7 @@ struct AppsQueueTests {
     #expect(!line.contains("\n"))
   }
 
-  @Test("Observers of a queue object that is not kept are told that a restore failed")
+  @Test("Observers of a queue object that is not retained get the error of a restore")
   func unkeptQueue() async throws {
     let session = try StoreSession()
     let taken = try PaymentQueue(session.configuration())
@@ -90,7 +90,7 @@ struct AppsQueueTests {
     taken.close()
   }
 
-  @Test("That a library cannot be opened is reported, not only that payments cannot be made")
+  @Test("The error of opening a library is reported, not only that payments cannot be made")
   func unusableLibrary() throws {
     let session = try StoreSession()
     let taken = try PaymentQueue(session.configuration())
@@ -116,10 +116,10 @@ struct AppsQueueTests {
   ]
 
   @Test(
-    "The engine's errors have Apple's numbers; a transaction's never leave Apple's domain",
+    "The engine's errors have Apple's numbers, and a transaction's are in Apple's domain",
     arguments: mapping)
   func errors(code: ContentError.Code, number: Int, network: Int?) throws {
-    let error = ContentError(code, "It failed", remedy: "Mend it", cause: "Because")
+    let error = ContentError(code, "It failed", remedy: "Fix it", cause: "Because")
     #expect(error.skError.code.rawValue == number)
     let other = error.storeKitError as NSError
     #expect(other.domain == (network == nil ? SKErrorDomain : NSURLErrorDomain))

@@ -1,7 +1,7 @@
 import StoreKit
 import Testing
 
-/// Client code's own tests subclass StoreKit's classes; this is how they do it.
+/// Tests of client code subclass StoreKit's classes in this way.
 @Suite("Clients' test doubles compile and work")
 struct DoubleTests {
   final class FakeTransaction: SKPaymentTransaction, @unchecked Sendable {
@@ -41,7 +41,7 @@ struct DoubleTests {
     }
   }
 
-  @Test("A subclass says what it likes, and the rest sees that")
+  @Test("A subclass can override values, and the module uses them")
   func doubles() {
     let queue = FakeQueue()
     let transaction = FakeTransaction("fake", .purchased)
@@ -53,7 +53,7 @@ struct DoubleTests {
     #expect(FakeProduct().subscriptionPeriod?.unit == .month)
   }
 
-  @Test("A queue knows nothing of a transaction that is not its own")
+  @Test("A queue ignores a transaction of another queue")
   func foreign() throws {
     let fixture = try KitFixture()
     fixture.queue.finishTransaction(FakeTransaction("fake", .purchased))
@@ -63,8 +63,7 @@ struct DoubleTests {
   }
 }
 
-/// Doubles whose initializers call no `super.init()`, or look like those that Apple's API does not
-/// have.
+/// Doubles whose initializers do not call `super.init()`, or that Apple's API does not have.
 @Suite("Initializers of clients' test doubles compile")
 struct DoubleInitializerTests {
   final class Period: SKProductSubscriptionPeriod, @unchecked Sendable {
@@ -152,7 +151,7 @@ struct DoubleInitializerTests {
     override var countryCode: String { country }
   }
 
-  @Test("Doubles with initializers of their own are made and say what they were given")
+  @Test("Doubles with their own initializers return the given values")
   func initializers() {
     #expect(Period().numberOfUnits == 2 && Period(numberOfUnits: 3, unit: .day).unit == .day)
     let discount = Discount(
@@ -170,7 +169,7 @@ struct DoubleInitializerTests {
     #expect(Front(countryCode: "SWE").countryCode == "SWE")
   }
 
-  @Test("Objects of Apple's classes are made without values")
+  @Test("Objects of Apple's classes can be created without values")
   func empty() {
     #expect(SKReceiptRefreshRequest().receiptProperties == nil)
     #expect(SKProductsRequest().delegate == nil)

@@ -1,13 +1,13 @@
 import StoreKit
 import Testing
 
-@Suite("Errors of any number are safe to use")
+@Suite("Errors with any number are safe to use")
 struct ErrorTests {
   private func error(_ number: Int, _ userInfo: [String: Any] = [:]) -> SKError {
     SKError(_nsError: NSError(domain: SKErrorDomain, code: number, userInfo: userInfo))
   }
 
-  @Test("A number without a name is unknown, and still there", arguments: [99, -1, Int.max])
+  @Test("A number without a name is unknown, and is kept", arguments: [99, -1, Int.max])
   func unknownNumber(number: Int) {
     #expect(error(number).code == .unknown && error(number).errorCode == number)
     #expect((error(number) as NSError).code == number)
@@ -19,7 +19,7 @@ struct ErrorTests {
     #expect(error(2).hashValue == SKError(.paymentCancelled).hashValue)
     #expect(Set([error(2), error(2), error(99)]).count == 2)
     #expect([AnyHashable(error(99)): 1][AnyHashable(error(99))] == 1)
-    // Equal errors have equal hashes; those that differ in their information may have.
+    // Equal errors have equal hashes; errors with different information may, too.
     #expect(Set([error(2, ["a": 1]), error(2, ["a": 2])]).count == 2)
   }
 }

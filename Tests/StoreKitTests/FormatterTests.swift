@@ -1,9 +1,10 @@
 import StoreKit
 import Testing
 
-/// Foundation on Linux has no `DateComponentsFormatter`; expectations are those of Apple's
-/// documentation.
-@Suite("Lengths of time are written as on Apple's systems, in English")
+/// Foundation on Linux does not have `DateComponentsFormatter`.
+///
+/// Expectations are from Apple's documentation.
+@Suite("Lengths of time are formatted as on Apple's systems, in English")
 struct FormatterTests {
   private func formatter(
     _ style: DateComponentsFormatter.UnitsStyle, _ units: NSCalendar.Unit = []
@@ -14,7 +15,7 @@ struct FormatterTests {
     return formatter
   }
 
-  @Test("A subscription's period is written as client libraries do it")
+  @Test("A subscription period is formatted as client libraries do")
   func periods() {
     typealias Words = DateComponentsFormatter
     let month = DateComponents(month: 1)
@@ -47,7 +48,7 @@ struct FormatterTests {
     #expect(formatter(style).string(from: start, to: start + 4_205.7) == text)
   }
 
-  @Test("Allowed units and their number bound the text")
+  @Test("Allowed units and their maximum number limit the text")
   func units() {
     let words = formatter(.full, [.hour, .minute])
     #expect(words.string(from: 90_061) == "25 hours, 1 minute")
@@ -77,7 +78,7 @@ struct FormatterTests {
     #expect(whole.string(from: 60) == "0h 1m")
   }
 
-  @Test("A download's time remaining is written with its phrases")
+  @Test("The remaining time of a download is formatted with its phrases")
   func phrases() {
     let words = formatter(.brief, [.minute, .second])
     words.includesApproximationPhrase = true
@@ -98,7 +99,7 @@ struct FormatterTests {
     #expect(words.string(from: end.timeIntervalSince(start)) == "1 day, 23 hours")
   }
 
-  @Test("Lengths that a calendar cannot express have no words")
+  @Test("Lengths that a calendar cannot express are nil")
   func extremes() {
     for length in [Double.nan, .infinity, -.infinity, 1e300] {
       #expect(formatter(.full).string(from: length) == nil)

@@ -1,10 +1,10 @@
 import Concurrency
 import StoreKit
 
-/// An observer of StoreKit's kind that remembers what it was told, and can be waited for.
+/// A StoreKit observer that records reports and can be waited for.
 final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
   struct Log: Sendable {
-    /// Every transaction that was reported, as often as it was.
+    /// All reported transactions, with repetitions.
     var transactions: [SKPaymentTransaction] = []
     var states: [[SKPaymentTransactionState]] = []
     var downloads: [SKDownload] = []
@@ -32,7 +32,7 @@ final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
     self.onDownload = onDownload
   }
 
-  /// Starts what is purchased or restored, and finishes what is done.
+  /// Starts purchased and restored transactions, and finishes complete ones.
   static func delivering() -> KitObserver {
     KitObserver(
       onTransaction: { queue, transaction in
@@ -51,7 +51,7 @@ final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
 
   var log: Log { state.withLock { $0.log } }
 
-  /// Releases everything that was reported so far.
+  /// Releases all recorded objects.
   func forget() {
     _ = state.withLock { state in
       defer { state.log = Log() }

@@ -4,14 +4,15 @@ import StoreKit
 import TestSupport
 import Testing
 
-/// What the guide "Writing code for Linux and Apple's systems" says of Linux; change it when one of
-/// these fails.
+/// The statements of the guide "Writing code for Linux and Apple's systems" about Linux.
+///
+/// Change the guide if one of these fails.
 @Suite("Linux differs from Apple's systems as the guide says")
 struct LinuxDifferenceTests {
   @Test("Errors are converted to NSError, not matched")
   func errors() {
     let error: any Error = SKError(.paymentCancelled)
-    // With the type as a parameter, since the compiler knows the answer otherwise.
+    // The type is a parameter, because otherwise the compiler knows the answer.
     func matches<Other>(_ type: Other.Type, _ error: any Error) -> Bool { error is Other }
     #expect(!matches(NSError.self, error) && matches(SKError.self, error))
     #expect((error as NSError).code == 2)

@@ -5,10 +5,10 @@ import Concurrency
 import TestSupport
 import Testing
 
-/// What other calls do while a library is being opened, which runs code of the user.
-@Suite("While the library is opened", .timeLimit(.minutes(10)))
+/// Calls during the opening of a library, which runs user code.
+@Suite("While the library is opening", .timeLimit(.minutes(10)))
 struct OpeningTests {
-  /// The store's own seller, with something to do when the queue asks for its events.
+  /// The built-in seller, with a hook for the request of events.
   private struct HookedService: StoreService {
     let service: any StoreService
     let onEvents: @Sendable () -> Void
@@ -63,7 +63,7 @@ struct OpeningTests {
     let engines = Mutex<[ObjectIdentifier]>([])
   }
 
-  @Test("A store service may use the queue while its library is opened")
+  @Test("A store service may use the queue while its library is opening")
   func reentrant() async throws {
     let observer = KitObserver()
     let codes = Mutex<[ContentError.Code?]>([])
@@ -87,7 +87,7 @@ struct OpeningTests {
   }
 
   @Test(
-    "Other threads wait for the opening without keeping those from going on that do not need it")
+    "Threads that need the library wait for it, and others continue")
   func otherThreads() async throws {
     let isReached = DispatchSemaphore(value: 0)
     let mayGoOn = DispatchSemaphore(value: 0)
@@ -108,7 +108,7 @@ struct OpeningTests {
           }
         }
       }
-      // None of these waits.
+      // These calls do not wait.
       #expect(host.transactions.isEmpty && host.observers.isEmpty && host.delegate == nil)
       #expect(opened.engines.withLock { $0 }.isEmpty)
       mayGoOn.signal()
@@ -119,7 +119,7 @@ struct OpeningTests {
     host.close()
   }
 
-  @Test("A queue that is closed while it opens its library fails to open, and the library is free")
+  @Test("A queue that is closed while opening fails to open, and releases the library")
   func closedMeanwhile() throws {
     let host = host
     let error = #expect(throws: ContentError.self) {
@@ -141,7 +141,7 @@ struct OpeningTests {
     host.close()
   }
 
-  @Test("An observer that was removed is not told about a payment that was refused before")
+  @Test("A removed observer is not called for a payment that was refused before")
   func removedObserver() async throws {
     let observer = KitObserver()
     try host.configure(configuration {})

@@ -3,7 +3,7 @@ import Concurrency
 import StoreKit
 import Testing
 
-/// A queue of StoreKit's kind over a session of its own.
+/// A StoreKit queue with its own session.
 struct KitFixture {
   let session: StoreSession
   let queue: SKPaymentQueue
@@ -33,7 +33,7 @@ struct KitFixture {
   }
 }
 
-@Suite("The queue does as Apple's", .timeLimit(.minutes(10)))
+@Suite("The queue behaves like Apple's", .timeLimit(.minutes(10)))
 struct QueueTests {
   @Test("A purchase is delivered, downloaded, and removed when it is finished")
   func purchase() async throws {
@@ -64,7 +64,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("The same transaction and download are the same objects, also in the queue's own list")
+  @Test("The same transaction and download are the same objects, even in the queue's list")
   func identity() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish("book")
@@ -86,7 +86,7 @@ struct QueueTests {
   }
 
   @Test(
-    "A failed download keeps its transaction, says why in NSURLErrorDomain, and can be started again"
+    "A failed download keeps its transaction, has an error in NSURLErrorDomain, and can restart"
   )
   func failedDownload() async throws {
     let fixture = try KitFixture()
@@ -127,7 +127,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("Restoring brings new transactions with their originals, then the end")
+  @Test("Restoring reports new transactions with their originals, then the end")
   func restore() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish("book")
@@ -149,7 +149,7 @@ struct QueueTests {
     #expect(original.transactionIdentifier == bought.transactionIdentifier)
     #expect(original.payment.applicationUsername == "a1")
     fixture.session.failRestore(
-      with: ContentError(.hostNotFound, "No host", remedy: "Look for it"))
+      with: ContentError(.hostNotFound, "No host", remedy: "Check the host name"))
     fixture.queue.restoreCompletedTransactions(withApplicationUsername: "a1")
     await buyer.wait { $0.restores.count == 3 }
     let error = try #require(buyer.log.restores[2] as NSError?)
@@ -157,7 +157,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("Payments that cannot be sent fail as transactions, which are finished like others")
+  @Test("Invalid payments become failed transactions, which can be finished")
   func refused() async throws {
     let fixture = try KitFixture()
     let observer = KitObserver.delivering()
@@ -179,7 +179,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("Finishing a purchasing transaction is refused and said, not raised")
+  @Test("Finishing a purchasing transaction is refused and reported, without an exception")
   func finishPurchasing() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish("book")
@@ -195,7 +195,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("A queue that nobody holds any more gives its library back")
+  @Test("A deallocated queue releases its library")
   func released() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -206,7 +206,7 @@ struct QueueTests {
       first.queue.add(first.payment("book"))
       await observer.wait { $0.removed.count == 1 }
     }
-    // A report that is under way holds the queue for as long as it lasts.
+    // A report in progress retains the queue.
     var second: KitFixture?
     while second == nil {
       do {
@@ -218,7 +218,7 @@ struct QueueTests {
     second?.queue.close()
   }
 
-  @Test("What is unfinished comes again at the next launch")
+  @Test("Unfinished transactions are reported again at the next launch")
   func relaunch() async throws {
     let session = try StoreSession()
     try session.publish("book")
@@ -269,7 +269,7 @@ struct QueueTests {
     fixture.queue.close()
   }
 
-  @Test("A delegate that does not go on fails the transaction with number 5")
+  @Test("A delegate that returns false fails the transaction with number 5")
   func delegate() async throws {
     final class Refuser: NSObject, SKPaymentQueueDelegate {
       func paymentQueue(

@@ -5,8 +5,8 @@ import StoreKit
 import TestSupport
 import Testing
 
-/// Objects whose last reference goes away while other threads ask for the same ones.
-@Suite("Objects that are released at any moment", .timeLimit(.minutes(20)))
+/// Objects that are released while other threads ask for them.
+@Suite("Objects that are released at any time", .timeLimit(.minutes(20)))
 struct ReleaseTests {
   @Test("Four threads may read the queue's transactions and downloads and release them")
   func transactions() async throws {

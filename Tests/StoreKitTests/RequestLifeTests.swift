@@ -3,9 +3,8 @@ import Concurrency
 import StoreKit
 import Testing
 
-/// Programs often keep no reference to a request: `let request = …; request.start()` and nothing
-/// else.
-@Suite("Requests that the program does not keep", .timeLimit(.minutes(5)))
+/// Programs often do not retain a request: `let request = …; request.start()`.
+@Suite("Requests that the program does not retain", .timeLimit(.minutes(5)))
 struct RequestLifeTests {
   private typealias Recorder = RequestTests.Recorder
 
@@ -27,7 +26,7 @@ struct RequestLifeTests {
 
   private let queue: SKPaymentQueue
   private let session: StoreSession
-  // While it is suspended, no request ends.
+  // Requests do not end while it is suspended.
   private let delivery = DispatchQueue(label: "request.life")
   private let recorder = Recorder()
 
@@ -40,7 +39,7 @@ struct RequestLifeTests {
     delivery.suspend()
   }
 
-  /// Makes a request and keeps only a weak reference to it.
+  /// Creates a request and keeps only a weak reference to it.
   private func make(_ kind: Kind, _ use: (SKRequest) -> Void) -> WeakRequest {
     let reference = WeakRequest()
     let request = kind.request(queue)
@@ -54,7 +53,8 @@ struct RequestLifeTests {
     while !reference.isReleased { await Task.yield() }
   }
 
-  @Test("A started request is answered, and is released after its end", arguments: Kind.allCases)
+  @Test(
+    "A started request gets its response and is released after its end", arguments: Kind.allCases)
   func answered(kind: Kind) async throws {
     let reference = make(kind) { $0.start() }
     let isAlive = !reference.isReleased
@@ -65,7 +65,7 @@ struct RequestLifeTests {
     queue.close()
   }
 
-  @Test("A started request that fails is told so, and is released", arguments: Kind.allCases)
+  @Test("A started request that fails reports the error and is released", arguments: Kind.allCases)
   func failed(kind: Kind) async throws {
     queue.close()
     let reference = make(kind) { $0.start() }
@@ -82,7 +82,7 @@ struct RequestLifeTests {
     }
     await waitForRelease(reference)
     delivery.resume()
-    // Closing waits for what the delivery queue has.
+    // Closing waits for the delivery queue.
     queue.close()
     await withCheckedContinuation { done in delivery.async { done.resume() } }
     #expect(recorder.calls.isEmpty)

@@ -5,9 +5,9 @@ import StoreKit
 import StoreServer
 import Testing
 
-@Suite("Requests answer as Apple's", .timeLimit(.minutes(10)))
+@Suite("Requests behave like Apple's", .timeLimit(.minutes(10)))
 struct RequestTests {
-  /// Remembers the calls in their order.
+  /// Records calls in order.
   final class Recorder: NSObject, SKProductsRequestDelegate, Sendable {
     struct Log: Sendable {
       var calls: [String] = []
@@ -23,7 +23,7 @@ struct RequestTests {
 
     var calls: [String] { log.withLock { $0.calls } }
 
-    /// The log once a request has ended.
+    /// Returns the log after a request has ended.
     func ended() async -> Log { await ends.first { _ in true } ?? Log() }
 
     func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse) {
@@ -51,7 +51,7 @@ struct RequestTests {
     }
   }
 
-  @Test("Products come with words, price and content; what is not offered is named")
+  @Test("Products have texts, price and content, and invalid identifiers are listed")
   func products() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish(
@@ -80,7 +80,7 @@ struct RequestTests {
     fixture.queue.close()
   }
 
-  @Test("A store that cannot be reached is an error of the network, and nothing else is called")
+  @Test("An unreachable store is a network error, and nothing else is called")
   func unreachable() async throws {
     let fixture = try KitFixture()
     try fixture.session.setStoreIsReachable(false)
@@ -96,7 +96,7 @@ struct RequestTests {
     fixture.queue.close()
   }
 
-  @Test("A cancelled request tells nothing, and can be started again")
+  @Test("A cancelled request calls nothing, and can be started again")
   func cancelled() async throws {
     let fixture = try KitFixture()
     try fixture.session.publish("book")
@@ -110,7 +110,7 @@ struct RequestTests {
     fixture.queue.close()
   }
 
-  @Test("A receipt's refresh asks the seller")
+  @Test("Refreshing the receipt calls the seller")
   func receipt() async throws {
     let fixture = try KitFixture()
     let recorder = Recorder()
@@ -123,7 +123,7 @@ struct RequestTests {
     #expect(await recorder.ended().calls.last == "failed")
   }
 
-  @Test("A product page is loaded from the configured look-up, with its tokens; else it is error 5")
+  @Test("A product page loads from the configured look-up with its tokens, or fails with error 5")
   func page() async throws {
     let session = try StoreSession()
     let lookup = try AppServer()

@@ -3,10 +3,10 @@ import Foundation
 import StoreKit
 import Testing
 
-/// A payment is Sendable, so any thread may use it at any time.
-@Suite("A payment that several threads use", .timeLimit(.minutes(10)))
+/// A payment is Sendable, so all threads may use it.
+@Suite("A payment used by several threads", .timeLimit(.minutes(10)))
 struct SharedPaymentTests {
-  @Test("Threads that read a payment while another changes it see whole values")
+  @Test("Threads that read a payment during a change see consistent values")
   func sharing() {
     let payment = SKMutablePayment()
     let prefix = "com.example.an-identifier-that-needs-memory-of-its-own."

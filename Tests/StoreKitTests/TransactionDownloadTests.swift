@@ -3,10 +3,10 @@ import Concurrency
 import StoreKit
 import Testing
 
-/// Handlers that were written for one download a product decide by one call whether all is there.
+/// Handlers for one download per product decide by one call whether all contents are installed.
 @Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.minutes(5)))
 struct TransactionDownloadTests {
-  /// The common handler, with a record of its calls.
+  /// A typical handler that records its calls.
   private final class Finisher: NSObject, SKPaymentTransactionObserver, Sendable {
     let calls = Mutex<[[SKDownload]]>([])
     let log = KitObserver()
@@ -31,7 +31,7 @@ struct TransactionDownloadTests {
       log.paymentQueue(queue, removedTransactions: transactions)
     }
 
-    /// Whether each call had all downloads of one transaction.
+    /// Returns whether each call had all downloads of one transaction.
     var callsAreComplete: Bool {
       calls.withLock { $0 }.allSatisfy { $0 == $0.first?.transaction.downloads }
     }
@@ -57,7 +57,7 @@ struct TransactionDownloadTests {
     return fixture.queue.transactions
   }
 
-  @Test("A handler that finishes when each download of a call has its content loses none")
+  @Test("A handler that finishes when all downloads of a call are finished loses no content")
   func commonHandler() async throws {
     fixture.queue.add(observer)
     let course = try #require(await buy("course").first)
@@ -86,7 +86,7 @@ struct TransactionDownloadTests {
     second.queue.close()
   }
 
-  @Test("An observer that removes itself in such a call does not get the next transaction's")
+  @Test("An observer that removes itself in a call does not get the next transaction's downloads")
   func removal() async throws {
     final class Leaver: NSObject, SKPaymentTransactionObserver, Sendable {
       let log = KitObserver()
@@ -105,7 +105,7 @@ struct TransactionDownloadTests {
     let leaver = Leaver()
     second.queue.add(leaver)
     await leaver.log.wait { !$0.downloads.isEmpty }
-    // Waits for the rest of what the engine reports in one call.
+    // Waits for the remaining reports of the same engine call.
     second.queue.close()
     #expect(leaver.log.log.downloads.count == 2)
   }

@@ -1,8 +1,8 @@
 import Foundation
 import StoreKit
 
-// Restores what was bought and lets the user choose what to download, as on a new phone; what is
-// not chosen is finished without a download, and can be restored again.
+// Restores purchases and lets the user choose what to download, as on a new phone. Transactions
+// that are not chosen are finished without a download, and can be restored again.
 //
 //     Chooser [PRODUCT…]
 

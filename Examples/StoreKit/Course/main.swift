@@ -1,8 +1,8 @@
 import Foundation
 import StoreKit
 
-// A product with several downloads: shows them together, and finishes the transaction when the last
-// one has ended well. A download that fails is tried once more.
+// A product with several downloads: shows their common progress, and finishes the transaction after
+// the last one. A failed download is tried once more.
 //
 //     Course PRODUCT
 
@@ -53,7 +53,7 @@ final class CourseLoader: NSObject, SKPaymentTransactionObserver {
     }
   }
 
-  /// Starts what failed once more, after all downloads of the transaction have ended.
+  /// Starts failed downloads once more, after all downloads of the transaction have ended.
   private func retry(
     _ failed: [SKDownload], of transaction: SKPaymentTransaction, _ queue: SKPaymentQueue
   ) {

@@ -1,9 +1,9 @@
 import Foundation
 import StoreKit
 
-// Buys what it is asked for, copies the content out, and finishes: one observer for everything, as
-// in an app of 2013. On Linux it needs HOSTEDCONTENT_STORE and HOSTEDCONTENT_LIBRARY; the code is
-// what an iPhone would run.
+// Buys products, copies their content, and finishes, with one observer for everything as in an app
+// of 2013. On Linux it needs HOSTEDCONTENT_STORE and HOSTEDCONTENT_LIBRARY; the same code runs on
+// an iPhone.
 //
 //     Keeper DOCUMENTS PRODUCT…
 
@@ -76,7 +76,7 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
       case .active:
         print("\(download.contentIdentifier): \(Int(download.progress * 100)) %")
       case .failed:
-        // Not finished: it goes on at the next launch.
+        // Not finished: it continues at the next launch.
         print("\(download.contentIdentifier): \(download.error?.localizedDescription ?? "failed")")
         done(download.transaction.payment.productIdentifier)
       case .waiting, .paused, .cancelled, .finished:
@@ -98,7 +98,7 @@ class StoreManager: NSObject, SKProductsRequestDelegate, SKPaymentTransactionObs
 
   // MARK: Content
 
-  /// Copies all contents of a transaction once all are installed, and finishes it then.
+  /// Copies all contents of a transaction after they are installed, then finishes it.
   func finishIfComplete(_ transaction: SKPaymentTransaction, _ queue: SKPaymentQueue) {
     guard transaction.downloads.allSatisfy({ $0.state == .finished }) else { return }
     do {

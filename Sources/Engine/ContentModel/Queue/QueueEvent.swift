@@ -5,7 +5,7 @@ package enum QueueEvent: Hashable, Sendable {
   case paymentAdded(transaction: String, Payment)
   /// Journals a payment that could not be journaled when it was added.
   case paymentRetried(transaction: String)
-  /// A purchase from the account's history, or an update of what is installed.
+  /// A purchase from the account's history, or an update of installed content.
   case restored(
     transaction: String, original: Grant, contents: [ContentOffer], purpose: RestorePurpose)
   case purchaseAnswered(transaction: String, PurchaseOutcome)

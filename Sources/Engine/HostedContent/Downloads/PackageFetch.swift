@@ -32,8 +32,8 @@ struct PackageFetch {
 
   /// Fetches the package into `staging`, by members or by blocks as the index allows.
   ///
-  /// Calls `trees` for installed versions whose files can be reused. Throws `diskFull` if there is
-  /// not enough space.
+  /// Calls `trees` for installed versions with reusable files. Throws `diskFull` if there is not
+  /// enough space.
   func run(
     into staging: Directory, of library: ContentLibrary, reusing trees: () throws -> [ReusableTree]
   ) throws -> [InstalledFile] {
@@ -90,8 +90,9 @@ struct PackageFetch {
   /// Fetches a package that cannot be split into members, by blocks, and unpacks it meanwhile.
   ///
   /// The verified blocks stay in staging until the files are installed, so nothing is fetched
-  /// twice. Unpacking starts over after a crash, because the decoder's state is lost. Archive and
-  /// files therefore need space at the same time, which is reserved before anything is fetched.
+  /// twice. Each attempt unpacks from the beginning, because a decoder's state does not survive a
+  /// crash. Archive and files therefore need space at the same time, which is reserved before
+  /// anything is fetched.
   private func byBlocks(into staging: Directory) throws -> [InstalledFile] {
     job.enter(.verifying)
     job.ticket.takeWhole(because: index.obstacle ?? Self.noMembers)

@@ -116,9 +116,9 @@ public final class PaymentQueue: Sendable {
     leftovers.forEach(delivery.report(error:))
   }
 
-  /// Removes an observer; on the delivery queue, it is not called again.
+  /// Removes an observer; if this runs on the delivery queue, the observer is not called again.
   ///
-  /// On another thread, one call that has begun may still be in progress.
+  /// If it runs on another thread, one call that has begun may still be in progress.
   public func remove(_ observer: any PaymentTransactionObserver) { delivery.remove(observer) }
 
   /// The current observers.
@@ -159,7 +159,7 @@ public final class PaymentQueue: Sendable {
   ///
   /// An approved payment is bought now. Throws its errors, and `usage` for other transactions.
   public func decideAskToBuy(_ transaction: PaymentTransaction, isApproved: Bool) async throws {
-    // One that an earlier queue gave out does not change any more.
+    // A transaction of an earlier queue does not change anymore.
     let transaction = delivery.transaction(transaction.report.id) ?? transaction
     var payment = transaction.payment
     let product = payment.productIdentifier

@@ -18,7 +18,7 @@ extension PaymentQueue {
     /// can be looked up only in a catalog with a trusted root. Without a root, the service is
     /// trusted for them.
     public var trustedRoot: [UInt8]?
-    /// Whether the first root of a store on the web is trusted; later roots must be signed by it.
+    /// Whether the first root of a store on the web is trusted; trusted roots must sign later ones.
     public var trustsOnFirstUse = false
     /// Other web servers with the same files, tried in order of their health.
     public var mirrors: [StoreLocation] = []
@@ -33,10 +33,10 @@ extension PaymentQueue {
     public var grantsFile: URL?
     /// The key that the built-in seller signs receipts with; nil for no receipts.
     public var receiptKey: ReceiptSigningKey?
-    /// The verifier of receipts; nil verifies with `receiptKey`.
+    /// The verifier of receipts; nil verifies those of the built-in seller with `receiptKey`.
     ///
-    /// With a verifier or a key, every purchase must have a receipt that it accepts; otherwise the
-    /// purchase fails. Without both, receipts are not checked.
+    /// With a verifier, or with a key and the built-in seller, every purchase must have a receipt
+    /// that is accepted; otherwise the purchase fails. In other cases receipts are not checked.
     public var receiptVerifier: ReceiptVerifier?
     /// The maximum number of active downloads, 1 to 32.
     public var maximumActiveDownloads = 3

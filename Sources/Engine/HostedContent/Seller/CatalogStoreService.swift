@@ -68,7 +68,7 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
 
   /// Retries each purchase alone after a batch failed, so one failure costs one purchase.
   ///
-  /// Not if the store or the grants file failed: each purchase would fail in the same way.
+  /// Not if the store or the grants file failed: each purchase would wait for it again.
   private func purchaseAlone(_ orders: [PurchaseOrder], after error: any Error) async
     -> [PurchaseOutcome]
   {

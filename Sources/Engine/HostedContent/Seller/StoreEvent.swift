@@ -14,7 +14,7 @@ public enum StoreEvent: Hashable, Sendable {
   case storefrontChanged(Storefront)
   /// The user chose a product outside the service; observers decide whether it is added.
   case promoted(Payment)
-  /// Content was published, such as from a push notification.
+  /// Content may have changed; deliver it, for example, for a push notification.
   case contentPublished
 }
 

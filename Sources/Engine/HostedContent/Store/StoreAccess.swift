@@ -16,7 +16,7 @@ final class StoreAccess: Sendable {
   private let trustsOnFirstUse: Bool
   private let fileSystem: FileSystem
 
-  /// Does not connect yet; throws `usage` if mirrors and store are not all on the web.
+  /// Does not connect yet; throws `usage` for mirrors unless store and mirrors are all on the web.
   init(
     _ store: StoreLocation, mirrors: [StoreLocation] = [],
     network: NetworkSettings = NetworkSettings(), trustsOnFirstUse: Bool = false,
