@@ -21,7 +21,7 @@ extension Directory {
   ///
   /// With copy-on-write, writing a mapped page can need a new disk block. On a full disk the system
   /// then ends the process with SIGBUS, since a memory access cannot return an error. So the file
-  /// keeps its blocks. The system's errors are ignored: the code that maps the file creates it, too.
+  /// keeps its blocks. Errors are ignored, because the code that maps the file also creates it.
   package func createMappedFile(_ name: String) throws {
     let created = try fileSystem.attempt(.create, path(of: name)) {
       calls.openat(descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
