@@ -39,7 +39,7 @@ struct InterruptedCommandTests {
     // At one byte per second, it takes longer than the test.
     let ended = try interrupt(
       tool, ["verify", "--library", "lib", "--limit-rate", "1"], with: number,
-      reading: "lib/products")
+      reading: "lib/")
     #expect(ended.status == 130)
     #expect(ended.errors.contains("interrupted"), "\(ended.errors)")
     try tool.succeed("verify", "--library", "lib")
