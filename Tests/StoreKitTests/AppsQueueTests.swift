@@ -126,7 +126,7 @@ struct AppsQueueTests {
     #expect(other.code == network ?? number)
     for made in [error.skError as NSError, other] {
       #expect(made.localizedDescription == "It failed: Because")
-      #expect(made.userInfo[NSLocalizedRecoverySuggestionErrorKey] as? String == "Mend it")
+      #expect(made.userInfo[NSLocalizedRecoverySuggestionErrorKey] as? String == "Fix it")
       #expect(made.userInfo[NSUnderlyingErrorKey] as? ContentError == error)
     }
   }
