@@ -149,6 +149,8 @@ struct FetchPlanTests {
       // A chunk that has to wait is passed again from its start.
       var answer = BodyAnswer.wait
       while case .wait = answer {
+        // At any time it may be asked for what is whole.
+        if Bool.random(using: &random), let slab = assembler.handOverPieces() { full(slab) }
         answer = file.bytes[position..<(position + count)].withUnsafeBytes { bytes in
           assembler.take(
             bytes,

@@ -54,6 +54,8 @@ package final class ScriptedServer: Sendable {
       case reset
       /// The connection stays open without more bytes while the server exists.
       case hang
+      /// These bytes follow again and again, at intervals in seconds, until the client closes.
+      case drip([UInt8], every: Double)
     }
 
     package init(_ bytes: [UInt8], then: Ending = .keep) {
@@ -165,6 +167,9 @@ package final class ScriptedServer: Sendable {
       return false
     // Reads until the client or the end of the server closes the connection.
     case .hang: return Loopback.readHead(socket) != nil && false
+    case .drip(let bytes, let interval):
+      while Loopback.send(bytes, to: socket) { usleep(UInt32(interval * 1e6)) }
+      return false
     }
   }
 }

@@ -15,7 +15,8 @@ package final class TransferTicket: Sendable {
 
   private struct State {
     var priority: Int
-    var isCancelled = false
+    /// The error that its transfers throw after it was cancelled; nil before.
+    var error: (any Error)?
     var running: Set<Int> = []
     var waits: [Int: TransferWait] = [:]
     /// The functions to call when it is cancelled or its priority changes, by transfer.
@@ -45,21 +46,26 @@ package final class TransferTicket: Sendable {
   ///
   /// Calls that block in them throw `stopped`.
   package func cancel() {
+    cancel(
+      throwing: ContentError(
+        .stopped, "The download was stopped", remedy: "Start it again. Fetched data is kept"))
+  }
+
+  /// Ends its transfers promptly; blocked calls throw `error`, or the error of an earlier call.
+  package func cancel(throwing error: any Error) {
     let listeners = state.withLock { state in
-      state.isCancelled = true
+      state.error = state.error ?? error
       return Array(state.listeners.values)
     }
     for listener in listeners { listener(.cancelled) }
   }
 
   /// Whether `cancel` was called.
-  package var isCancelled: Bool { state.withLock { $0.isCancelled } }
+  package var isCancelled: Bool { state.withLock { $0.error != nil } }
 
-  /// Throws `stopped` if `cancel` was called.
+  /// Throws the error of `cancel` if it was called.
   package func checkCancelled() throws {
-    guard isCancelled else { return }
-    throw ContentError(
-      .stopped, "The download was stopped", remedy: "Start it again. Fetched data is kept")
+    if let error = state.withLock({ $0.error }) { throw error }
   }
 
   /// The priority.
@@ -124,7 +130,7 @@ package final class TransferTicket: Sendable {
     let (number, isCancelled) = state.withLock { state in
       state.nextListener += 1
       state.listeners[state.nextListener] = listener
-      return (state.nextListener, state.isCancelled)
+      return (state.nextListener, state.error != nil)
     }
     if isCancelled { listener(.cancelled) }
     return number

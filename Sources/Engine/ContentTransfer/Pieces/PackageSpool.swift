@@ -32,6 +32,8 @@ package final class PackageSpool: @unchecked Sendable {
     var hasBlock: [Bool]
     /// Whether missing blocks are being fetched, or will be soon.
     var isFetching = true
+    /// The ticket of the fetch; nil before it starts and after it ends.
+    var ticket: TransferTicket?
     /// The block that the reader waits for.
     var awaited: Int?
     /// The errors that ended reading and fetching.
@@ -89,10 +91,12 @@ package final class PackageSpool: @unchecked Sendable {
   package func fetchMissing(
     from source: any PieceSource, ticket: TransferTicket, progress: (Int64) throws -> Void
   ) throws {
-    let missing = state.withLock { state in
-      state.hasBlock.indices.filter { !state.hasBlock[$0] }
-    }
     do {
+      let missing = try state.withLock { state in
+        if let error = state.readError { throw error }
+        state.ticket = ticket
+        return state.hasBlock.indices.filter { !state.hasBlock[$0] }
+      }
       if !missing.isEmpty {
         try source.fetch(missing.map(index.piece), of: package, ticket: ticket) { piece, bytes in
           if let error = state.withLock({ $0.readError }) { throw error }
@@ -121,6 +125,7 @@ package final class PackageSpool: @unchecked Sendable {
   private func endFetching(_ error: (any Error)?) {
     let isAwaited = state.withLock { state in
       state.isFetching = false
+      state.ticket = nil
       state.fetchError = error
       defer { state.awaited = nil }
       return state.awaited != nil
@@ -128,8 +133,14 @@ package final class PackageSpool: @unchecked Sendable {
     if isAwaited { arrival.signal() }
   }
 
-  /// Ends the fetch with `error` at its next block, because there is no reader any more.
-  package func stopFetching(_ error: any Error) { state.withLock { $0.readError = error } }
+  /// Ends the fetch with `error` and cancels its ticket, because there is no reader any more.
+  package func stopFetching(_ error: any Error) {
+    let ticket = state.withLock { state in
+      state.readError = error
+      return state.ticket
+    }
+    ticket?.cancel(throwing: error)
+  }
 
   // MARK: Reading
 

@@ -18,7 +18,7 @@ struct PieceAssembler {
   ///
   /// The whole chunk is passed again.
   private var taken = 0
-  /// The bytes of the first piece from another answer.
+  /// The bytes of the next piece from another answer, or from a slab that was handed over.
   ///
   /// Empty once they are in the slab.
   private var beginning: [UInt8]
@@ -55,7 +55,7 @@ struct PieceAssembler {
   ///
   /// Nil without an incomplete piece, or if it has too many bytes.
   var partial: PartialPiece? {
-    if filled == 0, !beginning.isEmpty { return PartialPiece(index: 0, bytes: beginning) }
+    if filled == 0, !beginning.isEmpty { return PartialPiece(index: next, bytes: beginning) }
     guard let slab, (1...PartialPiece.limit).contains(filled) else { return nil }
     return PartialPiece(
       index: next, bytes: Array(slab.memory[slab.used..<(slab.used + filled)]))
@@ -135,22 +135,14 @@ struct PieceAssembler {
     return slab
   }
 
-  /// Returns the slab with the complete pieces.
+  /// Returns the slab with the complete pieces; nil if there are none.
   ///
-  /// The bytes of the next piece move to another slab.
-  ///
-  /// Nil if there are no complete pieces, or no other slab.
-  mutating func handOverPieces(room: (Int) -> Slab?) -> Slab? {
+  /// The bytes of the next piece are kept outside of slabs, since there may be no other slab.
+  mutating func handOverPieces() -> Slab? {
     guard let slab, !slab.pieces.isEmpty else { return nil }
-    guard filled > 0 else {
-      self.slab = nil
-      return slab
-    }
-    guard let other = room(pieces[next].length) else { return nil }
-    other.memory.copyMemory(
-      from: UnsafeRawBufferPointer(rebasing: slab.memory[slab.used..<(slab.used + filled)]))
-    other.pieces = next..<next
-    self.slab = other
+    beginning = Array(slab.memory[slab.used..<(slab.used + filled)])
+    filled = 0
+    self.slab = nil
     return slab
   }
 

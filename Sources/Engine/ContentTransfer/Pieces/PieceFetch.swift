@@ -136,7 +136,7 @@ final class PieceFetch {
     var request = PieceRequest(
       handler: handler, pieces: numbers, mirror: mirror, isWhole: isWhole,
       usesSecondConnection: exchange.usesSecondConnection,
-      askedAt: session.loop.clock.uptime(), bytesBefore: beginning.count)
+      askedAt: session.loop.clock.uptime())
     request.id = session.loop.submit(exchange, ticket: ticket, handler: handler)
     requests[nextNumber] = request
     return nextNumber
@@ -146,10 +146,9 @@ final class PieceFetch {
 
   /// Records that request `number` is idle and has `partial` of a piece.
   private func noteIdle(_ number: Int, _ partial: PartialPiece?) {
-    requests[number]?.isIdle = true
-    requests[number]?.partial = partial
+    requests[number]?.becomeIdle(with: partial)
     // If no piece is complete, each request continues where the previous one stopped.
-    let isAhead = requests[number]?.isAhead(by: session.configuration.minimumBytes) == true
+    let isAhead = requests[number]?.isAhead(in: plan.pieces, session.configuration) == true
     if hedges.isSecond(number), isAhead { endRival(of: number) }
   }
 
@@ -166,12 +165,13 @@ final class PieceFetch {
     var request = ExchangeRequest(url: addresses[second])
     request.isFresh = true
     // Only at the same mirror, so that a wrong piece can be attributed to its sender.
-    let beginning =
-      second == idle.mirror && mirrors.ranges(at: second) ? idle.beginning(of: missing) : []
+    let begun = idle.beginning(of: missing)
+    let beginning = second == idle.mirror && mirrors.ranges(at: second) ? begun : []
     let hedge = send(
       request, for: missing, beginning: beginning, at: second,
       isWhole: isWhole && beginning.isEmpty,
       insteadOf: session.connections(to: addresses[second]).insteadOf)
+    requests[hedge]?.bytesBefore = begun.count
     hedges.begin(idle: number, second: hedge)
   }
 

@@ -15,8 +15,8 @@ struct PieceRequest {
   var wrong = 0
   /// Whether no byte has arrived for a while.
   var isIdle = false
-  /// The bytes of its first piece that came from another request.
-  let bytesBefore: Int
+  /// The bytes of its first piece that came with the idle request before it.
+  var bytesBefore = 0
   /// The incomplete piece at the time when the request became idle.
   var partial: PartialPiece?
   /// Whether it was cancelled because another mirror is faster.
@@ -24,9 +24,24 @@ struct PieceRequest {
 }
 
 extension PieceRequest {
-  /// Whether it has at least `minimum` more bytes of a piece than the previous request.
-  func isAhead(by minimum: Int64) -> Bool {
-    partial.map { $0.index > 0 || Int64($0.bytes.count - bytesBefore) >= minimum } ?? false
+  /// Records that the request is idle, with `partial` of a piece.
+  mutating func becomeIdle(with partial: PartialPiece?) {
+    isIdle = true
+    self.partial = partial
+  }
+
+  /// A request can be continued if it brought at least one part in this many of its first piece.
+  private static let minimumShare = 20
+
+  /// Whether it brought enough of its first piece for another request to continue it.
+  ///
+  /// `pieces` are the pieces of the plan. The share limits the number of requests for one piece, so
+  /// that a server that sends a few bytes per request is given up. Complete pieces count when they
+  /// are verified.
+  func isAhead(in pieces: [Piece], _ configuration: HTTPConfiguration) -> Bool {
+    guard let partial, partial.index == 0 else { return false }
+    let share = pieces[self.pieces[0]].length / Self.minimumShare
+    return Int64(partial.bytes.count - bytesBefore) >= max(configuration.minimumBytes, Int64(share))
   }
 
   /// Returns the bytes that it has of the first piece of `missing`.

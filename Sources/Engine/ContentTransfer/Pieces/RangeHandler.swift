@@ -60,7 +60,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
 
   func idle() -> TransferFault? {
     // Complete pieces need not be requested again.
-    if let slab = assembler.handOverPieces(room: takeSlab) { handOver(slab) }
+    if let slab = assembler.handOverPieces() { handOver(slab) }
     handover.push(.idle(request: number, assembler.partial))
     return nil
   }
