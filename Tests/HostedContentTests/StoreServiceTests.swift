@@ -100,7 +100,9 @@ struct StoreServiceTests {
 
   /// Waits until the journal has the acknowledgement.
   private func waitUntilForgotten(_ queue: PaymentQueue) async {
-    while (try? queue.engine.journal.readQueue().notices.isEmpty) != true { await Task.yield() }
+    while (try? queue.engine.journal.readQueue().notices.isEmpty) != true {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
   }
 
   @Test("The seller is not notified of failed and restored transactions")
@@ -143,7 +145,9 @@ struct StoreServiceTests {
   }
 
   private func waitForCursor(_ cursor: String, _ queue: PaymentQueue) async {
-    while (try? queue.engine.journal.readQueue().storeCursor) != cursor { await Task.yield() }
+    while (try? queue.engine.journal.readQueue().storeCursor) != cursor {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
   }
 
   @Test("An event that could not be journaled and all later ones are repeated after a restart")
@@ -222,7 +226,7 @@ private final class BackEnd: StoreService {
   }
 
   func wait(until condition: (State) -> Bool) async {
-    while !state.withLock({ condition($0) }) { await Task.yield() }
+    while !state.withLock({ condition($0) }) { try? await Task.sleep(for: .milliseconds(1)) }
   }
 
   func send(_ record: StoreEventRecord) {
@@ -299,10 +303,10 @@ private final class CallGate: Sendable {
 
   func pass() async {
     state.withLock { $0.calls += 1 }
-    while !state.withLock({ $0.isOpen }) { await Task.yield() }
+    while !state.withLock({ $0.isOpen }) { try? await Task.sleep(for: .milliseconds(1)) }
   }
 
   func waitForCall() async {
-    while state.withLock({ $0.calls == 0 }) { await Task.yield() }
+    while state.withLock({ $0.calls == 0 }) { try? await Task.sleep(for: .milliseconds(1)) }
   }
 }

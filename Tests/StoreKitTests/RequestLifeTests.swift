@@ -4,7 +4,7 @@ import StoreKit
 import Testing
 
 /// Programs often do not retain a request: `let request = …; request.start()`.
-@Suite("Requests that the program does not retain", .timeLimit(.minutes(5)))
+@Suite("Requests that the program does not retain", .timeLimit(.minutes(10)))
 struct RequestLifeTests {
   private typealias Recorder = RequestTests.Recorder
 

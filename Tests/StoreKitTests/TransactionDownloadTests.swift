@@ -4,7 +4,7 @@ import StoreKit
 import Testing
 
 /// Handlers for one download per product decide by one call whether all contents are installed.
-@Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.minutes(5)))
+@Suite("Each call about downloads has all downloads of one transaction", .timeLimit(.minutes(10)))
 struct TransactionDownloadTests {
   /// A typical handler that records its calls.
   private final class Finisher: NSObject, SKPaymentTransactionObserver, Sendable {
