@@ -8,10 +8,17 @@ import Testing
 struct IdentifierTests {
   @Test func `they differ even if the process cannot open another file`() async {
     await #expect(processExitsWith: .success) {
-      var limit = rlimit(rlim_cur: 0, rlim_max: 0)
-      setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+      var limit = rlimit()
+      getrlimit(resource, &limit)
+      let usual = limit.rlim_cur
+      limit.rlim_cur = 0
+      setrlimit(resource, &limit)
       let make = Environment().newIdentifier
       let identifiers = (0..<100).map { _ in make() }
+      // LeakSanitizer, at the end of the process, waits forever if it cannot open a file.
+      limit.rlim_cur = usual
+      setrlimit(resource, &limit)
       #expect(Set(identifiers).count == 100, "\(identifiers.prefix(2))")
     }
   }

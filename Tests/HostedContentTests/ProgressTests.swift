@@ -56,13 +56,17 @@ struct ProgressTests {
     try fixture.publish("a", "1.0", files: Self.noise(8 << 20))
     let isObserved = Gate()
     let isInstalled = Gate()
+    let execution = TickerExecution(.continuous)
     let disk = FileSystem { operation, path in
-      if operation == .write, path.hasSuffix("/noise.bin") { isObserved.wait() }
+      if operation == .write, path.hasSuffix("/noise.bin") {
+        isObserved.wait()
+        execution.waitForTick()
+      }
       if operation == .rename, path.hasSuffix("/products/a/1.0") { isInstalled.open() }
     }
     let queue = try fixture.queue {
       $0.fileSystem = disk
-      $0.environment.execution = TickerExecution(.continuous)
+      $0.environment.execution = execution
     }
     let progress = Mutex([Double]())
     let observer = RecordingObserver(

@@ -14,8 +14,17 @@ struct TickerExecution: Execution {
 
   let ticks: Ticks
   private let base = DispatchExecution()
+  private let ticked = DispatchSemaphore(value: 0)
 
   init(_ ticks: Ticks) { self.ticks = ticks }
+
+  /// Returns after the engine has ticked once more, from beginning to end.
+  func waitForTick() {
+    while ticked.wait(timeout: .now()) == .success {}
+    // The first one may have begun before.
+    ticked.wait()
+    ticked.wait()
+  }
 
   var now: DispatchTime { base.now }
 
@@ -23,7 +32,7 @@ struct TickerExecution: Execution {
 
   func line(_ label: String, on queue: DispatchQueue?) -> any SerialLine {
     let line = base.line(label, on: queue)
-    return label == "hostedcontent.engine" ? Line(base: line, ticks: ticks) : line
+    return label == "hostedcontent.engine" ? Line(base: line, ticks: ticks, ticked: ticked) : line
   }
 
   func group(_ label: String) -> any WorkGroup { base.group(label) }
@@ -33,13 +42,18 @@ struct TickerExecution: Execution {
   private struct Line: SerialLine {
     let base: any SerialLine
     let ticks: Ticks
+    let ticked: DispatchSemaphore
 
     func enqueue(_ body: @escaping @Sendable () -> Void) { base.enqueue(body) }
 
     func enqueue(at time: DispatchTime, _ body: @escaping @Sendable () -> Void) {
       switch ticks {
       case .none: break
-      case .continuous: base.enqueue(body)
+      case .continuous:
+        base.enqueue {
+          body()
+          ticked.signal()
+        }
       }
     }
 
