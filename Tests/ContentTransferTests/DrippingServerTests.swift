@@ -68,10 +68,12 @@ struct DrippingServerTests {
           Self.beginning(file, request, min(40_000, request.range?.count ?? 40_000)), then: .hang)
       }
     }
-    let source = try HTTPPieceSource(at: servers[0].url(), servers[1].url(), change: change)
-    // Where one mirror was asked twice in a row, it has continued.
-    let found = code { _ = try source.fetch(file, ticket: ticket) }
-    #expect(found == .transferStalled || found == nil)
+    var configuration = impatientConfiguration()
+    change(&configuration)
+    // A mirror that fell silent may be asked again at once.
+    let session = try HTTPSession(configuration, random: { 0 })
+    let source = try HTTPPieceSource(session, mirrors: servers.map { try WebURL($0.url()) })
+    #expect(code { _ = try source.fetch(file, ticket: ticket) } == .transferStalled)
   }
 
   @Test(
