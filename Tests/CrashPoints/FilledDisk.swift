@@ -95,7 +95,7 @@ package enum FilledDisk {
   private static func wrongs(_ error: ContentError) -> [String] {
     var wrongs: [String] = []
     if error.code != .diskFull { wrongs.append("unexpected error: \(error)") }
-    if !error.message.contains(/needs? .*[0-9]+ (more )?bytes.*, where [0-9]+ are free/) {
+    if !error.message.contains(/needs? .*[0-9]+ bytes.*, where [0-9]+ are free/) {
       wrongs.append("without amounts: \(error)")
     }
     if !error.remedy.hasPrefix("Free ") { wrongs.append("without a remedy: \(error)") }

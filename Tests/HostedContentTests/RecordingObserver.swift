@@ -30,12 +30,7 @@ final class RecordingObserver: PaymentTransactionObserver {
     }
   }
 
-  private struct Waiter: Sendable {
-    let condition: @Sendable (Log) -> Bool
-    let continuation: CheckedContinuation<Void, Never>
-  }
-
-  private let state = Mutex((log: Log(), waiters: [Waiter]()))
+  private let watched = Watched(Log())
   private let onTransactions: @Sendable (PaymentQueue, [PaymentTransaction]) -> Void
   private let onDownloads: @Sendable (PaymentQueue, [Download]) -> Void
 
@@ -76,30 +71,14 @@ final class RecordingObserver: PaymentTransactionObserver {
       })
   }
 
-  var log: Log { state.withLock { $0.log } }
+  var log: Log { watched.value }
 
   /// Returns when `condition` is true for the reports.
   func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
-    await withCheckedContinuation { continuation in
-      let holds = state.withLock { state in
-        if condition(state.log) { return true }
-        state.waiters.append(Waiter(condition: condition, continuation: continuation))
-        return false
-      }
-      if holds { continuation.resume() }
-    }
+    await watched.wait(until: condition)
   }
 
-  private func record(_ change: (inout Log) -> Void) {
-    let ready = state.withLock { state in
-      change(&state.log)
-      let log = state.log
-      let ready = state.waiters.filter { $0.condition(log) }
-      state.waiters.removeAll { $0.condition(log) }
-      return ready
-    }
-    ready.forEach { $0.continuation.resume() }
-  }
+  private func record(_ change: (inout Log) -> Void) { watched.change(change) }
 
   func paymentQueue(
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]

@@ -1,4 +1,3 @@
-import Concurrency
 import ContentModel
 import FoundationEssentials
 @testable import HostedContent
@@ -81,14 +80,17 @@ struct StoreServiceTests {
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
     first.finishTransaction(try #require(first.transactions.first))
     await observer.wait { $0.removed == [id] }
-    await service.wait { $0.finishCalls >= 1 }
+    await service.state.wait { $0.finishCalls >= 1 }
     first.close()
     #expect(service.finished.isEmpty)
 
     service.failsFinishes = false
-    let second = try queue(RecordingObserver())
-    await service.wait { $0.finished == [id] }
-    await waitUntilForgotten(second)
+    let second = try fixture.queue { $0.service = service }
+    let events = second.diagnosticEvents()
+    let secondObserver = RecordingObserver()
+    second.add(secondObserver)
+    await service.state.wait { $0.finished == [id] }
+    for await event in events where event.name == "finish acknowledged" { break }
     second.close()
     let calls = service.finishCalls
     let third = try queue(RecordingObserver())
@@ -96,13 +98,6 @@ struct StoreServiceTests {
     _ = try await third.purchase(payment)
     #expect(service.finishCalls == calls, "an acknowledged finish is not sent again")
     third.close()
-  }
-
-  /// Waits until the journal has the acknowledgement.
-  private func waitUntilForgotten(_ queue: PaymentQueue) async {
-    while (try? queue.engine.journal.readQueue().notices.isEmpty) != true {
-      try? await Task.sleep(for: .milliseconds(1))
-    }
   }
 
   @Test("The seller is not notified of failed and restored transactions")
@@ -117,8 +112,15 @@ struct StoreServiceTests {
     let bought = queue.add(payment)
     await observer.wait { $0.transactionStates[bought]?.last == .purchased }
     queue.finishTransaction(try #require(queue.transactions.first { $0.id == bought }))
-    await service.wait { $0.finished == [bought] }
-    #expect(service.finishCalls == 1)
+    await service.state.wait { $0.finished == [bought] }
+    let restored = try #require(try await queue.restore().first)
+    try await queue.finish(restored)
+    // Notices are sent in order, so one for the restored transaction would come first.
+    let last = try await queue.purchase(payment)
+    try await queue.finish(last)
+    await service.state.wait { $0.finished.count == 2 }
+    #expect(service.finished == [bought, last.id])
+    #expect(service.finishCalls == 2)
     queue.close()
   }
 
@@ -133,21 +135,29 @@ struct StoreServiceTests {
       transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
     service.send(StoreEventRecord(.granted(grant, contents: []), cursor: "17"))
     await observer.wait { !$0.transactions.isEmpty }
-    await waitForCursor("17", first)
+    await handleEvents(first, observer)
+    #expect(try first.engine.journal.readQueue().storeCursor == "17")
     let revocation = Revocation([product], account: "ada", transactionIdentifier: "elsewhere")
     service.send(StoreEventRecord(.revoked(revocation), cursor: "18"))
-    await observer.wait { $0.revocations == [revocation] }
-    await waitForCursor("18", first)
+    await observer.wait { $0.revocations.last == revocation }
+    await handleEvents(first, observer)
+    #expect(try first.engine.journal.readQueue().storeCursor == "18")
     first.close()
     let second = try queue(RecordingObserver())
     #expect(service.cursors == [nil, "18"])
     second.close()
   }
 
-  private func waitForCursor(_ cursor: String, _ queue: PaymentQueue) async {
-    while (try? queue.engine.journal.readQueue().storeCursor) != cursor {
-      try? await Task.sleep(for: .milliseconds(1))
-    }
+  /// Returns when all events that were sent before are handled, and their cursor is journaled.
+  ///
+  /// The delivery queue reports a later event after it has passed on the end of the earlier ones,
+  /// and the engine handles a later payment after that.
+  private func handleEvents(_ queue: PaymentQueue, _ observer: RecordingObserver) async {
+    let count = observer.log.revocations.count
+    service.send(StoreEventRecord(.revoked(Revocation([product]))))
+    await observer.wait { $0.revocations.count > count }
+    let id = queue.add(payment)
+    await observer.wait { $0.transactions[id] != nil }
   }
 
   @Test("An event that could not be journaled and all later ones are repeated after a restart")
@@ -160,14 +170,15 @@ struct StoreServiceTests {
     }
     first.add(observer)
     service.send(StoreEventRecord(.contentPublished, cursor: "1"))
-    await waitForCursor("1", first)
+    await handleEvents(first, observer)
+    let count = observer.log.revocations.count
     disk.set(true)
     let grant = Grant(
       transactionIdentifier: "elsewhere", date: Date(timeIntervalSince1970: 1), payment: payment)
     service.send(StoreEventRecord(.granted(grant, contents: []), cursor: "2"))
     await observer.wait { !$0.errors.isEmpty }
     service.send(StoreEventRecord(.revoked(Revocation([product])), cursor: "3"))
-    await observer.wait { !$0.revoked.isEmpty }
+    await observer.wait { $0.revocations.count > count }
     first.close()
     disk.set(false)
     let second = try queue(RecordingObserver())
@@ -198,40 +209,36 @@ private final class BackEnd: StoreService {
     var finishCalls = 0
     var finished: [TransactionID] = []
     var cursors: [String?] = []
+    var grants: [Grant] = []
     var sender: AsyncStream<StoreEventRecord>.Continuation?
   }
 
   static let batchSize = 8
   let gate = CallGate()
-  private let state = Mutex(State())
+  let state = Watched(State())
   private let offered: ProductIdentifier
 
   init(_ product: ProductIdentifier) { offered = product }
 
-  var batches: [Int] { state.withLock { $0.batches } }
-  var finished: [TransactionID] { state.withLock { $0.finished } }
-  var finishCalls: Int { state.withLock { $0.finishCalls } }
-  var cursors: [String?] { state.withLock { $0.cursors } }
+  var batches: [Int] { state.value.batches }
+  var finished: [TransactionID] { state.value.finished }
+  var finishCalls: Int { state.value.finishCalls }
+  var cursors: [String?] { state.value.cursors }
   var dropsLastOutcome: Bool {
-    get { state.withLock { $0.dropsLastOutcome } }
-    set { state.withLock { $0.dropsLastOutcome = newValue } }
+    get { state.value.dropsLastOutcome }
+    set { state.change { $0.dropsLastOutcome = newValue } }
   }
   var failsFinishes: Bool {
-    get { state.withLock { $0.failsFinishes } }
-    set { state.withLock { $0.failsFinishes = newValue } }
+    get { state.value.failsFinishes }
+    set { state.change { $0.failsFinishes = newValue } }
   }
   var refuses: Bool {
-    get { state.withLock { $0.refuses } }
-    set { state.withLock { $0.refuses = newValue } }
-  }
-
-  func wait(until condition: (State) -> Bool) async {
-    while !state.withLock({ condition($0) }) { try? await Task.sleep(for: .milliseconds(1)) }
+    get { state.value.refuses }
+    set { state.change { $0.refuses = newValue } }
   }
 
   func send(_ record: StoreEventRecord) {
-    let sender = state.withLock { $0.sender }
-    sender?.yield(record)
+    state.value.sender?.yield(record)
   }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
@@ -251,7 +258,7 @@ private final class BackEnd: StoreService {
 
   func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     await gate.pass()
-    let (drops, refuses) = state.withLock { state in
+    let (drops, refuses) = state.change { state in
       state.batches.append(orders.count)
       return (state.dropsLastOutcome && orders.count > 1, state.refuses)
     }
@@ -262,13 +269,16 @@ private final class BackEnd: StoreService {
         payment: order.payment)
       return .purchased(grant, contents: [])
     }
+    state.change { state in
+      for case .purchased(let grant, _) in outcomes { state.grants.append(grant) }
+    }
     return drops ? outcomes.dropLast() : outcomes
   }
 
   let needsFinishes = true
 
   func finished(_ transaction: TransactionID, number: String) async throws {
-    let fails = state.withLock { state in
+    let fails = state.change { state in
       state.finishCalls += 1
       if !state.failsFinishes { state.finished.append(transaction) }
       return state.failsFinishes
@@ -277,11 +287,11 @@ private final class BackEnd: StoreService {
     #expect(number == transaction.rawValue)
   }
 
-  func grants(account: String?) async throws -> [Grant] { [] }
+  func grants(account: String?) async throws -> [Grant] { state.value.grants }
 
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> {
     let (stream, sender) = AsyncStream<StoreEventRecord>.makeStream()
-    state.withLock { state in
+    state.change { state in
       state.cursors.append(cursor)
       state.sender = sender
     }
@@ -291,22 +301,15 @@ private final class BackEnd: StoreService {
 
 /// Blocks calls while it is closed.
 private final class CallGate: Sendable {
-  private struct State {
-    var isOpen = true
-    var calls = 0
-  }
+  private let state = Watched((isOpen: true, calls: 0))
 
-  private let state = Mutex(State())
-
-  func close() { state.withLock { $0.isOpen = false } }
-  func open() { state.withLock { $0.isOpen = true } }
+  func close() { state.change { $0.isOpen = false } }
+  func open() { state.change { $0.isOpen = true } }
 
   func pass() async {
-    state.withLock { $0.calls += 1 }
-    while !state.withLock({ $0.isOpen }) { try? await Task.sleep(for: .milliseconds(1)) }
+    state.change { $0.calls += 1 }
+    await state.wait { $0.isOpen }
   }
 
-  func waitForCall() async {
-    while state.withLock({ $0.calls == 0 }) { try? await Task.sleep(for: .milliseconds(1)) }
-  }
+  func waitForCall() async { await state.wait { $0.calls > 0 } }
 }

@@ -8,8 +8,8 @@ public protocol LookupTransport: Sendable {
   /// Sends `request` and returns the response, with any status.
   ///
   /// Redirects are followed, but not to plain HTTP, because a response may force an update on the
-  /// user. Throws a `ContentError` if there is no response, after the request's timeout, or if the
-  /// body exceeds the request's limit.
+  /// user. Throws a `ContentError` if a response does not arrive within the request's timeout, or
+  /// if the body exceeds the request's limit.
   func get(_ request: LookupRequest) async throws -> LookupResponse
 }
 

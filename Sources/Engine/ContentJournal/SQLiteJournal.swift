@@ -181,7 +181,7 @@ package final class SQLiteJournal: Sendable {
       guard let free = try? folder.availableBytes() else { throw error }
       // One page and its header in the log is the minimum. Only SQLite knows the actual number.
       throw ContentError(
-        .diskFull, "\(error.message): it needs at least 8192 more bytes, where \(free) are free",
+        .diskFull, "\(error.message): it needs at least 8192 bytes more, where \(free) are free",
         remedy: error.remedy, subject: error.subject, cause: error.cause)
     }
   }

@@ -109,7 +109,7 @@ package final class ContentLibrary: Sendable {
 
   /// Finishes an install of this version that failed after its folder was in place.
   ///
-  /// Returns false if there is no such install.
+  /// Returns false if the install does not exist.
   package func finishInterrupted(
     _ content: ProductIdentifier, _ version: ContentVersion
   ) throws -> Bool {

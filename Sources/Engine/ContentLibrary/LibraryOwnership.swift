@@ -43,7 +43,7 @@ extension LibraryFolder {
     }
   }
 
-  /// The first entry that an engine could mistake for its own; nil if there are no such entries.
+  /// The first entry that an engine could mistake for its own; nil if none exists.
   private static func unknownEntry(in root: Directory) throws -> String? {
     for name in ["products", "staging"] where try root.status(of: name) != nil {
       let entries = try root.directory(name).entries()

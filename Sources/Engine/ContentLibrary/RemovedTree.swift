@@ -29,7 +29,7 @@ package struct CollectedVersions: Sendable {
 extension ContentLibrary {
   /// Moves the staging of download `id` away, so that the download can start again.
   ///
-  /// Returns nil if there is no staging.
+  /// Returns nil if the staging folder does not exist.
   package func setAsideStaging(for id: String) throws -> RemovedTree? {
     let name = try StagingName(id).rawValue
     let tree = try folder.staging.status(of: name).map { try RemovedTree($0, of: id) }

@@ -68,7 +68,7 @@ final class SpaceLedger: Sendable {
   ) -> ContentError {
     guard let available = try? root.availableBytes() else { return cause }
     return Self.error(
-      product, "needs \(bytes) more bytes", in: root, available,
+      product, "needs \(bytes) bytes more", in: root, available,
       lacking: max(bytes - available, Self.margin),
       cause: cause.cause.map { "\(cause.message): \($0)" } ?? cause.message)
   }

@@ -45,26 +45,3 @@ public struct Price: Hashable, Sendable, CustomStringConvertible {
   /// The amount and the currency, such as `2.99 EUR`.
   public var description: String { "\(text) \(currency)" }
 }
-
-/// The price of a product in JSON: `price` as text and `currency`, both missing if it is free.
-struct PriceCoding {
-  enum CodingKeys: CodingKey { case price, currency }
-
-  static func decode(from decoder: any Decoder) throws -> Price? {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    guard let text = try container.decodeIfPresent(String.self, forKey: .price) else { return nil }
-    let currency = try container.decode(String.self, forKey: .currency)
-    guard let price = Price(text: text, currency: currency) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .price, in: container, debugDescription: "Not a price")
-    }
-    return price
-  }
-
-  static func encode(_ price: Price?, to encoder: any Encoder) throws {
-    guard let price else { return }
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(price.text, forKey: .price)
-    try container.encode(price.currency, forKey: .currency)
-  }
-}

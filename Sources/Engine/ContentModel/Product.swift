@@ -55,28 +55,33 @@ public struct Product: Hashable, Sendable {
   public var downloadContentVersion: ContentVersion? { contents.first?.version }
 }
 
+extension Product {
+  /// Creates the product that `record` describes, with the newest version of each content.
+  package init(_ record: ProductRecord, contents: [ContentOffer]) {
+    self.init(
+      productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
+      price: record.price, contents: contents)
+  }
+}
+
 extension Product: Codable {
-  private enum CodingKeys: CodingKey { case productIdentifier, type, texts, contents }
+  private enum CodingKeys: CodingKey { case contents }
 
   /// Decodes the JSON of a store's catalog.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
-      productIdentifier: try container.decode(ProductIdentifier.self, forKey: .productIdentifier),
-      type: try container.decode(ProductType.self, forKey: .type),
-      texts: try container.decode([String: ProductText].self, forKey: .texts),
-      price: try PriceCoding.decode(from: decoder),
+      try ProductRecord(from: decoder),
       contents: try container.decode([ContentOffer].self, forKey: .contents))
   }
 
   /// Encodes the JSON of a store's catalog.
   public func encode(to encoder: any Encoder) throws {
+    let record = ProductRecord(
+      productIdentifier: productIdentifier, type: type, texts: texts, price: price)
+    try record.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
-    try container.encode(productIdentifier, forKey: .productIdentifier)
-    try container.encode(type, forKey: .type)
-    try container.encode(texts, forKey: .texts)
     try container.encode(contents, forKey: .contents)
-    try PriceCoding.encode(price, to: encoder)
   }
 }
 

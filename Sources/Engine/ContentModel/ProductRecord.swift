@@ -57,7 +57,8 @@ public struct ProductRecord: Hashable, Sendable {
 }
 
 extension ProductRecord: Codable {
-  private enum CodingKeys: CodingKey { case productIdentifier, type, texts }
+  /// In JSON the price is a text beside the currency; both are missing if the product is free.
+  private enum CodingKeys: CodingKey { case productIdentifier, type, texts, price, currency }
 
   /// Decodes the JSON of a store's catalog.
   public init(from decoder: any Decoder) throws {
@@ -66,7 +67,17 @@ extension ProductRecord: Codable {
       productIdentifier: try container.decode(ProductIdentifier.self, forKey: .productIdentifier),
       type: try container.decode(ProductType.self, forKey: .type),
       texts: try container.decode([String: ProductText].self, forKey: .texts),
-      price: try PriceCoding.decode(from: decoder))
+      price: try Self.price(in: container))
+  }
+
+  private static func price(in container: KeyedDecodingContainer<CodingKeys>) throws -> Price? {
+    guard let text = try container.decodeIfPresent(String.self, forKey: .price) else { return nil }
+    let currency = try container.decode(String.self, forKey: .currency)
+    guard let price = Price(text: text, currency: currency) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .price, in: container, debugDescription: "Not a price")
+    }
+    return price
   }
 
   /// Encodes the JSON of a store's catalog.
@@ -75,6 +86,7 @@ extension ProductRecord: Codable {
     try container.encode(productIdentifier, forKey: .productIdentifier)
     try container.encode(type, forKey: .type)
     try container.encode(texts, forKey: .texts)
-    try PriceCoding.encode(price, to: encoder)
+    try container.encodeIfPresent(price?.text, forKey: .price)
+    try container.encodeIfPresent(price?.currency, forKey: .currency)
   }
 }

@@ -30,7 +30,7 @@ package struct JournaledQueue: Sendable {
   package var transactions: [TransactionRecord]
   /// An error for each unreadable record, with its transaction as subject; rows stay in place.
   package var unreadable: [ContentError]
-  /// The highest sequence number, including unreadable records; 0 if there are no records.
+  /// The highest sequence number, including unreadable records; 0 for an empty queue.
   package var lastSequence: Int
   /// Finished purchases that the seller has not acknowledged.
   package var notices: [FinishNotice]

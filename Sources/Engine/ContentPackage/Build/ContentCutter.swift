@@ -18,7 +18,7 @@ enum ContentCutter {
   private static let hardMask: UInt64 = ~0 << (64 - 18)
   private static let easyMask: UInt64 = ~0 << (64 - 14)
 
-  /// Returns the length of the first piece of `bytes`, or of all bytes if there is no cut.
+  /// Returns the length of the first piece of `bytes`, or of all bytes if they are not cut.
   static func cut(_ bytes: UnsafeRawBufferPointer) -> Int {
     let end = min(bytes.count, maximum)
     guard end > minimum else { return end }

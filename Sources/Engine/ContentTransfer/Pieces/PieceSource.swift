@@ -41,7 +41,8 @@ extension ContentError {
   static func replaced(_ file: SignedFile) -> ContentError {
     ContentError(
       .pieceDamaged,
-      "Every server has a different file at \(file.path): several pieces do not match the signed index",
+      "Every server has a different file at \(file.path): several pieces do not match the signed "
+        + "index",
       remedy:
         "Ask the store's owner to publish the package again, and then start the download again",
       subject: file.path)
@@ -50,7 +51,8 @@ extension ContentError {
   static func damaged(_ piece: Piece, of file: SignedFile, attempts: Int) -> ContentError {
     ContentError(
       .pieceDamaged,
-      "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) do not match the signed index after \(attempts) attempts",
+      "Bytes \(piece.offset) to \(piece.end - 1) of \(file.path) do not match the signed index after "
+        + "\(attempts) attempts",
       remedy:
         "Ask the store's owner to publish the package again, and then start the download again",
       subject: file.path)

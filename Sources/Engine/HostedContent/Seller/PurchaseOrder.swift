@@ -21,14 +21,17 @@ extension StoreService {
   /// Calls `purchase(_:transaction:)` for each order; an error fails only its order.
   public func purchase(_ orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     var outcomes: [PurchaseOutcome] = []
-    for order in orders {
-      do {
-        outcomes.append(try await purchase(order.payment, transaction: order.transaction))
-      } catch {
-        outcomes.append(PurchaseOutcome(failing: order, error))
-      }
-    }
+    for order in orders { outcomes.append(await outcome(of: order)) }
     return outcomes
+  }
+
+  /// Calls `purchase(_:transaction:)` for one order; an error is the order's failure.
+  func outcome(of order: PurchaseOrder) async -> PurchaseOutcome {
+    do {
+      return try await purchase(order.payment, transaction: order.transaction)
+    } catch {
+      return PurchaseOutcome(failing: order, error)
+    }
   }
 }
 

@@ -136,11 +136,7 @@ final class Seller: Sendable {
 
   private func outcomes(of orders: [PurchaseOrder]) async -> [PurchaseOutcome] {
     if service.maximumBatchSize <= 1, let order = orders.first {
-      do {
-        return [try await service.purchase(order.payment, transaction: order.transaction)]
-      } catch {
-        return [PurchaseOutcome(failing: order, error)]
-      }
+      return [await service.outcome(of: order)]
     }
     let outcomes = await service.purchase(orders)
     for order in orders.dropFirst(outcomes.count) { onProblem?(.notAnswered(order)) }

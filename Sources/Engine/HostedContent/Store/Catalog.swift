@@ -177,15 +177,6 @@ extension StoreListing.Entry {
   fileprivate var isDescribedWithoutRecord: Bool { hasRecord && error == nil && !offers.isEmpty }
 }
 
-extension Product {
-  /// Creates the product that `record` describes, with the newest version of each content.
-  package init(_ record: ProductRecord, contents: [ContentOffer]) {
-    self.init(
-      productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
-      price: record.price, contents: contents)
-  }
-}
-
 /// Caches the listing of the last targets metadata, so that an unchanged refresh reuses it.
 private final class ListingCache: Sendable {
   private struct Known {

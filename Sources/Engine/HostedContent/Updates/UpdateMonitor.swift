@@ -94,16 +94,12 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> AsyncIterator {
     let (wakeups, sender) = AsyncStream.makeStream(
       of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let wake = { @Sendable () -> Bool in
-      if case .terminated = sender.yield() { false } else { true }
-    }
-    _ = wake()
+    sender.yield()
     let timer = Task { [sleep, interval] in
-      while (try? await sleep(interval)) != nil, !Task.isCancelled, wake() {}
+      while (try? await sleep(interval)) != nil, !Task.isCancelled { sender.yield() }
     }
     sender.onTermination = { _ in timer.cancel() }
-    queue.delivery.publicationListeners.add(
-      PublicationListeners.Listener(notify: wake) { sender.finish() })
+    queue.delivery.publicationListeners.add(sender)
     return AsyncIterator(monitor: self, wakeups: wakeups.makeAsyncIterator())
   }
 

@@ -32,7 +32,8 @@ enum ListCommand {
     let entries = try library.contents().map { entry in
       Report.Entry(
         contentIdentifier: entry.content.contentIdentifier.rawValue,
-        version: entry.content.version.rawValue, current: entry.isCurrent, path: entry.path,
+        version: entry.content.version.rawValue, current: entry.isCurrent,
+        path: try entry.url.filePath(of: "version"),
         bytes: entry.content.size,
         // Other users cannot read the records.
         filesMissing: (try? library.missingFiles(of: entry.content)).map { !$0.isEmpty })
@@ -59,12 +60,4 @@ extension Arguments {
 
   /// A reader for the library, without a lock.
   func libraryReader() throws -> LibraryReader { try LibraryReader(library()) }
-}
-
-extension LibraryReader.Entry {
-  /// The path of the version's folder, without a slash at its end.
-  fileprivate var path: String {
-    let path = url.path(percentEncoded: false)
-    return path.hasSuffix("/") ? String(path.dropLast()) : path
-  }
 }
