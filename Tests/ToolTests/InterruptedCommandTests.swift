@@ -45,6 +45,38 @@ struct InterruptedCommandTests {
     try tool.succeed("verify", "--library", "lib")
   }
 
+  /// Whether a process has done something about `number` instead of being ended by it.
+  private func isPrepared(_ process: ChildProcess, for number: Int32) throws -> Bool {
+    let status = try String(
+      contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
+    return status.split(separator: "\n").contains { line in
+      let words = line.split(separator: "\t")
+      return ["SigBlk:", "SigIgn:", "SigCgt:"].contains(words[0])
+        && (UInt64(words[1], radix: 16) ?? 0) & (1 << (number - 1)) != 0
+    }
+  }
+
+  @Test("A signal is not lost while the tool starts", arguments: [SIGINT, SIGTERM])
+  func starting(number: Int32) throws {
+    let tool = try Tool.withBook()
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    let program = try #require(realpath(Tool.path, nil))
+    defer { free(program) }
+    for _ in 0..<10 {
+      let process = try tool.start(
+        ["verify", "--library", "lib", "--limit-rate", "1"], errors: tool.folder.path("err.txt"))
+      // Until it is another program, it is a copy of this process.
+      let link = "/proc/\(process.processIdentifier)/exe"
+      while try FileManager.default.destinationOfSymbolicLink(atPath: link)
+        != String(cString: program)
+      {}
+      while process.isRunning, try !isPrepared(process, for: number) {}
+      process.kill(number)
+      #expect(process.waitUntilExit().status == 130)
+      #expect(process.terminationReason == .exit)
+    }
+  }
+
   @Test("An interrupted repair changes nothing, and the next one completes")
   func repair() throws {
     let tool = try Tool.withBook()

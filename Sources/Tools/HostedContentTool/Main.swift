@@ -1,5 +1,4 @@
 import ContentModel
-import Dispatch
 import FileIO
 import Glibc
 
@@ -11,6 +10,7 @@ enum Main {
 
   // Not async: if the system allows no more threads, a task would wait forever.
   static func main() {
+    StopSignals.block()
     occupyStandardStreams()
     // A closed pipe or terminal must not kill work in progress.
     signal(SIGPIPE, SIG_IGN)
@@ -20,13 +20,18 @@ enum Main {
       Console().report(ContentError(error, while: "starting"))
       _exit(ExitStatus.failed.rawValue)
     }
-    Task {
-      let status = await run(Array(CommandLine.arguments.dropFirst()))
+    // All other work may be ended at any time, like by a crash.
+    let signals = StopSignals { error in
+      Console().report(error)
+      _exit(ExitStatus.interrupted.rawValue)
+    }
+    Task.detached {
+      let status = await run(Array(CommandLine.arguments.dropFirst()), signals)
       // Without exit handlers: OpenSSL's handlers free memory that the thread of an HTTP session
       // may free at the same time while it closes connections. All output was already written.
       _exit(status.rawValue)
     }
-    dispatchMain()
+    signals.receive()
   }
 
   /// Opens /dev/null in place of closed standard streams.
@@ -37,17 +42,6 @@ enum Main {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
       // open() returns the lowest free number, which is this one.
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
-    }
-  }
-
-  /// Lets a signal end the process, unless the current command handles it.
-  ///
-  /// All other work may be ended at any time, like by a crash.
-  private static func catchSignals(_ console: inout Console) {
-    let output = console
-    console.signals = StopSignals { error in
-      output.report(error)
-      _exit(ExitStatus.interrupted.rawValue)
     }
   }
 
@@ -69,9 +63,9 @@ enum Main {
     return try await command.run(arguments, console)
   }
 
-  static func run(_ words: [String]) async -> ExitStatus {
+  static func run(_ words: [String], _ signals: StopSignals) async -> ExitStatus {
     var console = Console()
-    catchSignals(&console)
+    console.signals = signals
     var status: ExitStatus
     do {
       status = try console.checked(try await carryOut(words, &console))
@@ -80,7 +74,7 @@ enum Main {
       console.report(error)
       status = error.code == .usage ? .wrongUsage : .failed
     }
-    let isInterrupted = status == .failed && console.signals?.hasCome == true
+    let isInterrupted = status == .failed && signals.hasCome
     return isInterrupted ? .interrupted : status
   }
 }

@@ -1,5 +1,4 @@
 import ContentModel
-import Dispatch
 import FileIO
 import Glibc
 import Concurrency
@@ -8,13 +7,9 @@ import Concurrency
 ///
 /// Without a handler, `fallback` is called. Further signals are ignored, because `timeout` and some
 /// shells send each signal twice.
-// Sendable, because the sources are only set in the initializer.
-final class StopSignals: @unchecked Sendable {
+final class StopSignals: Sendable {
   private let state = Mutex(State())
   private let fallback: @Sendable (ContentError) -> Void
-  private var sources: [any DispatchSourceSignal] = []
-  // Its own queue, because all threads of the global queues may be busy with downloads.
-  private let queue = DispatchQueue(label: "hostedcontent.signals")
 
   private struct State {
     var handler: (@Sendable (ContentError) -> Void)?
@@ -23,17 +18,31 @@ final class StopSignals: @unchecked Sendable {
 
   init(fallback: @escaping @Sendable (ContentError) -> Void) {
     self.fallback = fallback
-    for number in [SIGINT, SIGTERM] {
-      // The default action would end the process before the source is called.
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler { [weak self] in self?.stop() }
-      source.resume()
-      sources.append(source)
+  }
+
+  /// Blocks the signals, so that `receive` gets them, in this thread and all that it starts.
+  ///
+  /// Must be called before other threads exist.
+  static func block() {
+    var signals = Self.numbers
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+  }
+
+  /// Waits for signals, from `block` on, and handles them in this thread.
+  func receive() -> Never {
+    var signals = Self.numbers
+    while true {
+      var number: CInt = 0
+      if sigwait(&signals, &number) == 0 { stop() }
     }
   }
 
-  deinit { sources.forEach { $0.cancel() } }
+  private static var numbers: sigset_t {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    for number in [SIGINT, SIGTERM] { sigaddset(&signals, number) }
+    return signals
+  }
 
   /// Whether a signal was received.
   var hasCome: Bool { state.withLock { $0.hasCome } }
