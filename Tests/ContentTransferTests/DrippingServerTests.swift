@@ -77,7 +77,7 @@ struct DrippingServerTests {
   }
 
   @Test(
-    "With default settings 12 MB end within two minutes if every answer stalls",
+    "With default settings 12 MB are given up after at most twelve answers that stall",
     .enabled(if: SlowTests.areOn), arguments: [nil, 10, 4000])
   func defaults(count: Int?) async throws {
     let file = try SampleFile(length: 12_000_000, pieces: [128_000])
@@ -90,7 +90,8 @@ struct DrippingServerTests {
       return (code { _ = try source.fetch(file) }, server.requests.count)
     }
     #expect(found == .transferStalled)
-    print("REQ", count as Any, requests)
+    // Seven to nine take 112 seconds.
+    #expect(requests <= 12)
   }
 
   @Test("A server that never stops sending, but too slowly, is given up")
