@@ -260,7 +260,7 @@ let package = Package(
         "StoreServer", "TestSupport",
       ]),
     tests(
-      "ToolTests",
+      "HostedContentToolTests",
       [
         "Concurrency", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
         "HostedContent", "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf",
