@@ -232,7 +232,7 @@ let package = Package(
         "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
-      "ProofTests",
+      "CrashPointsTests",
       [
         "Concurrency", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
         "CrashPoints", "crash-driver", "TestSupport",
