@@ -201,7 +201,9 @@ let package = Package(
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests("ConcurrencyTests", ["Concurrency"]),
+    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "TestSupport"]),
+    tests("DigestsTests", ["ContentModel", "Digests"]),
     tests(
       "SimulationTests",
       [
