@@ -217,8 +217,9 @@ let package = Package(
       "ContentTrustTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentStore", "HostedContent", "FuzzTargets", "TestSupport", "TestTraits",
+        "ContentStore", "HostedContent", "TestSupport", "TestTraits",
       ]),
+    tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport", "TestTraits"]),
     tests(
       "ContentPackageTests",
       [
