@@ -201,7 +201,9 @@ let package = Package(
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "Digests", "TestSupport"]),
+    tests("ConcurrencyTests", ["Concurrency"]),
+    tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "TestSupport"]),
+    tests("DigestsTests", ["ContentModel", "Digests"]),
     tests(
       "SimulationTests",
       [
@@ -215,8 +217,9 @@ let package = Package(
       "ContentTrustTests",
       [
         "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust", "ContentPackage",
-        "ContentStore", "HostedContent", "FuzzTargets", "TestSupport", "TestTraits",
+        "ContentStore", "HostedContent", "TestSupport", "TestTraits",
       ]),
+    tests("FuzzTargetsTests", ["FileIO", "FuzzTargets", "TestSupport", "TestTraits"]),
     tests(
       "ContentPackageTests",
       [
@@ -232,7 +235,7 @@ let package = Package(
         "StoreServer", "CSQLite", "TestSupport",
       ]),
     tests(
-      "ProofTests",
+      "CrashPointsTests",
       [
         "Concurrency", "ContentModel", "FileIO", "ContentJournal", "ContentStore", "HostedContent",
         "CrashPoints", "crash-driver", "TestSupport",
@@ -257,10 +260,10 @@ let package = Package(
       "DocumentationTests",
       [
         "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
-        "StoreServer",
+        "StoreServer", "TestSupport",
       ]),
     tests(
-      "ToolTests",
+      "HostedContentToolTests",
       [
         "Concurrency", "ContentModel", "FileIO", "ContentTrust", "ContentJournal", "ContentStore",
         "HostedContent", "HostedContentTool", "TUFClient", "StoreServer", "Bookshelf",

@@ -100,8 +100,7 @@ package struct World: Sendable {
     }
   }
 
-  private static let samples = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")
+  private static let samples = SourceTree.root.appending(path: "SamplePackages")
 
   /// Returns the source folder of our product's package.
   ///

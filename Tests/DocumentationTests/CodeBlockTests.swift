@@ -1,19 +1,17 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Code in README and articles must compile without changes.
 @Suite("Code in the documentation compiles")
 struct CodeBlockTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
   /// README, Documentation and the articles of every module.
   private static var pages: [URL] {
     get throws {
       let manager = FileManager.default
-      var pages = [root.appending(path: "README.md")]
+      var pages = [SourceTree.root.appending(path: "README.md")]
       for folder in ["Documentation", "Sources"] {
-        let start = root.appending(path: folder)
+        let start = SourceTree.root.appending(path: folder)
         for path in try manager.subpathsOfDirectory(atPath: start.path) where path.hasSuffix(".md")
         {
           pages.append(start.appending(path: path))
@@ -38,11 +36,11 @@ struct CodeBlockTests {
 
   @Test("Every block of Swift is in a file that is compiled with the tests, word for word")
   func compiled() throws {
-    let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    let folder = SourceTree.root.appending(path: "Tests/DocumentationTests")
     let snippets = try FileManager.default.contentsOfDirectory(atPath: folder.path)
       .filter { $0.hasSuffix("Snippets.swift") }.map { folder.appending(path: $0) }
-    let examples = ["Members/Members.swift"].map { Self.root.appending(path: "Examples/\($0)") }
-    let sources = try (snippets + examples).map {
+    let example = SourceTree.root.appending(path: "Examples/Members/Members.swift")
+    let sources = try (snippets + [example]).map {
       Self.lines(try String(contentsOf: $0, encoding: .utf8))
     }
     var count = 0
@@ -59,10 +57,10 @@ struct CodeBlockTests {
   @Test("The article on errors has every number with its name")
   func errors() throws {
     let source = try String(
-      contentsOf: Self.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift"),
+      contentsOf: SourceTree.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift"),
       encoding: .utf8)
     let article = try String(
-      contentsOf: Self.root.appending(
+      contentsOf: SourceTree.root.appending(
         path: "Sources/Engine/HostedContent/HostedContent.docc/ErrorsAndRemedies.md"),
       encoding: .utf8)
     let codes = source.matches(of: /public static let (\w+) = Self\(rawValue: (\d+)\)/)
@@ -74,7 +72,7 @@ struct CodeBlockTests {
 
   @Test("Every command in an article exists in the tool")
   func commands() throws {
-    let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
+    let tool = SourceTree.root.appending(path: "Sources/Tools/HostedContentTool")
     let files = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
       .filter { $0.hasSuffix(".swift") }
     #expect(files.contains { $0.hasSuffix("CommandTable.swift") })
@@ -94,7 +92,7 @@ struct CodeBlockTests {
 
   @Test("Every option of a command in a page exists in the tool")
   func options() throws {
-    let tool = Self.root.appending(path: "Sources/Tools/HostedContentTool")
+    let tool = SourceTree.root.appending(path: "Sources/Tools/HostedContentTool")
     let sources = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
       .filter { $0.hasSuffix(".swift") }
       .map { try String(contentsOf: tool.appending(path: $0), encoding: .utf8) }.joined()

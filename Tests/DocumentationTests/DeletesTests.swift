@@ -1,12 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Documentation/Deletes.md lists every call that removes a folder recursively.
 @Suite("The list of recursive deletes")
 struct DeletesTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
   private struct Row {
     let place: String
     let tests: [String]
@@ -15,7 +13,7 @@ struct DeletesTests {
   /// The list's items: each starts with a file in Sources and a function.
   private static func rows() throws -> [Row] {
     let page = try String(
-      contentsOf: root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
+      contentsOf: SourceTree.root.appending(path: "Documentation/Deletes.md"), encoding: .utf8)
     return page.components(separatedBy: "\n* `").dropFirst().map { item in
       let text = item.components(separatedBy: "\n\n")[0].replacing(/\n */, with: " ")
       let tests = text.matches(of: /“([^”]+)”/).map { String($0.output.1) }
@@ -25,7 +23,7 @@ struct DeletesTests {
 
   /// Returns the relative paths and texts of the Swift files in a folder.
   private static func sources(_ folder: String) throws -> [(path: String, text: String)] {
-    let start = root.appending(path: folder)
+    let start = SourceTree.root.appending(path: folder)
     return try FileManager.default.subpathsOfDirectory(atPath: start.path)
       .filter { $0.hasSuffix(".swift") }.sorted()
       .map { ($0, try String(contentsOf: start.appending(path: $0), encoding: .utf8)) }

@@ -1,20 +1,18 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Links between pages, and references from pages to files.
 @Suite("Links in the documentation")
 struct LinkTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
   /// Returns every page outside build folders.
   private static var pages: [URL] {
     get throws {
       let manager = FileManager.default
-      var pages = try manager.contentsOfDirectory(atPath: root.path)
-        .filter { $0.hasSuffix(".md") }.map { root.appending(path: $0) }
+      var pages = try manager.contentsOfDirectory(atPath: SourceTree.root.path)
+        .filter { $0.hasSuffix(".md") }.map { SourceTree.root.appending(path: $0) }
       for folder in ["Benchmarks", "Documentation", "SamplePackages", "Sources"] {
-        let start = root.appending(path: folder)
+        let start = SourceTree.root.appending(path: folder)
         for path in try manager.subpathsOfDirectory(atPath: start.path) where path.hasSuffix(".md")
         {
           pages.append(start.appending(path: path))
@@ -67,7 +65,7 @@ struct LinkTests {
 
   @Test("Scripts and tests named in a page exist")
   func names() throws {
-    let tests = Self.root.appending(path: "Tests")
+    let tests = SourceTree.root.appending(path: "Tests")
     let files = Set(
       try FileManager.default.subpathsOfDirectory(atPath: tests.path)
         .compactMap { $0.split(separator: "/").last.map(String.init) })
@@ -77,7 +75,7 @@ struct LinkTests {
       let scripts = text.matches(
         of: /(?:^|[\s`(])((?:Scripts|Benchmarks)\/[a-z-]+(?:\.[a-z]+)?)(?![\w\/-])/)
       for script in scripts {
-        let path = Self.root.appending(path: String(script.output.1)).path(percentEncoded: false)
+        let path = SourceTree.path(String(script.output.1))
         let exists = FileManager.default.fileExists(atPath: path)
         #expect(exists, "\(page.lastPathComponent): \(script.output.1)")
         count += 1

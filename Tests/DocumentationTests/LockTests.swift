@@ -1,20 +1,18 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Documentation/Threads.md lists every file that has a lock.
 @Suite("The lists of locks")
 struct LockTests {
-  private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
   @Test("They have exactly the files with a lock")
   func complete() throws {
     let page = try String(
-      contentsOf: Self.root.appending(path: "Documentation/Threads.md"), encoding: .utf8)
+      contentsOf: SourceTree.root.appending(path: "Documentation/Threads.md"), encoding: .utf8)
     let section = try #require(page.components(separatedBy: "\n## Locks\n").dropFirst().first)
     let listed = section.matches(of: /(?m)^(?:\| `)?([A-Z][\w\/+]+\.swift)\b/)
       .map { String($0.output.1) }
-    let sources = Self.root.appending(path: "Sources")
+    let sources = SourceTree.root.appending(path: "Sources")
     let locked = try FileManager.default.subpathsOfDirectory(atPath: sources.path)
       .filter { $0.hasSuffix(".swift") && $0 != "System/Concurrency/Mutex.swift" }
       .filter { path in

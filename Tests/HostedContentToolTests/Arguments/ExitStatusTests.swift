@@ -108,8 +108,7 @@ struct ExitStatusTests {
   func documented() throws {
     let tool = try Tool()
     let guide = try String(
-      contentsOf: URL(filePath: Tool.samples).deletingLastPathComponent()
-        .appending(path: "Documentation/CommandLine.md"), encoding: .utf8)
+      contentsOf: SourceTree.root.appending(path: "Documentation/CommandLine.md"), encoding: .utf8)
     let (help, page) = (try tool.succeed("--help").output, try tool.succeed("manual").output)
     for status in [0, 1, 2, 3, 130] {
       #expect(help.contains("\n  \(status) "), "\(help)")

@@ -7,8 +7,8 @@ import Testing
 /// Replays the fuzzing corpus: the seeds and the findings.
 @Suite(.long) struct FuzzCorpusTests {
   private func corpus(_ target: FuzzTarget) throws -> [String: [UInt8]] {
-    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-    let folder = try FileSystem.real.directory(at: "/\(root)/Fuzz/corpus/\(target.rawValue)")
+    let path = SourceTree.path("Fuzz/corpus/\(target.rawValue)")
+    let folder = try FileSystem.real.directory(at: path)
     return try folder.entries().reduce(into: [:]) {
       $0[$1.name] = try folder.contents(of: $1.name, limit: 1 << 20)
     }

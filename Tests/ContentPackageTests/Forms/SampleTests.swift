@@ -7,8 +7,7 @@ import Testing
 @Suite("Sample packages")
 struct SampleTests {
   /// The folder SamplePackages of this repository.
-  static let folder =
-    #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" } + "/SamplePackages"
+  static let folder = SourceTree.path("SamplePackages")
 
   /// A valid sample with its path and its ContentInfo.plist.
   struct Good: Sendable {

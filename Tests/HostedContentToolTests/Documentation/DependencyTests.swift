@@ -5,7 +5,6 @@ import Testing
 /// The Package.swift of the guide, in a package that depends on this one.
 @Suite("A package depends on this one as the guide says", .timeLimit(.minutes(60)))
 struct DependencyTests {
-  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
   private let tool: Tool
   private let blocks: [String]
 
@@ -13,7 +12,8 @@ struct DependencyTests {
   init() throws {
     tool = try Tool()
     let text = try String(
-      contentsOf: Self.root.appending(path: "Documentation/AddToYourPackage.md"), encoding: .utf8)
+      contentsOf: SourceTree.root.appending(path: "Documentation/AddToYourPackage.md"),
+      encoding: .utf8)
     blocks = text.components(separatedBy: "```").enumerated()
       .filter { $0.offset % 2 == 1 && $0.element.contains(".package(") }.map(\.element)
     for target in ["Sources/Service/main.swift", "Tests/ServiceTests/ServiceTests.swift"] {
@@ -25,7 +25,8 @@ struct DependencyTests {
     }
     for name in ["HostedContent", "checkout"] {
       try FileManager.default.createSymbolicLink(
-        atPath: tool.folder.path(name), withDestinationPath: Self.root.path(percentEncoded: false))
+        atPath: tool.folder.path(name),
+        withDestinationPath: SourceTree.root.path(percentEncoded: false))
     }
   }
 
@@ -71,7 +72,7 @@ struct DependencyTests {
         [
           "-ec",
           "git clone --quiet --bare \"$0\" \"$1\"; git -C \"$1\" branch --quiet --force main HEAD",
-          Self.root.path(percentEncoded: false), clone,
+          SourceTree.root.path(percentEncoded: false), clone,
         ], program: "/bin/bash")
       try #require(made.status == 0, "\(made.errors)")
       dependency = dependency.replacing(

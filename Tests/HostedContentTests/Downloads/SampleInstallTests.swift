@@ -11,8 +11,7 @@ import Testing
 /// Installs of the sample packages.
 @Suite("The sample packages, installed", .timeLimit(.minutes(10)))
 struct SampleInstallTests {
-  static let samples = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent().appending(path: "SamplePackages")
+  static let samples = SourceTree.root.appending(path: "SamplePackages")
 
   @Test("Every supported format installs the same files")
   func forms() async throws {

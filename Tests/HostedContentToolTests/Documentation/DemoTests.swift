@@ -5,8 +5,7 @@ import Testing
 /// Runs Scripts/demo like a user, with the tool that was built with the tests.
 @Suite("The demo", .timeLimit(.minutes(10)))
 struct DemoTests {
-  private static let script = URL(filePath: Tool.samples).deletingLastPathComponent()
-    .appending(path: "Scripts/demo").path(percentEncoded: false)
+  private static let script = SourceTree.path("Scripts/demo")
 
   @Test(
     "It interrupts a download, and the next run only fetches missing data",

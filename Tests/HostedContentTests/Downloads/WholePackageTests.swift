@@ -58,8 +58,7 @@ struct WholePackageTests {
 
   @Test("A package of other software with members is installed in the same way")
   func samples() async throws {
-    let samples = URL(filePath: #filePath).deletingLastPathComponent()
-      .appending(path: "../../SamplePackages").standardizedFileURL.path(percentEncoded: false)
+    let samples = SourceTree.path("SamplePackages")
     let names = ["chapter1-1.0.pkg", "course-1.0.pkg"]
     try fixture.store.publish(names.map { "\(samples)/\($0)" })
     let queue = try queue()

@@ -1,9 +1,7 @@
+import Concurrency
 import Dispatch
 import Foundation
-import Concurrency
 import Testing
-
-@testable import FileIO
 
 @Suite("Group commit", .timeLimit(.minutes(10)))
 struct GroupCommitTests {

@@ -19,14 +19,9 @@ enum PythonPeers {
     return "NOT TESTED against independent implementations: \(missing.reason)"
   }
 
-  /// The package's folder.
-  static let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
   private static func found() -> Result<String, Missing> {
     do {
-      let (status, output, errors) = try run(
-        root.appending(path: "Scripts/python-peers").path(percentEncoded: false), [])
+      let (status, output, errors) = try run(SourceTree.path("Scripts/python-peers"), [])
       guard status == 0 else { return .failure(Missing(reason: errors)) }
       return .success(output.trimmingCharacters(in: .whitespacesAndNewlines))
     } catch {
@@ -39,8 +34,7 @@ enum PythonPeers {
   /// A failure fails the test.
   @discardableResult
   static func script(_ name: String, _ words: [String], input: String = "") throws -> String {
-    let folder = root.appending(path: "Tests/Interoperation")
-    let script = folder.appending(path: name).path(percentEncoded: false)
+    let script = SourceTree.path("Tests/Interoperation/\(name)")
     let (status, output, errors) = try run(python.get(), ["-B", script] + words, input: input)
     #expect(status == 0, "\(name): \(output)\(errors)")
     return output

@@ -11,7 +11,7 @@ struct KeyRecipeTests {
 
   /// Each section's title with its commands.
   static let recipes: [String: String] = {
-    let page = PythonPeers.root.appending(path: "Documentation/Keys.md")
+    let page = SourceTree.root.appending(path: "Documentation/Keys.md")
     let text = (try? String(contentsOf: page, encoding: .utf8)) ?? ""
     var recipes: [String: String] = [:]
     for section in text.components(separatedBy: "\n## ").dropFirst() {

@@ -5,11 +5,10 @@ import Testing
 /// The configuration and the script of the hosting guide.
 @Suite("Hosting with nginx", .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"))
 struct HostingTests {
-  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
-
   /// The guide's `server` block.
   private static func block() throws -> String {
-    let guide = root.appending(path: "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
+    let guide = SourceTree.root.appending(
+      path: "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
     let text = try String(contentsOf: guide, encoding: .utf8)
     let start = try #require(text.range(of: "```\nserver {"))
     return "server {" + text[start.upperBound...].components(separatedBy: "\n```")[0]
@@ -43,7 +42,7 @@ struct HostingTests {
   @Test("The script only needs a folder, and prints its URL")
   func folder() throws {
     let tool = try Tool.withBook()
-    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
+    let script = SourceTree.path("Scripts/serve-with-nginx")
     let words = [
       "-ec",
       """
@@ -61,7 +60,7 @@ struct HostingTests {
 
   @Test("The script prints its usage")
   func script() throws {
-    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
+    let script = SourceTree.path("Scripts/serve-with-nginx")
     let wrong = try Tool().run([], program: script)
     #expect(wrong.status == 2 && wrong.errors.hasPrefix("Usage: "))
   }

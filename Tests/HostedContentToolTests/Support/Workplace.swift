@@ -7,8 +7,7 @@ import Testing
 
 extension Tool {
   /// The folder of sample packages.
-  static let samples = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "../../SamplePackages").standardizedFileURL.path(percentEncoded: false)
+  static let samples = SourceTree.path("SamplePackages")
 
   static func sample(_ name: String) -> String { "\(samples)/\(name)" }
 

@@ -5,11 +5,9 @@ import Testing
 /// Runs the commands of README and the articles like a reader.
 @Suite("Commands in the documentation", .timeLimit(.minutes(10)))
 struct ReadmeTests {
-  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
-
   /// The command blocks of a page.
   private static func blocks(_ page: String) throws -> [String] {
-    let text = try String(contentsOf: root.appending(path: page), encoding: .utf8)
+    let text = try String(contentsOf: SourceTree.root.appending(path: page), encoding: .utf8)
     // Every second part is the content of a block, after the name of its language.
     let parts = text.components(separatedBy: "```").enumerated()
     return parts.filter { $0.offset % 2 == 1 }.map(\.element)

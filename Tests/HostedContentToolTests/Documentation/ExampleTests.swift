@@ -82,8 +82,7 @@ struct ExampleTests {
 
   @Test("Each is under 120 lines", arguments: ["Bookshelf", "AsyncBookshelf"])
   func length(name: String) throws {
-    let file = URL(filePath: Tool.samples).deletingLastPathComponent()
-      .appending(path: "Examples/\(name)/\(name).swift")
+    let file = SourceTree.root.appending(path: "Examples/\(name)/\(name).swift")
     let lines = try String(contentsOf: file, encoding: .utf8).split(
       separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.count <= 120)

@@ -189,8 +189,7 @@ struct ShellTests {
   @Test("Scripts/install installs tool, completions and man page under an existing or new prefix")
   func install() throws {
     let tool = try Tool()
-    let script = URL(filePath: Tool.samples).deletingLastPathComponent()
-      .appending(path: "Scripts/install").path(percentEncoded: false)
+    let script = SourceTree.path("Scripts/install")
     let result = try tool.run(
       ["new/prefix"], program: script, environment: ["HOSTEDCONTENT_TOOL": Tool.path])
     #expect(result.status == 0, "\(result.errors)")
