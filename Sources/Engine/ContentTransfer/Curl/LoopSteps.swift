@@ -93,8 +93,7 @@ extension TransferLoop {
 
   func unpause(_ exchange: Exchange) {
     guard exchange.isPaused, let easy = exchange.easy else { return }
-    exchange.isPaused = false
-    exchange.limitedUntil = nil
+    exchange.phase = .body
     exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
     // It may deliver buffered bytes, and pause again, before it returns. An end at this point must
     // be handled here: the body may be complete, so libcurl waits for nothing more.
@@ -199,15 +198,16 @@ extension TransferLoop {
   private func settle(_ exchange: Exchange, _ code: CURLcode) {
     guard let easy = exchange.easy else { return }
     // The head of an answer without a body has not been passed to the handler yet.
-    if code == CURLE_OK, !exchange.isComplete { exchange.settleHead() }
-    if exchange.fault == nil, exchange.collector.head.isRedirect {
-      return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    if code == CURLE_OK { exchange.settleHead() }
+    switch exchange.phase {
+    // Our fault says more than the error that libcurl reports when we abort.
+    case .discarding(_, let fault?), .failed(let fault): finish(exchange.id, fault)
+    case _ where exchange.collector.head.isRedirect:
+      follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    case .complete: finish(exchange.id, nil)
+    case .head, .body, .paused, .discarding:
+      finish(exchange.id, code == CURLE_OK ? nil : TransferFault(code, of: easy, exchange))
     }
-    let isGood = code == CURLE_OK || exchange.isComplete
-    finish(
-      exchange.id,
-      exchange.fault
-        ?? (isGood ? nil : TransferFault(code, of: easy, exchange)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {
@@ -220,7 +220,7 @@ extension TransferLoop {
       if let multi, let easy = exchange.easy { curl_multi_remove_handle(multi, easy.pointer) }
       exchange.url = url
       exchange.redirects += 1
-      exchange.discardable = 0
+      exchange.phase = .head
       exchange.collector.restart()
       send(exchange)
     }
