@@ -58,10 +58,7 @@ extension TransferLoop {
     exchange.easy = easy
     easy.reset()
     easy.configure(for: exchange, configuration)
-    let code = curl_multi_add_handle(multi, easy.pointer)
-    if code != CURLM_OK {
-      finish(exchange.id, TransferFault(.network, String(cString: curl_multi_strerror(code))))
-    }
+    if let fault = multi.add(easy) { finish(exchange.id, fault) }
   }
 
   /// Records whether requests to `origin` share a connection.
@@ -97,7 +94,7 @@ extension TransferLoop {
     exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
     // It may deliver buffered bytes, and pause again, before it returns. An end at this point must
     // be handled here: the body may be complete, so libcurl waits for nothing more.
-    let code = curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+    let code = easy.resume()
     if code != CURLE_OK { settle(exchange, code) }
   }
 
@@ -181,16 +178,11 @@ extension TransferLoop {
   }
 
   /// Reads libcurl's messages, and returns whether there were any.
-  func readEnds(_ multi: UnsafeMutableRawPointer) -> Bool {
-    var left: Int32 = 0
+  func readEnds(_ multi: MultiHandle) -> Bool {
     var found = false
-    while let message = curl_multi_info_read(multi, &left)?.pointee {
-      guard message.msg == CURLMSG_DONE, let easy = message.easy_handle else { continue }
+    while let (exchange, code) = multi.nextEnd() {
       found = true
-      var context: UnsafeMutableRawPointer?
-      hc_easy_get_pointer(easy, CURLINFO_PRIVATE, &context)
-      guard let context else { continue }
-      settle(Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue(), message.data.result)
+      settle(exchange, code)
     }
     return found
   }
@@ -217,7 +209,7 @@ extension TransferLoop {
     {
     case .failure(let fault): finish(exchange.id, fault)
     case .success(let url):
-      if let multi, let easy = exchange.easy { curl_multi_remove_handle(multi, easy.pointer) }
+      if let easy = exchange.easy { multi?.remove(easy) }
       exchange.url = url
       exchange.redirects += 1
       exchange.phase = .head
@@ -235,7 +227,7 @@ extension TransferLoop {
     }
     let end = exchange.ending(fault)
     if let easy = exchange.easy {
-      if let multi { curl_multi_remove_handle(multi, easy.pointer) }
+      multi?.remove(easy)
       if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
       exchange.easy = nil
     }
