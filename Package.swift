@@ -84,7 +84,9 @@ let package = Package(
       "ContentPackage", in: .engine,
       ["Concurrency", "ContentModel", "FileIO", "Digests", "CArchive", "CDeflate"]),
     module("ContentJournal", in: .engine, ["Concurrency", "ContentModel", "FileIO", "CSQLite"]),
-    module("ContentLibrary", in: .engine, ["Concurrency", "ContentModel", "FileIO", "Digests"]),
+    module(
+      "ContentLibrary", in: .engine,
+      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage"]),
     module(
       "HostedContent", in: .engine,
       [

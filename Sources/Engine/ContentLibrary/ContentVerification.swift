@@ -27,7 +27,7 @@ package struct ContentDamage: Hashable, Codable, Sendable {
 
 extension ContentLibrary {
   /// The recorded files of a version; nil if the record is unreadable.
-  package func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
+  func recordedFiles(of content: InstalledContent) throws -> [InstalledFile]? {
     do {
       return try journal.files(of: content.contentIdentifier, content.version)
     } catch let error as ContentError where error.code == .journalFailed {

@@ -19,6 +19,8 @@ final class AssemblyContext: Sendable {
   private let progress: @Sendable (Int64) -> Void
 
   private let state: Mutex<State>
+  /// Held while a large file is opened, so that one thread opens it.
+  private let opening = KeyedLock<Int>()
 
   private struct State {
     var identities: [FileIdentity?]
@@ -64,11 +66,11 @@ final class AssemblyContext: Sendable {
   ///
   /// The thread that gets `isNew` copies the pieces that are available locally.
   func largeFile(_ number: Int, _ chain: FolderChain) throws -> (file: LargeFile, isNew: Bool) {
-    let plan = survey.plan
-    let entry = plan.index.files[number]
-    let place = try chain.parent(of: entry.path)
-    return try state.withLock { state in
-      if let known = state.large[number] { return (known, false) }
+    try opening.withLock(for: number) {
+      if let known = state.withLock({ $0.large[number] }) { return (known, false) }
+      let plan = survey.plan
+      let entry = plan.index.files[number]
+      let place = try chain.parent(of: entry.path)
       let range = plan.partsOfFile[number]
       var written: Set<Int> = []
       if case .pieces(let pieces) = survey.states[number] {
@@ -77,7 +79,7 @@ final class AssemblyContext: Sendable {
       let file = try LargeFile(
         entry, Array(plan.parts[range]), written: written, in: place.folder, place.name,
         comparingDigest: comparesDigests)
-      state.large[number] = file
+      state.withLock { $0.large[number] = file }
       return (file, true)
     }
   }

@@ -15,7 +15,7 @@ final class MemberCompressor {
   private static let level: Int32 = 5
 
   private let slots: [Slot]
-  private let packing = SlotQueue()
+  private let packing = BlockingQueue<Int>()
   private let handover: Handover
   private let workers: WorkerThreads
   private let emitter: WorkerThreads
@@ -78,7 +78,7 @@ final class MemberCompressor {
     emitter.join()
   }
 
-  private static func pack(_ slots: [Slot], _ packing: SlotQueue) {
+  private static func pack(_ slots: [Slot], _ packing: BlockingQueue<Int>) {
     let packer = try? MemberPacker(level: level)
     while let number = packing.next() {
       let slot = slots[number]
@@ -91,7 +91,7 @@ final class MemberCompressor {
   /// Emits compressed members in order, until `emit` fails.
   private final class Handover: Sendable {
     /// The slots in the order in which they were submitted.
-    let order = SlotQueue()
+    let order = BlockingQueue<Int>()
     private let emit: @Sendable (UnsafeRawBufferPointer) throws -> Void
     private let failure = Mutex((any Error)?.none)
 
@@ -148,31 +148,6 @@ final class MemberCompressor {
     deinit {
       plain.deallocate()
       packed.deallocate()
-    }
-  }
-
-  /// The numbers of slots that wait for a thread.
-  private final class SlotQueue: Sendable {
-    private let waiting = Mutex((numbers: [Int](), isClosed: false))
-    private let signal = DispatchSemaphore(value: 0)
-
-    func add(_ number: Int) {
-      waiting.withLock { $0.numbers.append(number) }
-      signal.signal()
-    }
-
-    func close() {
-      waiting.withLock { $0.isClosed = true }
-      signal.signal()
-    }
-
-    /// Waits for the next number, and returns nil after `close`.
-    func next() -> Int? {
-      signal.wait()
-      let number = waiting.withLock { $0.numbers.isEmpty ? nil : $0.numbers.removeFirst() }
-      // Wake the next thread, which also has to see the end.
-      if number == nil { signal.signal() }
-      return number
     }
   }
 }

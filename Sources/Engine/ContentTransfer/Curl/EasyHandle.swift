@@ -76,6 +76,9 @@ final class EasyHandle {
     if let addresses { hc_easy_set_list(pointer, CURLOPT_RESOLVE, addresses) }
   }
 
+  /// Continues after a callback has paused the transfer, and may call callbacks.
+  func resume() -> CURLcode { curl_easy_pause(pointer, CURLPAUSE_CONT) }
+
   /// Returns libcurl's message about the last failure.
   func detail(_ code: CURLcode) -> String {
     words.pointee == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)

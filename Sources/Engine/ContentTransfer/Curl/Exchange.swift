@@ -112,24 +112,31 @@ final class Exchange: @unchecked Sendable {
   var stallGuard: StallGuard
   /// The received bytes of headers and body.
   var progress: Int64 = 0
+  var phase = Phase.head
   /// The head that was passed to the handler.
   var head: HTTPHead?
-  /// A fault that we have found.
-  ///
-  /// It overrides the error that libcurl reports when we abort.
-  var fault: TransferFault?
-  /// Whether the handler needs no more bytes.
-  var isComplete = false
-  /// The bytes of an unwanted body that may still be read to keep the connection alive.
-  var discardable = 0
   /// The sockets that were created for it, until the head of the answer arrives.
   var newSockets: [Int32] = []
   /// Whether a socket could not be created because too many files are open.
   var lacksSockets = false
-  /// Whether libcurl has paused the transfer until it is resumed.
-  var isPaused = false
-  /// The uptime at which the rate limits let it continue, or nil if they do not delay it.
-  var limitedUntil: Double?
+
+  /// How far the answer from the current URL has arrived.
+  enum Phase {
+    /// The head is not complete, or the handler has not received it.
+    case head
+    /// The handler takes the body.
+    case body
+    /// libcurl has paused the body: for the handler, or for the rate limits until an uptime.
+    case paused(until: Double?)
+    /// Up to `bytes` more of the body are read to keep the connection, and not used.
+    ///
+    /// The answer is a redirect, or the handler has rejected its head with the fault.
+    case discarding(bytes: Int, TransferFault?)
+    /// The handler needs no more bytes.
+    case complete
+    /// We abort, because of a fault in the headers or the body.
+    case failed(TransferFault)
+  }
 
   init(
     _ id: Int, _ request: ExchangeRequest, ticket: TransferTicket, handler: any ExchangeHandler,
@@ -146,6 +153,12 @@ final class Exchange: @unchecked Sendable {
     stallGuard = StallGuard(
       window: configuration.stallTimeout, minimumBytes: configuration.minimumBytes, at: 0)
   }
+
+  /// Whether libcurl has paused the transfer until it is resumed.
+  var isPaused: Bool { if case .paused = phase { true } else { false } }
+
+  /// The uptime at which the rate limits let it continue, or nil if they do not delay it.
+  var limitedUntil: Double? { if case .paused(let until) = phase { until } else { nil } }
 
   /// Whether libcurl has no connection for the request yet.
   var isConnecting: Bool { head == nil && easy?.seconds(CURLINFO_PRETRANSFER_TIME_T) == 0 }

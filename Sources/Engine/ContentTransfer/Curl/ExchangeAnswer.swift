@@ -25,47 +25,60 @@ extension Exchange {
   func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
     progress += Int64(line.count)
     if collector.add(line) { return true }
-    fault = TransferFault(.headersTooLong)
+    phase = .failed(TransferFault(.headersTooLong))
     return false
   }
 
   /// Takes a part of the body, and returns the value for libcurl.
   func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
     settleHead()
-    if fault != nil || collector.head.isRedirect { return discard(bytes.count) }
-    if let instant = loop.mayTake(bytes.count, of: self) {
-      limitedUntil = instant
-      return pause()
+    switch phase {
+    case .head, .body, .paused: break
+    case .discarding(let left, let fault):
+      count(bytes.count)
+      phase = .discarding(bytes: left - bytes.count, fault)
+      return left > bytes.count ? bytes.count : 0
+    case .complete, .failed: return 0
     }
+    if let instant = loop.mayTake(bytes.count, of: self) { return pause(until: instant) }
     // Count first, since the worker may have used the bytes before the call returns.
     count(bytes.count)
     switch handler.receive(bytes) {
     case .wait:
       count(-bytes.count)
-      return pause()
+      return pause(until: nil)
     case .taken: return bytes.count
-    case .complete: isComplete = true
-    case .refused(let refusal): fault = refusal
+    case .complete: phase = .complete
+    case .refused(let fault): phase = .failed(fault)
     }
     return 0
   }
 
   /// Passes the head to the handler once, unless it is a redirect.
   func settleHead() {
-    guard head == nil, fault == nil, !collector.head.isRedirect else { return }
-    head = collector.head
+    guard case .head = phase else { return }
+    let head = collector.head
+    guard !head.isRedirect else {
+      phase = .discarding(bytes: Self.discardLimit, nil)
+      return
+    }
+    self.head = head
     boundNewSocket()
     if url.origin == request.url.origin {
-      loop.noteProtocol(of: url.origin, isShared: collector.head.version.hasPrefix("HTTP/2"))
+      loop.noteProtocol(of: url.origin, isShared: head.version.hasPrefix("HTTP/2"))
     }
-    fault = handler.receive(collector.head)
-    if fault?.isRefusal != true {
+    let rejection = handler.receive(head)
+    if rejection?.isRefusal != true {
       loop.pauses.answer(id, at: request.url.origin, now: loop.clock.uptime())
     }
+    guard let fault = rejection else {
+      phase = .body
+      return
+    }
     // Read a short error page to its end. A long one costs more than a new connection.
-    let length = collector.head.contentLength ?? .max
-    discardable = length <= Self.discardLimit ? Self.discardLimit : 0
-    if fault?.kind.isStatus == false { discardable = 0 }
+    let length = head.contentLength ?? .max
+    let isShortPage = fault.kind.isStatus && length <= Self.discardLimit
+    phase = .discarding(bytes: isShortPage ? Self.discardLimit : 0, fault)
   }
 
   /// Limits the buffer of a new connection, now that its round-trip time is known.
@@ -78,21 +91,14 @@ extension Exchange {
     newSockets = []
   }
 
-  private func discard(_ bytes: Int) -> Int {
-    count(bytes)
-    if collector.head.isRedirect, discardable == 0 { discardable = Self.discardLimit }
-    discardable -= bytes
-    return discardable > 0 ? bytes : 0
-  }
-
   private func count(_ bytes: Int) {
     progress += Int64(bytes)
     ticket.counters.receive(bytes)
     loop.counters.receive(bytes)
   }
 
-  private func pause() -> Int {
-    isPaused = true
+  private func pause(until instant: Double?) -> Int {
+    phase = .paused(until: instant)
     return Int(CURL_WRITEFUNC_PAUSE)
   }
 }

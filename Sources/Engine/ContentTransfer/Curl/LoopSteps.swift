@@ -58,10 +58,7 @@ extension TransferLoop {
     exchange.easy = easy
     easy.reset()
     easy.configure(for: exchange, configuration)
-    let code = curl_multi_add_handle(multi, easy.pointer)
-    if code != CURLM_OK {
-      finish(exchange.id, TransferFault(.network, String(cString: curl_multi_strerror(code))))
-    }
+    if let fault = multi.add(easy) { finish(exchange.id, fault) }
   }
 
   /// Records whether requests to `origin` share a connection.
@@ -93,12 +90,11 @@ extension TransferLoop {
 
   func unpause(_ exchange: Exchange) {
     guard exchange.isPaused, let easy = exchange.easy else { return }
-    exchange.isPaused = false
-    exchange.limitedUntil = nil
+    exchange.phase = .body
     exchange.stallGuard.restart(bytes: exchange.progress, at: clock.uptime())
     // It may deliver buffered bytes, and pause again, before it returns. An end at this point must
     // be handled here: the body may be complete, so libcurl waits for nothing more.
-    let code = curl_easy_pause(easy.pointer, CURLPAUSE_CONT)
+    let code = easy.resume()
     if code != CURLE_OK { settle(exchange, code) }
   }
 
@@ -182,16 +178,11 @@ extension TransferLoop {
   }
 
   /// Reads libcurl's messages, and returns whether there were any.
-  func readEnds(_ multi: UnsafeMutableRawPointer) -> Bool {
-    var left: Int32 = 0
+  func readEnds(_ multi: MultiHandle) -> Bool {
     var found = false
-    while let message = curl_multi_info_read(multi, &left)?.pointee {
-      guard message.msg == CURLMSG_DONE, let easy = message.easy_handle else { continue }
+    while let (exchange, code) = multi.nextEnd() {
       found = true
-      var context: UnsafeMutableRawPointer?
-      hc_easy_get_pointer(easy, CURLINFO_PRIVATE, &context)
-      guard let context else { continue }
-      settle(Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue(), message.data.result)
+      settle(exchange, code)
     }
     return found
   }
@@ -199,15 +190,16 @@ extension TransferLoop {
   private func settle(_ exchange: Exchange, _ code: CURLcode) {
     guard let easy = exchange.easy else { return }
     // The head of an answer without a body has not been passed to the handler yet.
-    if code == CURLE_OK, !exchange.isComplete { exchange.settleHead() }
-    if exchange.fault == nil, exchange.collector.head.isRedirect {
-      return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    if code == CURLE_OK { exchange.settleHead() }
+    switch exchange.phase {
+    // Our fault says more than the error that libcurl reports when we abort.
+    case .discarding(_, let fault?), .failed(let fault): finish(exchange.id, fault)
+    case _ where exchange.collector.head.isRedirect:
+      follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
+    case .complete: finish(exchange.id, nil)
+    case .head, .body, .paused, .discarding:
+      finish(exchange.id, code == CURLE_OK ? nil : TransferFault(code, of: easy, exchange))
     }
-    let isGood = code == CURLE_OK || exchange.isComplete
-    finish(
-      exchange.id,
-      exchange.fault
-        ?? (isGood ? nil : TransferFault(code, of: easy, exchange)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {
@@ -217,10 +209,10 @@ extension TransferLoop {
     {
     case .failure(let fault): finish(exchange.id, fault)
     case .success(let url):
-      if let multi, let easy = exchange.easy { curl_multi_remove_handle(multi, easy.pointer) }
+      if let easy = exchange.easy { multi?.remove(easy) }
       exchange.url = url
       exchange.redirects += 1
-      exchange.discardable = 0
+      exchange.phase = .head
       exchange.collector.restart()
       send(exchange)
     }
@@ -235,7 +227,7 @@ extension TransferLoop {
     }
     let end = exchange.ending(fault)
     if let easy = exchange.easy {
-      if let multi { curl_multi_remove_handle(multi, easy.pointer) }
+      multi?.remove(easy)
       if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
       exchange.easy = nil
     }

@@ -1,5 +1,3 @@
-import CCurl
-import Digests
 import FileIO
 import Glibc
 import Concurrency
@@ -8,7 +6,7 @@ import Concurrency
 ///
 /// Unchecked, because other threads only add commands to the inbox and wake the loop. All other
 /// state belongs to the loop's thread. No lock is held during calls, except for starting and waking
-/// the thread. The C functions are those of libcurl-multi(3).
+/// the thread.
 final class TransferLoop: @unchecked Sendable {
   let configuration: HTTPConfiguration
   let clock: TransferClock
@@ -19,7 +17,6 @@ final class TransferLoop: @unchecked Sendable {
   let random: @Sendable () -> Double
 
   private let inbox = Mutex(Inbox())
-  private let awakened = Mutex(Awakened())
   private static let counter = Atomic<Int>(0)
   /// The poll timeout in seconds while a request connects.
   private static let connectingPollTimeout = 0.5
@@ -29,15 +26,8 @@ final class TransferLoop: @unchecked Sendable {
     /// Nil after a call of `close` has taken the thread to wait for its end.
     var thread: WorkThread?
     var isClosed = false
-    /// Whether the thread sleeps or is about to, so that a command must wake it.
-    var isAsleep = false
-  }
-
-  /// The handle that other threads wake.
-  ///
-  /// The lock prevents cleanup during the call.
-  private struct Awakened {
-    nonisolated(unsafe) var multi: UnsafeMutableRawPointer?
+    /// The handle that a command must wake if the thread sleeps or is about to.
+    var sleeper: MultiHandle?
   }
 
   private enum Command: Sendable {
@@ -58,14 +48,10 @@ final class TransferLoop: @unchecked Sendable {
   var running: [Int: Exchange] = [:]
   /// Whether requests were added whose tickets do not know yet why they wait.
   var hasArrivals = false
-  var multi: UnsafeMutableRawPointer?
+  var multi: MultiHandle?
   /// Handles to reuse, since each one has a large buffer.
   var idleHandles: [EasyHandle] = []
   private var isClosing = false
-
-  /// The global initialization of libcurl, once per process.
-  private static let isReady =
-    CryptoLibrary.isReady && curl_global_init(Int(CURL_GLOBAL_ALL)) == CURLE_OK
 
   init(
     _ configuration: HTTPConfiguration, clock: TransferClock, pauses: HostPauses,
@@ -102,28 +88,17 @@ final class TransferLoop: @unchecked Sendable {
   private func start() -> TransferFault? {
     inbox.withLock { inbox in
       guard inbox.thread == nil, !inbox.isClosed else { return nil }
-      guard let new = Self.newMulti() else {
+      // Keep connections open for as many requests as may run at once.
+      guard let multi = MultiHandle(connections: configuration.limits.connections * 2) else {
         return TransferFault(.tooManyFiles, "libcurl cannot be initialized")
       }
-      nonisolated(unsafe) let multi = new
       do {
         inbox.thread = try WorkThread { self.run(multi) }
         return nil
       } catch {
-        curl_multi_cleanup(multi)
         return TransferFault(.network, "A thread cannot be started")
       }
     }
-  }
-
-  private static func newMulti() -> UnsafeMutableRawPointer? {
-    guard isReady, let multi = curl_multi_init() else { return nil }
-    // Without descriptors for waking, it could not be woken before its timeout.
-    guard curl_multi_wakeup(multi) == CURLM_OK else {
-      curl_multi_cleanup(multi)
-      return nil
-    }
-    return multi
   }
 
   /// Cancels request `id` if it has not ended.
@@ -153,21 +128,21 @@ final class TransferLoop: @unchecked Sendable {
   }
 
   @discardableResult private func post(_ command: Command) -> Bool {
-    let (isOpen, isAsleep) = inbox.withLock { inbox in
-      guard !inbox.isClosed else { return (false, false) }
+    let (isOpen, sleeper): (Bool, MultiHandle?) = inbox.withLock { inbox in
+      guard !inbox.isClosed else { return (false, nil) }
       inbox.commands.append(command)
       if case .close = command { inbox.isClosed = true }
-      defer { inbox.isAsleep = false }
-      return (true, inbox.isAsleep)
+      defer { inbox.sleeper = nil }
+      return (true, inbox.sleeper)
     }
     // Not while holding the inbox's lock, which the thread needs as soon as it wakes.
-    if isAsleep { awakened.withLock { if let multi = $0.multi { curl_multi_wakeup(multi) } } }
+    sleeper?.wake()
     return isOpen
   }
 
   // MARK: The thread
 
-  private func run(_ multi: UnsafeMutableRawPointer) {
+  private func run(_ multi: MultiHandle) {
     // OpenSSL writes to sockets without MSG_NOSIGNAL. A broken socket must not end the process.
     var signals = sigset_t()
     sigemptyset(&signals)
@@ -175,31 +150,26 @@ final class TransferLoop: @unchecked Sendable {
     pthread_sigmask(SIG_BLOCK, &signals, nil)
 
     self.multi = multi
-    // Keep connections open for as many requests as may run at once.
-    hc_multi_set_long(multi, CURLMOPT_MAXCONNECTS, configuration.limits.connections * 2)
-    awakened.withLock { $0.multi = multi }
     while !isClosing { turn(multi) }
     endAll(TransferFault(.cancelled, "The session is closed"))
-    awakened.withLock { $0.multi = nil }
     idleHandles = []
-    curl_multi_cleanup(multi)
     self.multi = nil
+    multi.close()
   }
 
-  private func turn(_ multi: UnsafeMutableRawPointer) {
+  private func turn(_ multi: MultiHandle) {
     for command in takeCommands() { carryOut(command) }
     // Ended requests make room for new ones, so they come first.
     let now = clock.uptime()
     giveUpDue(now)
     startDue(now)
     continueDue(now)
-    var count: Int32 = 0
-    curl_multi_perform(multi, &count)
+    multi.perform()
     noteProgress(now)
     // Ended requests allow others to start, so handle them before waiting.
-    guard !readEnds(multi), !isClosing, mayFallAsleep() else { return }
-    curl_multi_poll(multi, nil, 0, patience(since: now), nil)
-    inbox.withLock { $0.isAsleep = false }
+    guard !readEnds(multi), !isClosing, mayFallAsleep(multi) else { return }
+    multi.poll(milliseconds: patience(since: now))
+    inbox.withLock { $0.sleeper = nil }
   }
 
   private func takeCommands() -> [Command] {
@@ -212,10 +182,11 @@ final class TransferLoop: @unchecked Sendable {
   /// Returns whether there is no command.
   ///
   /// From now on, a new command wakes the thread.
-  private func mayFallAsleep() -> Bool {
+  private func mayFallAsleep(_ multi: MultiHandle) -> Bool {
     inbox.withLock { inbox in
-      inbox.isAsleep = inbox.commands.isEmpty
-      return inbox.isAsleep
+      guard inbox.commands.isEmpty else { return false }
+      inbox.sleeper = multi
+      return true
     }
   }
 

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import FileIO
 
@@ -45,7 +46,7 @@ final class PieceFetch {
     session.slabs.beginFetch()
     let listener = ticket.addListener { [handover, loop = session.loop, id = ticket.id] change in
       switch change {
-      case .cancelled: handover.push(.cancelled)
+      case .cancelled: handover.add(.cancelled)
       case .priority(let priority): loop.setPriority(priority, of: id)
       }
     }
@@ -57,7 +58,7 @@ final class PieceFetch {
     while plan.left > 0 {
       ask()
       hedgeIdleRequest()
-      for event in handover.pop() {
+      for event in handover.takeAll() {
         switch event {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
         case .idle(let number, let partial): noteIdle(number, partial)
@@ -295,9 +296,7 @@ final class PieceFetch {
     let short: TransferFault.Kind =
       end.head?.isPage == true ? .unexpectedType("text/html") : .cutShort
     let silent = TransferFault(isDamaged ? .damaged : short)
-    guard let fault = end.fault ?? (hasProgress && !isDamaged ? nil : silent) else {
-      return
-    }
+    guard let fault = end.fault ?? (hasProgress && !isDamaged ? nil : silent) else { return }
     try conclude(fault, request, missing, end, hasProgress: hasProgress)
   }
 

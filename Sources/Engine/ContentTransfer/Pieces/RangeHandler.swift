@@ -61,16 +61,16 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
   func idle() -> TransferFault? {
     // Complete pieces need not be requested again.
     if let slab = assembler.handOverPieces() { handOver(slab) }
-    handover.push(.idle(request: number, assembler.partial))
+    handover.add(.idle(request: number, assembler.partial))
     return nil
   }
 
   func end(_ end: ExchangeEnd) {
-    let ended = Handover.Event.ended(request: number, end, received: received)
+    let ended = FetchEvent.ended(request: number, end, received: received)
     if let slab = assembler.endBody() {
-      handover.push(.pieces(request: number, slab), ended)
+      handover.add(.pieces(request: number, slab), ended)
     } else {
-      handover.push(ended)
+      handover.add(ended)
     }
   }
 
@@ -83,7 +83,7 @@ final class RangeHandler: ExchangeHandler, @unchecked Sendable {
     return mayTake ? slabs.take(capacity: max(capacity, slabLength)) : nil
   }
 
-  private func handOver(_ slab: Slab) { handover.push(.pieces(request: number, slab)) }
+  private func handOver(_ slab: Slab) { handover.add(.pieces(request: number, slab)) }
 
   // MARK: The worker's thread
 

@@ -1,5 +1,4 @@
-import ContentLibrary
-import ContentModel
+package import ContentModel
 import ContentPackage
 import FileIO
 import FoundationEssentials
@@ -11,14 +10,9 @@ import FoundationEssentials
 /// contradict them. Pins and digests are only in the journal: calls that need them throw
 /// `notPermitted`.
 struct InstalledTree: InstallJournal {
-  private let folder: LibraryFolder
-  private let refusal: ContentError
-
-  /// `cause` is the reason why the journal cannot be read.
-  init(_ folder: LibraryFolder, cause: ContentError) {
-    self.folder = folder
-    refusal = .notOwner(of: folder.root.path, cause)
-  }
+  let folder: LibraryFolder
+  /// Thrown by calls that need the journal.
+  let refusal: ContentError
 
   func installed() throws -> [InstalledContent] {
     try folder.products.entries().filter { $0.kind == .directory }
@@ -93,12 +87,9 @@ struct InstalledTree: InstallJournal {
   }
 }
 
-extension ContentError {
-  /// Returns the error for data that only the owner of the library at `path` may read.
-  static func notOwner(of path: String, _ cause: ContentError) -> ContentError {
-    ContentError(
-      .notPermitted, "Only the owner of the library \(path) can read its queue, pins and digests",
-      remedy: "Run this as the user who owns the library", subject: path,
-      cause: cause.cause ?? cause.message)
+extension ContentLibrary {
+  /// Opens a library without its journal, from which calls throw `refusal`.
+  package convenience init(_ folder: LibraryFolder, refusal: ContentError) {
+    self.init(folder, journal: InstalledTree(folder: folder, refusal: refusal))
   }
 }
