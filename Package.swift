@@ -257,7 +257,7 @@ let package = Package(
       "DocumentationTests",
       [
         "AppUpdate", "ContentStore", "HostedContent", "HostedContentTesting", "StoreKit",
-        "StoreServer",
+        "StoreServer", "TestSupport",
       ]),
     tests(
       "ToolTests",

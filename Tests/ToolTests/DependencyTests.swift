@@ -12,10 +12,8 @@ struct DependencyTests {
   /// Creates the client's package beside a link to this package.
   init() throws {
     tool = try Tool()
-    let text = try String(
-      contentsOf: Self.root.appending(path: "Documentation/AddToYourPackage.md"), encoding: .utf8)
-    blocks = text.components(separatedBy: "```").enumerated()
-      .filter { $0.offset % 2 == 1 && $0.element.contains(".package(") }.map(\.element)
+    let page = try DocumentPage("Documentation/AddToYourPackage.md")
+    blocks = page.blocks(in: "swift manifest").map(\.text)
     for target in ["Sources/Service/main.swift", "Tests/ServiceTests/ServiceTests.swift"] {
       let file = URL(filePath: tool.folder.path("client/\(target)"))
       try FileManager.default.createDirectory(
@@ -42,7 +40,8 @@ struct DependencyTests {
       import PackageDescription
 
       let package = Package(
-        name: "Client",\(block))
+        name: "Client",
+      \(block))
       """, to: "client/Package.swift")
   }
 

@@ -9,10 +9,8 @@ struct HostingTests {
 
   /// The guide's `server` block.
   private static func block() throws -> String {
-    let guide = root.appending(path: "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
-    let text = try String(contentsOf: guide, encoding: .utf8)
-    let start = try #require(text.range(of: "```\nserver {"))
-    return "server {" + text[start.upperBound...].components(separatedBy: "\n```")[0]
+    let page = try DocumentPage("Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
+    return try #require(page.blocks(in: "nginx").first).text
   }
 
   @Test("The guide's configuration serves a store over TLS, and not apps.json")
