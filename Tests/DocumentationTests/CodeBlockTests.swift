@@ -2,23 +2,34 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Code in README and articles must compile without changes.
-@Suite("Code in the documentation compiles")
+/// Blocks in README, guides and articles are executed from their own text.
+@Suite("Blocks of the documentation")
 struct CodeBlockTests {
-  /// README, Documentation and the articles of every module.
-  private static var pages: [URL] {
-    get throws {
-      let manager = FileManager.default
-      var pages = [SourceTree.root.appending(path: "README.md")]
-      for folder in ["Documentation", "Sources"] {
-        let start = SourceTree.root.appending(path: folder)
-        for path in try manager.subpathsOfDirectory(atPath: start.path) where path.hasSuffix(".md")
-        {
-          pages.append(start.appending(path: path))
+  /// The blocks of other languages than `swift`, `sh` and `text`, each with its test.
+  private static let others = [
+    "Documentation/AddToYourPackage.md: swift manifest",  // DependencyTests
+    "Documentation/AddToYourPackage.md: swift manifest",  // DependencyTests
+    "Documentation/AppUpdate.md: json",  // AppUpdateCommandTests
+    "Documentation/Server.md: faults",  // ServerGuideTests
+    "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md: nginx",  // HostingTests
+  ]
+
+  @Test("Every block has a language with a test, and only pictures and output are text")
+  func languages() throws {
+    var found: [String] = []
+    for page in try DocumentPage.all {
+      for block in page.blocks {
+        switch block.language {
+        // `compiled` below, and ReadmeTests.
+        case "swift", "sh": break
+        case "text":
+          let hasCommand = block.text.contains(/(?m)^ *(?:\$|hostedcontent|swift|Scripts\/)/)
+          #expect(!hasCommand, "\(page.path) line \(block.line) is a command: use sh")
+        default: found.append("\(page.path): \(block.language)")
         }
       }
-      return pages
     }
+    #expect(found.sorted() == Self.others.sorted())
   }
 
   /// Lines without indentation; empty ones do not count.
@@ -27,27 +38,22 @@ struct CodeBlockTests {
       .filter { !$0.isEmpty }
   }
 
-  /// The Swift blocks of a page.
-  private static func blocks(_ page: String) -> [[String]] {
-    page.components(separatedBy: "```swift\n").dropFirst().map { rest in
-      lines(rest.components(separatedBy: "\n```")[0])
-    }
-  }
-
   @Test("Every block of Swift is in a file that is compiled with the tests, word for word")
   func compiled() throws {
     let folder = SourceTree.root.appending(path: "Tests/DocumentationTests")
     let snippets = try FileManager.default.contentsOfDirectory(atPath: folder.path)
       .filter { $0.hasSuffix("Snippets.swift") }.map { folder.appending(path: $0) }
-    let example = SourceTree.root.appending(path: "Examples/Members/Members.swift")
-    let sources = try (snippets + [example]).map {
+    let examples = ["Members/Members.swift"].map {
+      SourceTree.root.appending(path: "Examples/\($0)")
+    }
+    let sources = try (snippets + examples).map {
       Self.lines(try String(contentsOf: $0, encoding: .utf8))
     }
     var count = 0
-    for page in try Self.pages {
-      for block in Self.blocks(try String(contentsOf: page, encoding: .utf8)) {
-        let isCompiled = sources.contains { $0.firstRange(of: block) != nil }
-        #expect(isCompiled, "\(page.lastPathComponent): \(block.first ?? "an empty block")")
+    for page in try DocumentPage.all {
+      for block in page.blocks(in: "swift") {
+        let isCompiled = sources.contains { $0.firstRange(of: Self.lines(block.text)) != nil }
+        #expect(isCompiled, "\(page.path) line \(block.line)")
         count += 1
       }
     }
@@ -56,54 +62,14 @@ struct CodeBlockTests {
 
   @Test("The article on errors has every number with its name")
   func errors() throws {
-    let source = try String(
-      contentsOf: SourceTree.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift"),
-      encoding: .utf8)
-    let article = try String(
-      contentsOf: SourceTree.root.appending(
-        path: "Sources/Engine/HostedContent/HostedContent.docc/ErrorsAndRemedies.md"),
-      encoding: .utf8)
+    let file = SourceTree.root.appending(path: "Sources/Engine/ContentModel/ContentError.swift")
+    let source = try String(contentsOf: file, encoding: .utf8)
+    let article = try DocumentPage(
+      "Sources/Engine/HostedContent/HostedContent.docc/ErrorsAndRemedies.md")
     let codes = source.matches(of: /public static let (\w+) = Self\(rawValue: (\d+)\)/)
     #expect(codes.count > 70)
     for code in codes {
-      #expect(article.contains("| \(code.output.2) | `\(code.output.1)` |"))
-    }
-  }
-
-  @Test("Every command in an article exists in the tool")
-  func commands() throws {
-    let tool = SourceTree.root.appending(path: "Sources/Tools/HostedContentTool")
-    let files = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
-      .filter { $0.hasSuffix(".swift") }
-    #expect(files.contains { $0.hasSuffix("CommandTable.swift") })
-    let sources = try files.map {
-      try String(contentsOf: tool.appending(path: $0), encoding: .utf8)
-    }.joined()
-    let names = Set(sources.matches(of: /name: "([a-z -]+)"/).map { String($0.output.1) })
-    for page in try Self.pages {
-      let text = try String(contentsOf: page, encoding: .utf8)
-      for match in text.matches(of: /(?m)^hostedcontent ([a-z-]+) ?([a-z-]*)/) {
-        let words = "\(match.output.1) \(match.output.2)"
-        let isKnown = names.contains(words) || names.contains(String(match.output.1))
-        #expect(isKnown, "\(page.lastPathComponent): \(words)")
-      }
-    }
-  }
-
-  @Test("Every option of a command in a page exists in the tool")
-  func options() throws {
-    let tool = SourceTree.root.appending(path: "Sources/Tools/HostedContentTool")
-    let sources = try FileManager.default.subpathsOfDirectory(atPath: tool.path)
-      .filter { $0.hasSuffix(".swift") }
-      .map { try String(contentsOf: tool.appending(path: $0), encoding: .utf8) }.joined()
-    for page in try Self.pages {
-      let text = try String(contentsOf: page, encoding: .utf8)
-      for command in text.matches(of: /(?m)^hostedcontent (?:[^\n\\]|\\\n)*/) {
-        for option in command.output.matches(of: /(?: |^)(--[a-z-]+)/) {
-          let name = String(option.output.1)
-          #expect(sources.contains("\"\(name)\""), "\(page.lastPathComponent): \(name)")
-        }
-      }
+      #expect(article.text.contains("| \(code.output.2) | `\(code.output.1)` |"))
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Simulation
 import TestSupport
 import Testing
@@ -12,6 +13,10 @@ struct ScheduleTests {
   ///
   /// There, sets always have the same order.
   private static func simulate(_ words: String...) async throws -> Program.End {
+    try await simulate(words)
+  }
+
+  private static func simulate(_ words: [String]) async throws -> Program.End {
     try await onOwnThread(givingWay: true) { try Program.run(Program.path("simulate"), words) }
   }
 
@@ -21,6 +26,26 @@ struct ScheduleTests {
     let result = try await Self.simulate("--seeds", "\(count)")
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.hasPrefix("\(count) schedules"))
+  }
+
+  @Test("The guide's commands work, and its failure has the words of the program")
+  func guide() async throws {
+    let page = try DocumentPage("Documentation/Simulation.md")
+    let lines = try #require(page.blocks(in: "sh").first).text.split(separator: "\n")
+    // The first one simulates many histories.
+    for line in SlowTests.cases(lines.reversed(), quick: 2) {
+      let words = line.prefix { $0 != "#" }.split(separator: " ").map(String.init)
+      #expect(words.first == "Scripts/simulate")
+      let result = try await Self.simulate(Array(words.dropFirst()))
+      #expect(result.status == 0, "\(line): \(result.output)")
+    }
+    let source = try String(
+      contentsOf: SourceTree.root.appending(path: "Tests/SimulationTool/Main.swift"),
+      encoding: .utf8)
+    let failure = try #require(page.blocks(in: "text").first).text
+    for words in ["breaks a rule, schedule ", "The shortest history:", "Again: Scripts/simulate "] {
+      #expect(failure.contains(words) && source.contains(words), "\(words)")
+    }
   }
 
   @Test("No rule is broken on a disk without the flags of renameat2")

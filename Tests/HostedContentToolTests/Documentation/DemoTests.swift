@@ -5,16 +5,17 @@ import Testing
 /// Runs Scripts/demo like a user, with the tool that was built with the tests.
 @Suite("The demo", .timeLimit(.minutes(10)))
 struct DemoTests {
-  private static let script = SourceTree.path("Scripts/demo")
+  /// Runs a line or block of README in this repository, with the tool's folder as home.
+  private func run(_ script: String, in tool: Tool) throws -> Tool.Result {
+    try tool.follow(
+      "cd \"$REPOSITORY\"\n\(script)",
+      environment: [
+        "REPOSITORY": SourceTree.root.path(percentEncoded: false), "HOME": tool.folder.path,
+        "HOSTEDCONTENT_TOOL": Tool.path, "TMPDIR": tool.folder.path,
+      ])
+  }
 
-  @Test(
-    "It interrupts a download, and the next run only fetches missing data",
-    arguments: SlowTests.cases([[], ["--http"]], quick: 1))
-  func demo(words: [String]) throws {
-    let tool = try Tool()
-    let result = try tool.run(
-      words, program: Self.script,
-      environment: ["HOSTEDCONTENT_TOOL": Tool.path, "TMPDIR": tool.folder.path])
+  private func check(_ result: Tool.Result) throws {
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(result.output.contains("The film is installed, byte for byte."))
     #expect(result.output.contains(#"--title "Chapter 1" --price 0.99"#))
@@ -23,5 +24,22 @@ struct DemoTests {
     let fetched = try #require(result.output.firstMatch(of: /fetched ([\d.]+) MB of ([\d.]+) MB/))
     #expect(
       try #require(Double(fetched.output.1)) < (try #require(Double(fetched.output.2))) - 10)
+  }
+
+  @Test("As in README, it continues an interrupted download, and then the tool is installed")
+  func readme() throws {
+    let tool = try Tool()
+    let block = try #require(try DocumentPage("README.md").blocks(in: "sh").first)
+    try check(run(block.text, in: tool))
+    let installed = tool.folder.path(".local/bin/hostedcontent")
+    #expect(try tool.run(["--version"], program: installed).status == 0)
+  }
+
+  @Test(
+    "With --http, nginx serves the store",
+    .enabled(if: SlowTests.areOn, "Scripts/test --slow runs it"))
+  func http() throws {
+    let tool = try Tool()
+    try check(run("Scripts/demo --http", in: tool))
   }
 }

@@ -5,17 +5,15 @@ import Testing
 /// The Package.swift of the guide, in a package that depends on this one.
 @Suite("A package depends on this one as the guide says", .timeLimit(.minutes(60)))
 struct DependencyTests {
+  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
   private let tool: Tool
   private let blocks: [String]
 
   /// Creates the client's package beside a link to this package.
   init() throws {
     tool = try Tool()
-    let text = try String(
-      contentsOf: SourceTree.root.appending(path: "Documentation/AddToYourPackage.md"),
-      encoding: .utf8)
-    blocks = text.components(separatedBy: "```").enumerated()
-      .filter { $0.offset % 2 == 1 && $0.element.contains(".package(") }.map(\.element)
+    let page = try DocumentPage("Documentation/AddToYourPackage.md")
+    blocks = page.blocks(in: "swift manifest").map(\.text)
     for target in ["Sources/Service/main.swift", "Tests/ServiceTests/ServiceTests.swift"] {
       let file = URL(filePath: tool.folder.path("client/\(target)"))
       try FileManager.default.createDirectory(
@@ -25,8 +23,7 @@ struct DependencyTests {
     }
     for name in ["HostedContent", "checkout"] {
       try FileManager.default.createSymbolicLink(
-        atPath: tool.folder.path(name),
-        withDestinationPath: SourceTree.root.path(percentEncoded: false))
+        atPath: tool.folder.path(name), withDestinationPath: Self.root.path(percentEncoded: false))
     }
   }
 
@@ -43,7 +40,8 @@ struct DependencyTests {
       import PackageDescription
 
       let package = Package(
-        name: "Client",\(block))
+        name: "Client",
+      \(block))
       """, to: "client/Package.swift")
   }
 
@@ -72,7 +70,7 @@ struct DependencyTests {
         [
           "-ec",
           "git clone --quiet --bare \"$0\" \"$1\"; git -C \"$1\" branch --quiet --force main HEAD",
-          SourceTree.root.path(percentEncoded: false), clone,
+          Self.root.path(percentEncoded: false), clone,
         ], program: "/bin/bash")
       try #require(made.status == 0, "\(made.errors)")
       dependency = dependency.replacing(

@@ -5,13 +5,12 @@ import Testing
 /// The configuration and the script of the hosting guide.
 @Suite("Hosting with nginx", .enabled(if: Nginx.isInstalled, "\(Nginx.reason)"))
 struct HostingTests {
+  private static let root = URL(filePath: Tool.samples).deletingLastPathComponent()
+
   /// The guide's `server` block.
   private static func block() throws -> String {
-    let guide = SourceTree.root.appending(
-      path: "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
-    let text = try String(contentsOf: guide, encoding: .utf8)
-    let start = try #require(text.range(of: "```\nserver {"))
-    return "server {" + text[start.upperBound...].components(separatedBy: "\n```")[0]
+    let page = try DocumentPage("Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
+    return try #require(page.blocks(in: "nginx").first).text
   }
 
   @Test("The guide's configuration serves a store over TLS, and not apps.json")
@@ -42,7 +41,7 @@ struct HostingTests {
   @Test("The script only needs a folder, and prints its URL")
   func folder() throws {
     let tool = try Tool.withBook()
-    let script = SourceTree.path("Scripts/serve-with-nginx")
+    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
     let words = [
       "-ec",
       """
@@ -60,7 +59,7 @@ struct HostingTests {
 
   @Test("The script prints its usage")
   func script() throws {
-    let script = SourceTree.path("Scripts/serve-with-nginx")
+    let script = Self.root.appending(path: "Scripts/serve-with-nginx").path(percentEncoded: false)
     let wrong = try Tool().run([], program: script)
     #expect(wrong.status == 2 && wrong.errors.hasPrefix("Usage: "))
   }

@@ -27,9 +27,7 @@ struct KeyRecipeTests {
 
   private func follow(_ title: String) throws {
     let recipe = try #require(Self.recipes[title], "Keys.md has no recipe “\(title)”")
-    let folder = URL(filePath: Tool.path).deletingLastPathComponent().path(percentEncoded: false)
-    let result = try tool.run(
-      ["-euc", "PATH=\(folder):$PATH\n\(recipe)"], program: "/bin/bash")
+    let result = try tool.follow(recipe)
     #expect(result.status == 0, "\(title): \(result.errors)")
   }
 
@@ -54,6 +52,15 @@ struct KeyRecipeTests {
       ["--metadata-dir", "trusted", "init", root], program: Tool.program("tuf-client"))
     #expect(result.status == 0)
     #expect(try believes("store"))
+  }
+
+  @Test("A test follows every recipe")
+  func complete() throws {
+    let source = try String(contentsOfFile: #filePath, encoding: .utf8)
+    for title in Self.recipes.keys { #expect(source.contains("\"\(title)\""), "\(title)") }
+    let page = try DocumentPage("Documentation/Keys.md")
+    let blocks = page.blocks.map(\.text).joined()
+    #expect(blocks.count == Self.recipes.values.map(\.count).reduce(0, +))
   }
 
   @Test("Publishing and refreshing work without the root keys, and clients accept the upload")
@@ -126,7 +133,7 @@ struct KeyRecipeTests {
     try follow("A key of targets, snapshot or timestamp is lost")
     let recipe = try #require(Self.recipes["Uploading"])
     for line in recipe.split(separator: "\n") {
-      #expect(try tool.run(["-euc", String(line)], program: "/bin/bash").status == 0)
+      #expect(try tool.follow(String(line)).status == 0)
       #expect(try believes("served"), "\(line)")
     }
   }

@@ -102,6 +102,32 @@ struct AppUpdateCommandTests {
     }
   }
 
+  @Test("The guide's apps.json answers the guide's command, and forces updates as it says")
+  func guide() async throws {
+    let page = try DocumentPage("Documentation/AppUpdate.md")
+    let apps = try #require(page.blocks(in: "json").first).text
+    let command = try #require(page.codeSpans.first { $0.hasPrefix("hostedcontent app-update ") })
+    try await serving(apps) { tool, server in
+      // The file offers the app in other countries than the command's.
+      for country in ["us", "cn"] {
+        let answer = try tool.follow("\(command) --server \(server) --country \(country)")
+        #expect(answer.output.hasPrefix("Courier 2.0 is available; installed is 1.0.\n"))
+      }
+      let elsewhere = try tool.follow("\(command) --server \(server)")
+      #expect(elsewhere.status == 1 && elsewhere.errors.contains("not found in de"))
+      for (account, version, isForced) in [
+        ("bob", "1.4", true), ("bob", "1.6", true), ("bob", "1.7", false), ("ada", "1.7", true),
+      ] {
+        let answer = try tool.run([
+          "app-update", "--bundle-id", "com.example.courier", "--server", server, "--installed",
+          version, "--account", account,
+        ])
+        #expect(answer.output.contains("is required") == isForced, "\(answer.output)")
+        #expect(answer.output.hasSuffix("\nhttps://example.com/courier/get\n"))
+      }
+    }
+  }
+
   @Test("A feed is read without a server")
   func feed() throws {
     let tool = try Tool()

@@ -22,7 +22,7 @@ struct ServeTests {
     while process.isRunning, try !tool.text("out.txt").hasSuffix("/\n") { usleep(1_000) }
     let line = try tool.text("out.txt")
     let address = try #require(
-      line.wholeMatch(of: #/Serving store at (http://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
+      line.wholeMatch(of: #/Serving store at (https?://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
     try await body(process, try #require(URL(string: String(address.output.1))))
   }
 

@@ -81,6 +81,25 @@ extension Tool {
     return result
   }
 
+  /// Runs a shell script of a page, in which `hostedcontent` is the tool.
+  func follow(_ script: String, environment: [String: String] = [:]) throws -> Result {
+    let programs = URL(filePath: Self.path).deletingLastPathComponent()
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    let variables = ["PATH": "\(programs.path(percentEncoded: false)):\(path)"]
+    return try run(
+      ["-euc", script], program: "/bin/sh", environment: variables.merging(environment) { $1 })
+  }
+
+  /// Creates a store with com.example.book, and a copy of its root as in the pages.
+  func offerBook() throws {
+    try succeed("store", "init", "store")
+    let pages = Data((0..<300_000).map { _ in UInt8.random(in: 0...255) })
+    let package = try makePackage("com.example.book", "1.0", ["pages": pages])
+    try succeed("store", "publish", "store", package)
+    try FileManager.default.copyItem(
+      atPath: folder.path("store/metadata/1.root.json"), toPath: folder.path("root.json"))
+  }
+
   /// The transactions of `account` in the grants file at `path`, oldest first.
   func grants(_ path: String = "lib/grants.sqlite", account: String? = nil) throws -> [String] {
     let file = URL(filePath: folder.path(path))
