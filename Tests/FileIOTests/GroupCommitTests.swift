@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Concurrency
+import TestSupport
 import Testing
 
 @testable import FileIO
@@ -40,7 +41,7 @@ struct GroupCommitTests {
       Thread.detachNewThread { join(number) }
       if number == 0 { isFirstAtIt.wait() }
     }
-    while step.waitingCount < count - 1 { sched_yield() }
+    blockUntil { step.waitingCount == count - 1 }
     mayGoOn.signal()
     ended.wait()
     return (groups.withLock { $0 }, failed.withLock { $0 })
