@@ -122,7 +122,7 @@ extension StoreFolder {
   }
 
   /// The keys have signed another store, or this store before its files were lost.
-  func keysTaken(_ keys: StoreKeys) -> ContentError {
+  func keysInUse(_ keys: StoreKeys) -> ContentError {
     ContentError(
       .usage, "The keys in \(keys.folder.path) already belong to a store",
       remedy: "Restore that store's files from a copy, or use another keys folder",

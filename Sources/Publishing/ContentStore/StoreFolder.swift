@@ -54,7 +54,7 @@ public final class StoreFolder: Sendable {
     let state = try store.state(keys)
     try state.whileLocked(store.folder) {
       try store.checkVacancy()
-      guard try state.record() == nil else { throw store.keysTaken(keys) }
+      guard try state.record() == nil else { throw store.keysInUse(keys) }
       let metadata = try store.folder.createServedDirectory(metadataName)
       try store.folder.createServedDirectory(targetsName)
       try store.folder.sync()

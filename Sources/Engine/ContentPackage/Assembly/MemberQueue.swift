@@ -60,7 +60,7 @@ final class MemberQueue: Sendable {
   }
 
   /// Removes members until the queue ends.
-  func throwAway() {
+  func discardAll() {
     while case _? = try? next({ false }) {}
   }
 

@@ -203,11 +203,11 @@ extension TransferLoop {
     if exchange.fault == nil, exchange.collector.head.isRedirect {
       return follow(exchange, to: easy.text(CURLINFO_REDIRECT_URL))
     }
-    let isGood = code == CURLE_OK || exchange.isComplete
+    let hasSucceeded = code == CURLE_OK || exchange.isComplete
     finish(
       exchange.id,
       exchange.fault
-        ?? (isGood ? nil : TransferFault(code, of: easy, exchange)))
+        ?? (hasSucceeded ? nil : TransferFault(code, of: easy, exchange)))
   }
 
   private func follow(_ exchange: Exchange, to target: String?) {
