@@ -210,6 +210,6 @@ extension ContentError {
   ) -> ContentError {
     ContentError(
       .notInstalled, "\(content) \(version) is not installed",
-      remedy: "Run hostedcontent list to see the installed versions", subject: content.rawValue)
+      remedy: "Check the name and version, or install it first", subject: content.rawValue)
   }
 }

@@ -77,7 +77,7 @@ extension StoreFolder {
       let path = try keysPath
       throw ContentError(
         .keyUnusable, "The store's keys are not in \(path)",
-        remedy: "Restore the keys folder from hostedcontent store init, or specify its path",
+        remedy: "Restore the keys folder that was created with the store, or specify its path",
         subject: path)
     }
     return try StoreKeys(keys, options, creating: creating)

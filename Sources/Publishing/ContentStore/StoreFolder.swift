@@ -306,7 +306,8 @@ public final class StoreFolder: Sendable {
       guard let version = offer?.version else {
         throw ContentError(
           .productUnknown, "The store has no version \(version) of \(content)",
-          remedy: "Run hostedcontent store list to see the versions", subject: product.rawValue)
+          remedy: "Check the identifier and version, or list the versions of the store",
+          subject: product.rawValue)
       }
       files[StoreTargetName.package(product, content, version)] = nil
       files[StoreTargetName.index(product, content, version)] = nil

@@ -85,7 +85,7 @@ final class StoreAccess: Sendable {
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
       .storeMissing, "Cannot open the store at \(path): metadata not found",
-      remedy: "Check the path. Run hostedcontent store init to create a store", subject: path)
+      remedy: "Check the path, or create a store there", subject: path)
   }
 }
 

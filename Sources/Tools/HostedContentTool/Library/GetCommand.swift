@@ -56,7 +56,7 @@ extension ContentError {
     ContentError(
       .notInstalled, "\(text) is not installed",
       remedy: Suggestion.question(text, among: Set(installed.map(\.rawValue)).sorted())
-        + "Check the name with hostedcontent list, or install it with hostedcontent get",
+        + "Check the name, or install it first",
       subject: text)
   }
 }
