@@ -1,4 +1,4 @@
-// Connects this network namespace with another one by a way that takes time.
+// Connects this network namespace with another one, with a delay.
 //
 // delay-network NAMESPACE-FILE MILLISECONDS: creates hcnear here and hcfar there, and delivers each packet after half
 // of the round trip, until it is killed. It prints "ready". For root. Unlike tc's netem it needs no kernel module.
@@ -26,8 +26,8 @@ struct packet {
   char bytes[packet_size];
 };
 
-// Packets on their way in one direction.
-struct way {
+// The packets in one direction.
+struct direction {
   int from, to;
   unsigned first, count;
   struct packet *packets;
@@ -53,22 +53,22 @@ static int device(const char *name) {
   return file;
 }
 
-static void move(struct way *way, int64_t delay) {
+static void move(struct direction *direction, int64_t delay) {
   int64_t time = now();
-  for (int number = 0; number < 256 && way->count < slots; number++) {
-    struct packet *packet = &way->packets[(way->first + way->count) % slots];
-    ssize_t length = read(way->from, packet->bytes, packet_size);
+  for (int number = 0; number < 256 && direction->count < slots; number++) {
+    struct packet *packet = &direction->packets[(direction->first + direction->count) % slots];
+    ssize_t length = read(direction->from, packet->bytes, packet_size);
     if (length <= 0) break;
     packet->length = (int)length;
     packet->due = time + delay;
-    way->count++;
+    direction->count++;
   }
   time = now();
-  while (way->count > 0 && way->packets[way->first].due <= time) {
-    struct packet *packet = &way->packets[way->first];
-    if (write(way->to, packet->bytes, packet->length) < 0 && errno == EAGAIN) break;
-    way->first = (way->first + 1) % slots;
-    way->count--;
+  while (direction->count > 0 && direction->packets[direction->first].due <= time) {
+    struct packet *packet = &direction->packets[direction->first];
+    if (write(direction->to, packet->bytes, packet->length) < 0 && errno == EAGAIN) break;
+    direction->first = (direction->first + 1) % slots;
+    direction->count--;
   }
 }
 
@@ -81,10 +81,10 @@ int main(int count, char **arguments) {
   int far = device("hcfar");
   // Otherwise the system may wake it 50 us late.
   prctl(PR_SET_TIMERSLACK, 1);
-  struct way ways[2] = {{.from = near, .to = far}, {.from = far, .to = near}};
+  struct direction directions[2] = {{.from = near, .to = far}, {.from = far, .to = near}};
   for (int number = 0; number < 2; number++) {
-    ways[number].packets = calloc(slots, sizeof(struct packet));
-    if (!ways[number].packets) fail("memory");
+    directions[number].packets = calloc(slots, sizeof(struct packet));
+    if (!directions[number].packets) fail("memory");
   }
   puts("ready");
   fflush(stdout);
@@ -92,10 +92,11 @@ int main(int count, char **arguments) {
     int64_t due = INT64_MAX;
     struct pollfd files[2];
     for (int number = 0; number < 2; number++) {
-      struct way *way = &ways[number];
-      move(way, delay);
-      files[number] = (struct pollfd){.fd = way->from, .events = way->count < slots ? POLLIN : 0};
-      if (way->count > 0 && way->packets[way->first].due < due) due = way->packets[way->first].due;
+      struct direction *direction = &directions[number];
+      move(direction, delay);
+      files[number] = (struct pollfd){.fd = direction->from, .events = direction->count < slots ? POLLIN : 0};
+      struct packet *next = &direction->packets[direction->first];
+      if (direction->count > 0 && next->due < due) due = next->due;
     }
     int64_t wait = due == INT64_MAX ? 3600000000000LL : due - now();
     if (wait <= 0) wait = 0;

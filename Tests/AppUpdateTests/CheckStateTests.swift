@@ -64,15 +64,15 @@ struct CheckStateTests {
   @Test("A foreground checks only after the interval")
   func interval() throws {
     var state = try state()
-    #expect(state.apply(.foreground(looksAnyway: false), at: noon) == [.look])
+    #expect(state.apply(.foreground(ignoresInterval: false), at: noon) == [.look])
     _ = state.apply(.looked(UpdateOffer(listing("1.0")), account: nil), at: noon)
-    let early = state.apply(.foreground(looksAnyway: false), at: noon + hour - 1)
+    let early = state.apply(.foreground(ignoresInterval: false), at: noon + hour - 1)
     #expect(early.decided?.reason == .lookedRecently(until: noon + hour))
     #expect(!early.contains(.look))
-    #expect(state.apply(.foreground(looksAnyway: true), at: noon + 1) == [.look])
-    #expect(state.apply(.foreground(looksAnyway: false), at: noon + hour) == [.look])
+    #expect(state.apply(.foreground(ignoresInterval: true), at: noon + 1) == [.look])
+    #expect(state.apply(.foreground(ignoresInterval: false), at: noon + hour) == [.look])
     #expect(
-      state.apply(.foreground(looksAnyway: false), at: noon - day) == [.look],
+      state.apply(.foreground(ignoresInterval: false), at: noon - day) == [.look],
       "a clock that was set back does not prevent a check")
   }
 
@@ -81,7 +81,7 @@ struct CheckStateTests {
     let error = ContentError(.hostNotFound, "No address", remedy: "Wait")
     var free = try state()
     #expect(free.apply(.lookFailed(error), at: noon).decided?.reason == .lookFailed)
-    #expect(free.apply(.foreground(looksAnyway: false), at: noon) == [.look])
+    #expect(free.apply(.foreground(ignoresInterval: false), at: noon) == [.look])
     var forced = try state(after: .loggedIn(account: "ada", Self.demand))
     let effects = forced.apply(.lookFailed(error), at: noon)
     #expect(effects.first == .report(error))
@@ -93,7 +93,7 @@ struct CheckStateTests {
   func forcedUntilUpdated() throws {
     var forced = try state(after: .loggedIn(account: "ada", Self.demand))
     for number in 1...3 {
-      let effects = forced.apply(.foreground(looksAnyway: false), at: noon + Double(number))
+      let effects = forced.apply(.foreground(ignoresInterval: false), at: noon + Double(number))
       #expect(effects.presented?.reason == .serverDemands)
     }
     for (installed, isForced) in [("1.0", true), ("1.9", true), ("2.0", false), ("2.1", false)] {
@@ -189,7 +189,7 @@ struct CheckStateTests {
         "no prompt now")
       let expected = one.push.downloadURL ?? state.storeURL
       #expect(demanded.downloadURL == expected)
-      let foreground = state.apply(.foreground(looksAnyway: false), at: noon + 1)
+      let foreground = state.apply(.foreground(ignoresInterval: false), at: noon + 1)
       #expect(foreground.presented?.reason == .pushDemands)
     }
   }
@@ -271,11 +271,11 @@ struct CheckStateTests {
   func presentedOnce() throws {
     var state = try state(policy: AppUpdatePolicy(all: .critical))
     let looked = UpdateCheckState.Event.looked(UpdateOffer(listing("2.0")), account: nil)
-    #expect(state.apply(.foreground(looksAnyway: false), at: noon) == [.look])
+    #expect(state.apply(.foreground(ignoresInterval: false), at: noon) == [.look])
     let first = state.apply(looked, at: noon)
     #expect(first.presented?.action == .force)
     #expect(first.closesGate)
-    let second = state.apply(.foreground(looksAnyway: false), at: noon + day)
+    let second = state.apply(.foreground(ignoresInterval: false), at: noon + day)
     #expect(second.presented?.action == .force)
     #expect(second.last == .look)
     let third = state.apply(looked, at: noon + day)
@@ -292,7 +292,7 @@ struct CheckStateTests {
       var isClosed = false
       for step in 0..<40 {
         let events: [UpdateCheckState.Event] = [
-          .launched, .foreground(looksAnyway: pick(2) == 0), .loggedOut, .forgotten,
+          .launched, .foreground(ignoresInterval: pick(2) == 0), .loggedOut, .forgotten,
           .loggedIn(account: ["ada", "bob"][pick(2)], [nil, Self.demand, Self.offer][pick(3)]),
           .looked(
             [nil, UpdateOffer(listing("1.0")), UpdateOffer(listing("2.0"))][pick(3)], account: nil),

@@ -118,11 +118,11 @@ struct LookupTests {
   }
 
   @Test("A call that would wait longer than its limit fails at once, without reserving a slot")
-  func patience() async throws {
+  func maximumWait() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport) {
       $0.callsPerMinute = 1
-      $0.patience = 5
+      $0.maximumWait = 5
     }
     _ = try await lookup.search(SearchQuery("a"))
     for _ in 0..<3 {
@@ -203,16 +203,16 @@ struct LookupTests {
 
   @Test("A waiting call is refused if the server asks to wait in the meantime")
   func blockedWhileWaiting() {
-    var limiter = CallLimiter(callsPerMinute: 1, patience: 100)
-    #expect(limiter.takeTurn(at: noon) == .after(seconds: 0))
-    #expect(limiter.takeTurn(at: noon) == .after(seconds: 60))
+    var limiter = CallLimiter(callsPerMinute: 1, maximumWait: 100)
+    #expect(limiter.reserve(at: noon) == .after(seconds: 0))
+    #expect(limiter.reserve(at: noon) == .after(seconds: 60))
     limiter.block(forSeconds: 90, at: noon + 1)
     limiter.block(forSeconds: 5, at: noon + 2)
-    #expect(limiter.keepTurn(at: noon + 60) == .after(seconds: 31))
-    #expect(limiter.keepTurn(at: noon + 91) == .after(seconds: 0))
+    #expect(limiter.recheck(at: noon + 60) == .after(seconds: 31))
+    #expect(limiter.recheck(at: noon + 91) == .after(seconds: 0))
     limiter.block(forSeconds: 500, at: noon + 91)
-    #expect(limiter.keepTurn(at: noon + 91) == .refused(seconds: 500))
-    #expect(limiter.takeTurn(at: noon + 91) == .refused(seconds: 500))
+    #expect(limiter.recheck(at: noon + 91) == .refused(seconds: 500))
+    #expect(limiter.reserve(at: noon + 91) == .refused(seconds: 500))
   }
 
   @Test("A clock that is set back does not delay calls for days")

@@ -1,6 +1,7 @@
 import Concurrency
 import Dispatch
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("Group commit", .timeLimit(.minutes(10)))
@@ -38,7 +39,7 @@ struct GroupCommitTests {
       Thread.detachNewThread { join(number) }
       if number == 0 { isFirstAtIt.wait() }
     }
-    while step.waitingCount < count - 1 { sched_yield() }
+    blockUntil { step.waitingCount == count - 1 }
     mayGoOn.signal()
     ended.wait()
     return (groups.withLock { $0 }, failed.withLock { $0 })

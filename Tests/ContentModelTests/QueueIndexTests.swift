@@ -32,7 +32,7 @@ struct QueueIndexTests {
       seen.formUnion(records.map(\.id))
       try expectTurns(queue, decision, seen)
       // A state created from the records alone has the same indexes.
-      if !seen.contains(where: { queue.isWorked("\($0)-1") || queue.isWorked("\($0)-2") }) {
+      if !seen.contains(where: { queue.hasWorker("\($0)-1") || queue.hasWorker("\($0)-2") }) {
         var fresh = QueueState(transactions: records, activeLimit: 2)
         _ = fresh.apply(.launched)
         #expect(fresh.transactions == records)
@@ -45,7 +45,7 @@ struct QueueIndexTests {
     _ queue: QueueState, _ decision: QueueDecision, _ seen: Set<String>
   ) throws {
     let downloads = queue.transactions.flatMap(\.downloads)
-    let worked = seen.flatMap { ["\($0)-1", "\($0)-2"] }.filter(queue.isWorked)
+    let worked = seen.flatMap { ["\($0)-1", "\($0)-2"] }.filter(queue.hasWorker)
     #expect(worked.count <= 2)
     let isWaiting = downloads.contains { $0.isRequested }
     // All samples have the same content, so work on one makes the others wait.

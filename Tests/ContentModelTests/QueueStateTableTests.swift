@@ -100,7 +100,7 @@ struct QueueStateTableTests {
     if state == .cancelled { _ = queue.apply(.cancelRequested(downloads: ["t-1"])) }
     let decision = queue.apply(.workEnded(download: "t-1", result))
     #expect(queue.download("t-1")?.state == expected)
-    #expect(queue.isWorked("t-1") == (expected == .active))
+    #expect(queue.hasWorker("t-1") == (expected == .active))
     #expect((queue.download("t-1")?.error != nil) == (expected == .failed))
     #expect(decision.effects.contains(.discardStaging(download: "t-1")) == (state == .cancelled))
   }

@@ -63,7 +63,7 @@ struct QueueStateTests {
     var queue = try Sample.queue(download: .active)
     let decision = queue.apply(.finishRequested(transaction: "t"))
     #expect(queue.transactions.isEmpty)
-    #expect(queue.isWorked("t-1"))
+    #expect(queue.hasWorker("t-1"))
     #expect(decision.effects.contains(.stopWork(download: "t-1")))
     #expect(!decision.effects.contains(.discardStaging(download: "t-1")))
     guard case .reportRemoved(let removed) = decision.effects.first else {
@@ -73,7 +73,7 @@ struct QueueStateTests {
     #expect(removed.first?.downloads.first?.state == .cancelled)
     let end = queue.apply(.workEnded(download: "t-1", .stopped))
     #expect(end.effects == [.discardStaging(download: "t-1")])
-    #expect(!queue.isWorked("t-1"))
+    #expect(!queue.hasWorker("t-1"))
   }
 
   @Test("A failed download keeps its transaction open and its data, and can be started again")
@@ -197,7 +197,7 @@ struct QueueStateTests {
     #expect(decision.effects.first == .reportEverything)
     #expect(decision.effects.contains { if case .purchase("a", _) = $0 { true } else { false } })
     #expect(queue.download("b-1")?.state == .active)
-    #expect(queue.isWorked("b-1"))
+    #expect(queue.hasWorker("b-1"))
     #expect(queue.download("c-1")?.state == .waiting)
     #expect(decision.effects.filter(\.isStartOfWork).count == 1)
   }
@@ -260,7 +260,7 @@ struct QueueStateTests {
       let active = queue.transactions.flatMap(\.downloads).filter { $0.state == .active }
       #expect(active.count <= 2)
       #expect(
-        active.allSatisfy { queue.isWorked($0.id) || before.download($0.id)?.state == .active })
+        active.allSatisfy { queue.hasWorker($0.id) || before.download($0.id)?.state == .active })
       #expect(started <= 2)
       // Each transaction is removed once.
       for case .finish(let record) in decision.changes {

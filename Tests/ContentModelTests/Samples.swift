@@ -98,7 +98,7 @@ enum Sample {
         transaction: "r\(step)", original: try grant(), contents: [try offer()], purpose: .history)
     case 10: return .launched
     default:
-      let worked = downloads.filter(queue.isWorked).randomElement(using: &random) ?? download
+      let worked = downloads.filter(queue.hasWorker).randomElement(using: &random) ?? download
       let results: [WorkResult] = [.installed, .failed(error), .stopped]
       return .workEnded(download: worked, results.randomElement(using: &random) ?? .stopped)
     }

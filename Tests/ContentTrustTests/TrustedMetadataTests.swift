@@ -194,13 +194,13 @@ import Testing
     #expect(trusted.targets == nil)
   }
 
-  @Test func `the error for expired metadata has the role, both times and the owner's command`()
+  @Test func `the error for expired metadata has the role, both times and the owner's task`()
     throws
   {
     let trusted = try TrustedMetadata(root: sample.root(expires: now))
     let error = #expect(throws: ContentError.self) { try trusted.checkRootExpiry(now: now) }
     #expect(error?.message.contains("root metadata expired at 2030-03-17T17:46:40Z") == true)
-    #expect(error?.remedy.contains("hostedcontent store refresh") == true)
+    #expect(error?.remedy.contains("owner must renew the metadata") == true)
   }
 
   // MARK: Rollback, mix and match

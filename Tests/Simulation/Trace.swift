@@ -3,7 +3,7 @@ package final class Trace {
   /// FNV-1a of all steps, to compare histories.
   package private(set) var digest: UInt64 = 0xcbf2_9ce4_8422_2325
   private let detail: Detail
-  private let tell: (String) -> Void
+  private let log: (String) -> Void
 
   /// The level of output.
   package enum Detail: Sendable {
@@ -12,10 +12,10 @@ package final class Trace {
 
   /// Creates a trace.
   ///
-  /// `tell` gets the lines of output.
-  package init(_ detail: Detail = .nothing, tell: @escaping (String) -> Void = { _ in }) {
+  /// `log` gets the lines of output.
+  package init(_ detail: Detail = .nothing, log: @escaping (String) -> Void = { _ in }) {
     self.detail = detail
-    self.tell = tell
+    self.log = log
   }
 
   /// Records a step.
@@ -24,13 +24,13 @@ package final class Trace {
     guard detail != .nothing else { return }
     let name = name()
     for byte in name.utf8 { add(UInt64(byte)) }
-    if detail == .steps { tell("      \(Self.text(time)) \(name)") }
+    if detail == .steps { log("      \(Self.text(time)) \(name)") }
   }
 
   /// Records an event for readers.
   func event(_ text: @autoclosure () -> String) {
     add(1)
-    if detail != .nothing { tell("  \(text())") }
+    if detail != .nothing { log("  \(text())") }
   }
 
   private func add(_ value: UInt64) { digest = (digest ^ value) &* 0x100_0000_01b3 }

@@ -30,20 +30,20 @@ struct Main {
       guard let violation = outcome.violation else { continue }
       print("Seed \(seed) breaks a rule, schedule \(totals.schedules): \(violation.rule)")
       print("  \(violation.details)")
-      if options.shrinks { tell(simulation, outcome.choices, violation) }
+      if options.shrinks { report(simulation, outcome.choices, violation) }
       print("Again: Scripts/simulate --seed \(seed) --events")
       return 1
     }
     if options.writesJSON {
       print(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))
     } else {
-      tell(totals, start.duration(to: .now))
+      report(totals, start.duration(to: .now))
     }
     return 0
   }
 
   /// Prints the shortest history that breaks the same rule.
-  private static func tell(
+  private static func report(
     _ simulation: Simulation, _ choices: [[UInt32]], _ violation: Violation
   ) {
     let shortened = simulation.shrink(choices, rule: violation.rule)
@@ -82,11 +82,11 @@ struct Main {
         status = 1
       }
     }
-    if status == 0 { tell(totals, start.duration(to: .now)) }
+    if status == 0 { report(totals, start.duration(to: .now)) }
     return status
   }
 
-  private static func tell(_ totals: Totals, _ time: Duration) {
+  private static func report(_ totals: Totals, _ time: Duration) {
     let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
     let rate = Double(totals.schedules) / max(seconds, 0.001)
     print(

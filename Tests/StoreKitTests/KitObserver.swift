@@ -1,5 +1,5 @@
-import Concurrency
 import StoreKit
+import TestSupport
 
 /// A StoreKit observer that records reports and can be waited for.
 final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
@@ -15,12 +15,7 @@ final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
     var promoted: [String] = []
   }
 
-  private struct Waiter: Sendable {
-    let condition: @Sendable (Log) -> Bool
-    let continuation: CheckedContinuation<Void, Never>
-  }
-
-  private let state = Mutex((log: Log(), waiters: [Waiter]()))
+  private let watched = Watched(Log())
   private let onTransaction: @Sendable (SKPaymentQueue, SKPaymentTransaction) -> Void
   private let onDownload: @Sendable (SKPaymentQueue, SKDownload) -> Void
 
@@ -49,37 +44,21 @@ final class KitObserver: NSObject, SKPaymentTransactionObserver, Sendable {
       })
   }
 
-  var log: Log { state.withLock { $0.log } }
+  var log: Log { watched.value }
 
   /// Releases all recorded objects.
   func forget() {
-    _ = state.withLock { state in
-      defer { state.log = Log() }
-      return state.log
+    _ = watched.change { log in
+      defer { log = Log() }
+      return log
     }
   }
 
   func wait(_ condition: @escaping @Sendable (Log) -> Bool) async {
-    await withCheckedContinuation { continuation in
-      let holds = state.withLock { state in
-        if condition(state.log) { return true }
-        state.waiters.append(Waiter(condition: condition, continuation: continuation))
-        return false
-      }
-      if holds { continuation.resume() }
-    }
+    await watched.wait(until: condition)
   }
 
-  private func record(_ change: (inout sending Log) -> Void) {
-    let ready = state.withLock { state in
-      change(&state.log)
-      let log = state.log
-      let ready = state.waiters.filter { $0.condition(log) }
-      state.waiters.removeAll { $0.condition(log) }
-      return ready
-    }
-    ready.forEach { $0.continuation.resume() }
-  }
+  private func record(_ change: (inout Log) -> Void) { watched.change(change) }
 
   func paymentQueue(
     _ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]

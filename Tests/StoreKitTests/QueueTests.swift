@@ -1,6 +1,7 @@
 import HostedContentTesting
 import Concurrency
 import StoreKit
+import TestSupport
 import Testing
 
 /// A StoreKit queue with its own session.
@@ -208,11 +209,12 @@ struct QueueTests {
     }
     // A report in progress retains the queue.
     var second: KitFixture?
-    while second == nil {
+    try await waitUntil {
       do {
         second = try KitFixture(session)
+        return true
       } catch let error as ContentError where error.code == .libraryLocked {
-        await Task.yield()
+        return false
       }
     }
     second?.queue.close()

@@ -1,6 +1,7 @@
 import HostedContentTesting
 import Concurrency
 import StoreKit
+import TestSupport
 import Testing
 
 /// Programs often do not retain a request: `let request = …; request.start()`.
@@ -50,7 +51,7 @@ struct RequestLifeTests {
   }
 
   private func waitForRelease(_ reference: WeakRequest) async {
-    while !reference.isReleased { await Task.yield() }
+    await waitUntil { reference.isReleased }
   }
 
   @Test(

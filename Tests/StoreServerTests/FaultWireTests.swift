@@ -1,5 +1,6 @@
 import Glibc
 import StoreServer
+import TestSupport
 import Testing
 
 /// Each fault, as seen by a client that keeps every byte.
@@ -56,19 +57,30 @@ struct FaultWireTests {
     #expect(served?.faults == ["* stall 10"])
   }
 
-  @Test("stall, drip, slow-head, latency and rate deliver every byte, but not too early")
+  @Test("stall, drip, slow-head, latency and rate deliver every byte")
   func slow() throws {
-    for (rule, least) in [
-      ("stall 10 30ms", 30), ("drip 400 15ms", 30), ("slow-head 50 10ms", 20), ("latency 30ms", 30),
-      ("rate 20kB/s", 30), ("rate 20kB/s HEAD", 0),
+    for rule in [
+      "stall 10 30ms", "drip 400 15ms", "slow-head 50 10ms", "latency 30ms", "rate 20kB/s",
     ] {
-      let words = rule.split(separator: " HEAD")
-      let fixture = try ServerFixture("* \(words[0])")
-      let start = ContinuousClock.now
-      let got = try fixture.get(method: rule.hasSuffix("HEAD") ? "HEAD" : "GET")
-      #expect(got.body == (rule.hasSuffix("HEAD") ? [] : Self.all), "\(rule)")
-      #expect(.now - start >= .milliseconds(least), "\(rule)")
+      #expect(try ServerFixture("* \(rule)").get().body == Self.all, "\(rule)")
     }
+    #expect(try ServerFixture("* rate 20kB/s").get(method: "HEAD").body == [])
+  }
+
+  @Test(
+    "During a pause of a stall, drip, slow-head or latency, nothing is sent",
+    arguments: [
+      ("stall 10 10m", 10), ("drip 400 10m", 400), ("slow-head 50 10m", 0), ("latency 10m", 0),
+    ])
+  func pause(rule: String, bodyBytes: Int) async throws {
+    let fixture = try ServerFixture("* \(rule)")
+    let client = try fixture.client()
+    client.request("GET", "/targets/file.bin")
+    if bodyBytes > 0 { client.receive(body: bodyBytes) }
+    await waitUntil { !fixture.server.requests.isEmpty }
+    client.leave()
+    let served = await fixture.nextFinished()
+    #expect(served?.bytesSent == Int64(bodyBytes))
   }
 
   @Test("The server's own latency and rate keep the connection open")
@@ -78,11 +90,9 @@ struct FaultWireTests {
       $0.rate = 100_000
     }
     let client = try fixture.client()
-    let start = ContinuousClock.now
     for _ in 1...3 { client.request("GET", "/targets/file.bin", keep: true) }
     client.request("GET", "/metadata/timestamp.json")
     _ = client.receiveAll()
-    #expect(.now - start >= .milliseconds(40))
     #expect(fixture.server.requests.map(\.status) == [200, 200, 200, 200])
   }
 

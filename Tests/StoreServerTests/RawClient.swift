@@ -126,8 +126,8 @@ enum LocalSocket {
       throw ContentError(
         .cannotListen, "Cannot connect", remedy: "None", cause: String(cString: strerror(number)))
     }
-    var patience = timeval(tv_sec: 30, tv_usec: 0)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    var timeout = timeval(tv_sec: 30, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     return socket
   }
 

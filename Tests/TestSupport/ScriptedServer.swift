@@ -44,6 +44,8 @@ package final class ScriptedServer: Sendable {
   package struct Answer: Sendable {
     package var bytes: [UInt8]
     package var then: Ending
+    /// The seconds before the first byte.
+    package var delay = 0.0
 
     package enum Ending: Sendable {
       /// The connection accepts another request.
@@ -156,6 +158,7 @@ package final class ScriptedServer: Sendable {
       return state.requests[state.requests.count - 1]
     }
     let answer = answer(request)
+    if answer.delay > 0 { usleep(UInt32(answer.delay * 1e6)) }
     guard Loopback.send(answer.bytes, to: socket) else { return false }
     switch answer.then {
     case .keep: return true

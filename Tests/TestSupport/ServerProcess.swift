@@ -12,14 +12,9 @@ package final class ServerProcess: Sendable {
   /// Returns nil if the process ends before that.
   package init?(_ words: [String], port: Int) {
     guard let process = try? ChildProcess(words[0], Array(words.dropFirst())) else { return nil }
-    while process.isRunning {
-      if Loopback.answers(on: port) {
-        self.process = process
-        return
-      }
-      usleep(2000)
-    }
-    return nil
+    process.wait { Loopback.answers(on: port) }
+    guard process.isRunning else { return nil }
+    self.process = process
   }
 
   deinit {

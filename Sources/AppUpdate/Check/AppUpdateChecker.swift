@@ -107,7 +107,7 @@ public actor AppUpdateChecker {
   /// decision. If the check fails, observers get the error, and a forced update stays forced.
   @discardableResult
   public func enterForeground() async -> UpdateDecision {
-    await take(.foreground(looksAnyway: false)) ?? current
+    await take(.foreground(ignoresInterval: false)) ?? current
   }
 
   /// Checks now with a request, regardless of the interval.
@@ -118,7 +118,7 @@ public actor AppUpdateChecker {
   @discardableResult
   public func check(bypassesCDN: Bool = false) async -> UpdateDecision {
     let caching: LookupCachePolicy = bypassesCDN ? .reloadIgnoringAllCaches : .reload
-    return await take(.foreground(looksAnyway: true), caching) ?? current
+    return await take(.foreground(ignoresInterval: true), caching) ?? current
   }
 
   /// Call it after an account has logged in.

@@ -9,8 +9,8 @@ struct UpdateCheckState: Sendable {
   enum Event: Sendable {
     /// The process started.
     case launched
-    /// The app entered the foreground. `looksAnyway` requests a check regardless of the interval.
-    case foreground(looksAnyway: Bool)
+    /// The app entered the foreground. `ignoresInterval` requests a check at any time.
+    case foreground(ignoresInterval: Bool)
     /// A check for `account` succeeded. A nil offer means that no source offers the app.
     case looked(UpdateOffer?, account: String?)
     /// A check failed.
@@ -97,7 +97,7 @@ struct UpdateCheckState: Sendable {
     case .launched:
       memory.removeRequirements(metBy: installed.version)
       return []
-    case .foreground(let looksAnyway): return comeToForeground(looksAnyway, at: now)
+    case .foreground(let ignoresInterval): return enterForeground(ignoresInterval, at: now)
     case .looked(let offer, let account):
       // The server's answer for one account does not bind another account that logged in since.
       if offer?.origin == .server, account != memory.account {
@@ -127,10 +127,10 @@ struct UpdateCheckState: Sendable {
   }
 
   /// Presents a requirement at each foreground, and checks if the interval is over.
-  private func comeToForeground(_ looksAnyway: Bool, at now: Date) -> [Effect] {
+  private func enterForeground(_ ignoresInterval: Bool, at now: Date) -> [Effect] {
     let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
     // A check in the future means that the clock was set back. It must not prevent a check.
-    if !looksAnyway, let last = memory.lastLook, last <= now {
+    if !ignoresInterval, let last = memory.lastLook, last <= now {
       let until = last.addingTimeInterval(lookInterval)
       if now < until { return effects + [conclusion(.lookedRecently(until: until))] }
     }

@@ -82,11 +82,11 @@ final class UpdateDelivery: Sendable {
   func deliver(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     state.withLock { state in
       guard !state.keep(event) else { return }
-      queue.async { [self] in tell(event, of: checker) }
+      queue.async { [self] in notify(event, of: checker) }
     }
   }
 
-  private func tell(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
+  private func notify(_ event: AppUpdateEvent, of checker: AppUpdateChecker) {
     for stream in state.withLock({ Array($0.streams.values) }) { stream.yield(event) }
     observers.forEach { $0.take(event, of: checker) }
   }

@@ -56,7 +56,7 @@ private struct Judgment {
     if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
     let rule = policy.rule(for: level)
     guard rule.action != .none else { return conclusion(.none, .levelIgnored(level)) }
-    if let until = ripeDate { return conclusion(.none, .releasedRecently(until: until)) }
+    if let until = eligibleDate { return conclusion(.none, .releasedRecently(until: until)) }
     guard rule.action == .remind else { return conclusion(.force, .newVersion(level)) }
     return reminder(.newVersion(level), rule)
   }
@@ -108,11 +108,11 @@ private struct Judgment {
   }
 
   /// The date when the offer is old enough; nil if it already is.
-  private var ripeDate: Date? {
+  private var eligibleDate: Date? {
     guard let released = offer.releaseDate else { return nil }
     // A release date more than a day ahead is wrong, or the clock is. It must not delay an update.
     guard released <= now.addingTimeInterval(86_400) else { return nil }
-    let ripe = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
-    return now < ripe ? ripe : nil
+    let eligible = released.addingTimeInterval(Double(max(0, policy.daysSinceRelease)) * 86_400)
+    return now < eligible ? eligible : nil
   }
 }

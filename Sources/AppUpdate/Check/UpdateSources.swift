@@ -43,7 +43,7 @@ public final class ServerUpdateSource: AppUpdateSource {
   private let country: CountryCode?
   private let transport: any LookupTransport
   private let timeout: Double
-  private let limiter = Mutex(CallLimiter(callsPerMinute: .max, patience: 0))
+  private let limiter = Mutex(CallLimiter(callsPerMinute: .max, maximumWait: 0))
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
@@ -83,7 +83,7 @@ public final class ServerUpdateSource: AppUpdateSource {
     if let country { parameters.append(QueryParameter("country", country.rawValue)) }
     if caching == .reloadIgnoringAllCaches { parameters.append(.unique) }
     let url = try server.appending("app-version", parameters)
-    if case .refused(let seconds) = limiter.withLock({ $0.keepTurn(at: Date()) }) {
+    if case .refused(let seconds) = limiter.withLock({ $0.recheck(at: Date()) }) {
       throw ContentError.throttled(
         "\(server.host() ?? "The server") asked to wait", seconds: seconds,
         subject: server.absoluteString)

@@ -32,7 +32,7 @@ public actor AppLookup {
     /// The maximum time that a call waits because of the rate limit, in seconds.
     ///
     /// Then it fails. Default: one minute.
-    public var patience: Double
+    public var maximumWait: Double
     /// The timeout of a call in seconds.
     public var timeout: Double
     /// The maximum size of an answer in bytes.
@@ -46,7 +46,7 @@ public actor AppLookup {
       emptyTimeToLive = 300
       cachedAnswers = 256
       callsPerMinute = 20
-      patience = 60
+      maximumWait = 60
       timeout = 20
       answerLimit = 16 << 20
     }
@@ -76,7 +76,7 @@ public actor AppLookup {
     self.transport = transport
     self.clock = clock
     limiter = CallLimiter(
-      callsPerMinute: configuration.callsPerMinute, patience: configuration.patience)
+      callsPerMinute: configuration.callsPerMinute, maximumWait: configuration.maximumWait)
     cache = LookupCache(capacity: configuration.cachedAnswers)
   }
 
@@ -86,7 +86,7 @@ public actor AppLookup {
   ///
   /// `caching` determines which caches may answer. Throws `queryInvalid` and `appIdentifierInvalid`
   /// before anything is sent, `lookupThrottled` if the rate limit or the server requires a longer
-  /// wait than `patience`, `insecureConnectionRefused` for a server over plain HTTP,
+  /// wait than `maximumWait`, `insecureConnectionRefused` for a server over plain HTTP,
   /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func lookUp(
     _ query: LookupQuery, caching: LookupCachePolicy = .useCache
@@ -118,7 +118,7 @@ public actor AppLookup {
     }
     let isFresh = caching == .reloadIgnoringAllCaches
     let address = isFresh ? try url(path, parameters + [.unique]) : plain
-    try await waitForTurn(subject: plain.absoluteString)
+    try await waitForReservation(subject: plain.absoluteString)
     let request = LookupRequest(
       url: address, isFresh: isFresh, limit: configuration.answerLimit,
       timeout: configuration.timeout)
@@ -145,10 +145,10 @@ public actor AppLookup {
     }
   }
 
-  private func waitForTurn(subject: String) async throws {
-    var turn = limiter.takeTurn(at: clock.now())
+  private func waitForReservation(subject: String) async throws {
+    var reservation = limiter.reserve(at: clock.now())
     while true {
-      switch turn {
+      switch reservation {
       case .after(let seconds) where seconds <= 0: return
       case .after(let seconds): try await clock.sleep(seconds)
       case .refused(let seconds):
@@ -156,7 +156,7 @@ public actor AppLookup {
           "More than \(configuration.callsPerMinute) lookups per minute, or the "
             + "server asked to wait", seconds: seconds, subject: subject)
       }
-      turn = limiter.keepTurn(at: clock.now())
+      reservation = limiter.recheck(at: clock.now())
     }
   }
 

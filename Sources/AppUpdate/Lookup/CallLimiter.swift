@@ -7,19 +7,19 @@ struct CallLimiter {
   /// The maximum number of calls per minute.
   let callsPerMinute: Int
   /// The maximum wait in seconds.
-  let patience: Double
+  let maximumWait: Double
   /// The times of recent and planned calls, in order.
   private var calls: [Date] = []
   /// Set while the server asks to wait.
   private var blockedUntil: Date?
 
-  init(callsPerMinute: Int, patience: Double) {
+  init(callsPerMinute: Int, maximumWait: Double) {
     self.callsPerMinute = max(1, callsPerMinute)
-    self.patience = max(0, patience)
+    self.maximumWait = max(0, maximumWait)
   }
 
   /// The result for a caller.
-  enum Turn: Hashable {
+  enum Reservation: Hashable {
     /// Call after this number of seconds. The slot is reserved.
     case after(seconds: Double)
     /// Do not call. A slot is free after this number of seconds.
@@ -27,23 +27,23 @@ struct CallLimiter {
   }
 
   /// Reserves a slot for a call.
-  mutating func takeTurn(at now: Date) -> Turn {
+  mutating func reserve(at now: Date) -> Reservation {
     // Entries beyond the maximum wait are from before the clock was set back.
-    calls.removeAll { $0 <= now - 60 || $0 > now + patience + 60 }
+    calls.removeAll { $0 <= now - 60 || $0 > now + maximumWait + 60 }
     var date = now + block(at: now)
     if calls.count >= callsPerMinute {
       date = max(date, calls[calls.count - callsPerMinute] + 60)
     }
     let wait = date.timeIntervalSince(now)
-    guard wait <= patience else { return .refused(seconds: wait) }
+    guard wait <= maximumWait else { return .refused(seconds: wait) }
     calls.append(date)
     return .after(seconds: wait)
   }
 
   /// Checks again after the wait, because a server may have asked to wait in the meantime.
-  mutating func keepTurn(at now: Date) -> Turn {
+  mutating func recheck(at now: Date) -> Reservation {
     let wait = block(at: now)
-    return wait <= patience ? .after(seconds: wait) : .refused(seconds: wait)
+    return wait <= maximumWait ? .after(seconds: wait) : .refused(seconds: wait)
   }
 
   /// The seconds until the server may be called again, at most one day.

@@ -72,10 +72,10 @@ extension LookupQuery.Key {
   /// Bundle identifiers have letters, digits, hyphens, periods and underscores; others have digits.
   fileprivate func check(_ value: String) throws {
     let others: [UInt8] = if case .bundleIDs = self { Array(".-_".utf8) } else { [] }
-    let isRight =
+    let isValid =
       (1...200).contains(value.utf8.count)
       && value.utf8.allSatisfy { QueryParameter.isLetterOrDigit($0) || others.contains($0) }
-    guard isRight else {
+    guard isValid else {
       throw ContentError(
         .appIdentifierInvalid, "“\(value.printable(limit: 60))” is not an app identifier",
         remedy: "Use a bundle identifier such as com.example.app, or the app's number",

@@ -86,7 +86,7 @@ package final class SQLiteJournal: Sendable {
   private static func openToWrite(_ path: String, in folder: Directory) throws -> SQLiteConnection {
     // Checked with a read-only connection, so that a newer journal is not changed. Only a writer
     // can read a database whose creation was interrupted; SQLite rolls it back to empty.
-    if try folder.status(of: fileName) != nil, try !isHalfMade(in: folder) {
+    if try folder.status(of: fileName) != nil, try !isIncomplete(in: folder) {
       try JournalSchema.current.refuseUnknown(SQLiteConnection(path: path, .read), path: path)
     }
     try makePrivate(in: folder)
@@ -115,7 +115,7 @@ package final class SQLiteJournal: Sendable {
   /// Whether a process ended while it created the database.
   ///
   /// Only the creation uses a rollback journal; later changes use the write-ahead log.
-  private static func isHalfMade(in folder: Directory) throws -> Bool {
+  private static func isIncomplete(in folder: Directory) throws -> Bool {
     try folder.status(of: "\(fileName)-journal") != nil
   }
 

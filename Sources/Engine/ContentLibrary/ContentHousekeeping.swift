@@ -25,14 +25,14 @@ extension ContentLibrary {
         throw ContentError.notInstalled(content, version)
       }
       let home = try folder.products.directory(content.rawValue)
-      let doomed = try home.directory(version.rawValue)
+      let versionFolder = try home.directory(version.rawValue)
       // Closing the folder's descriptor releases the lock.
-      defer { withExtendedLifetime(doomed) {} }
-      guard try doomed.tryLock(alone: true) else {
+      defer { withExtendedLifetime(versionFolder) {} }
+      guard try versionFolder.tryLock(alone: true) else {
         throw ContentError.inUse(content, version)
       }
       var tree = try RemovedTree(
-        doomed.status(), of: StagingName.subject(of: content, version))
+        versionFolder.status(), of: StagingName.subject(of: content, version))
       do {
         try move(content, version, in: home, to: tree)
       } catch let error as ContentError where error.code == .diskFull {
@@ -210,6 +210,6 @@ extension ContentError {
   ) -> ContentError {
     ContentError(
       .notInstalled, "\(content) \(version) is not installed",
-      remedy: "Run hostedcontent list to see the installed versions", subject: content.rawValue)
+      remedy: "Check the name and version, or install it first", subject: content.rawValue)
   }
 }

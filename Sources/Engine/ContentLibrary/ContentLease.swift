@@ -55,6 +55,6 @@ extension ContentLibrary {
     if isLocked { throw ContentError.inUse(content, version) }
     throw ContentError(
       .notInstalled, "\(content) \(version?.rawValue ?? "") is not installed",
-      remedy: "Get it first, or check the name and version", subject: content.rawValue)
+      remedy: "Check the name and version, or install it first", subject: content.rawValue)
   }
 }

@@ -43,7 +43,7 @@ package final class ContentLibrary: Sendable {
   /// (see `StagingTrust`).
   package func staging(for id: String) throws -> Directory {
     let name = try StagingName(id).rawValue
-    if !trust.isBelieved(id) { try folder.staging.removeTree(name) }
+    if !trust.isTrusted(id) { try folder.staging.removeTree(name) }
     trust.begin(id)
     return try folder.staging.createDirectory(name, mode: 0o700)
   }

@@ -12,7 +12,7 @@ package final class ReadThrottle {
 
   /// `now` returns seconds of a monotonic clock; `sleep` waits for a number of seconds.
   package init(
-    bytesPerSecond: Int64, now: @escaping () -> Double = ReadThrottle.steadySeconds,
+    bytesPerSecond: Int64, now: @escaping () -> Double = ReadThrottle.monotonicSeconds,
     sleep: @escaping (Double) -> Void = { usleep(UInt32(min($0, 3600) * 1_000_000)) }
   ) {
     self.bytesPerSecond = Double(max(1, bytesPerSecond))
@@ -29,7 +29,7 @@ package final class ReadThrottle {
   }
 
   /// The seconds of a monotonic clock.
-  package static func steadySeconds() -> Double {
+  package static func monotonicSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

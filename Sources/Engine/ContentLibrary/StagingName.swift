@@ -19,7 +19,10 @@ struct StagingName {
   /// Throws `inconsistent` for a name that a library does not create.
   init(_ text: String) throws {
     let isRemoval = text.hasPrefix(Self.removal)
-    guard isRemoval ? Self.isRemoved(text.dropFirst(Self.removal.count)) : Self.isWork(text) else {
+    let isKnown =
+      isRemoval
+      ? Self.isRemoved(text.dropFirst(Self.removal.count)) : Self.isDownloadOrRepair(text)
+    guard isKnown else {
       throw ContentError(
         .inconsistent, "“\(text)” is not the name of a download or a repair",
         remedy: "Report a bug",
@@ -56,7 +59,7 @@ struct StagingName {
   /// Whether it is the name of a removed folder.
   var isRemoval: Bool { rawValue.hasPrefix(Self.removal) }
 
-  private static func isWork(_ text: String) -> Bool {
+  private static func isDownloadOrRepair(_ text: String) -> Bool {
     let identifier = String(text.prefix(36))
     guard UUID(uuidString: identifier)?.uuidString.lowercased() == identifier else { return false }
     let rest = text.dropFirst(36)

@@ -28,7 +28,7 @@ final class StagingTrust: Sendable {
   }
 
   /// Whether no sync has failed since download `id` was started, or since the process started.
-  func isBelieved(_ id: String) -> Bool {
+  func isTrusted(_ id: String) -> Bool {
     state.withLock { $0.begun[id, default: 0] == $0.failures }
   }
 
@@ -37,7 +37,7 @@ final class StagingTrust: Sendable {
 
   /// Throws the kind of error of the failed sync, if one failed since download `id` was started.
   func check(_ id: String) throws {
-    guard !isBelieved(id) else { return }
+    guard !isTrusted(id) else { return }
     let failure = state.withLock { $0.failure }
     throw ContentError(
       failure?.code ?? .fileFailed,

@@ -121,7 +121,7 @@ extension ContentError {
   static func noLibrary(at path: String, _ error: ContentError) -> ContentError {
     ContentError(
       .fileMissing, "No library found at \(path)",
-      remedy: "Check the path; hostedcontent get creates a library", subject: path,
+      remedy: "Check the path. A payment queue creates the library", subject: path,
       cause: error.cause)
   }
 }

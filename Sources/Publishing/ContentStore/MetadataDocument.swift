@@ -63,7 +63,7 @@ extension ContentError {
     -> ContentError
   {
     // Roots cannot be repaired: clients need every root unchanged.
-    let repair = role == .root ? "" : ". Or repair the store with hostedcontent store repair"
+    let repair = role == .root ? "" : ". Or repair the store"
     return ContentError(
       reason.code, "Cannot use \(path): \(reason.message)",
       remedy: "Find out who wrote this file. Restore the store's own file from a copy, or remove "

@@ -49,7 +49,7 @@ struct PackageIntake {
         guard var package else { continue }
         try checkContentIdentifier(package, accepted)
         package.isPublished = try isPublished(package)
-        if try !isTwin(package, of: accepted) { accepted.append(package) }
+        if try !isDuplicate(package, of: accepted) { accepted.append(package) }
       } catch let error as ContentError {
         refusals.append((path, error.about(path)))
       }
@@ -111,11 +111,12 @@ struct PackageIntake {
       )
     }
     for name in Set([product, content]).sorted() {
-      let twin = accepted.first { other in
+      let claimant = accepted.first { other in
         other.custom.productIdentifier != product
           && [other.custom.productIdentifier, other.custom.contentIdentifier].contains(name)
       }
-      if let other = listing.claimant(of: name, besides: product) ?? twin?.custom.productIdentifier
+      if let other = listing.claimant(of: name, besides: product)
+        ?? claimant?.custom.productIdentifier
       {
         throw ContentError.contentClaimed(name, by: other, in: package)
       }
@@ -160,14 +161,17 @@ struct PackageIntake {
   /// Whether `accepted` has the same bytes.
   ///
   /// Throws `versionExists` for other bytes with this version.
-  private func isTwin(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws -> Bool {
-    let twin = accepted.first {
+  private func isDuplicate(_ package: IncomingPackage, of accepted: [IncomingPackage]) throws
+    -> Bool
+  {
+    let sameVersion = accepted.first {
       $0.custom.contentIdentifier == package.custom.contentIdentifier
         && $0.custom.version == package.custom.version
     }
-    guard let twin else { return false }
-    guard twin.digest == package.digest else {
-      throw Self.versionExists(package, twin.custom.version, "given twice, also as \(twin.path)")
+    guard let sameVersion else { return false }
+    guard sameVersion.digest == package.digest else {
+      throw Self.versionExists(
+        package, sameVersion.custom.version, "given twice, also as \(sameVersion.path)")
     }
     return true
   }

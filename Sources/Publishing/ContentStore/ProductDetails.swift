@@ -111,8 +111,8 @@ public struct ProductDetails: Hashable, Sendable {
   private func texts(of product: ProductIdentifier, over texts: [String: ProductText])
     -> [String: ProductText]
   {
-    let saysNothing = title == nil && description == nil && releaseNotes == nil
-    guard !saysNothing || texts.isEmpty else { return texts }
+    let hasNoText = title == nil && description == nil && releaseNotes == nil
+    guard !hasNoText || texts.isEmpty else { return texts }
     let known = texts[language]
     let text = ProductText(
       title: title ?? known?.title ?? product.rawValue,

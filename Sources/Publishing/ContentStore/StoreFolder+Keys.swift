@@ -77,7 +77,7 @@ extension StoreFolder {
       let path = try keysPath
       throw ContentError(
         .keyUnusable, "The store's keys are not in \(path)",
-        remedy: "Restore the keys folder from hostedcontent store init, or specify its path",
+        remedy: "Restore the keys folder that was created with the store, or specify its path",
         subject: path)
     }
     return try StoreKeys(keys, options, creating: creating)
@@ -122,7 +122,7 @@ extension StoreFolder {
   }
 
   /// The keys have signed another store, or this store before its files were lost.
-  func keysTaken(_ keys: StoreKeys) -> ContentError {
+  func keysInUse(_ keys: StoreKeys) -> ContentError {
     ContentError(
       .usage, "The keys in \(keys.folder.path) already belong to a store",
       remedy: "Restore that store's files from a copy, or use another keys folder",

@@ -98,7 +98,7 @@ extension ContentError {
   static func storeMissing(_ path: String) -> ContentError {
     ContentError(
       .storeMissing, "Cannot open the store at \(path): metadata/timestamp.json not found",
-      remedy: "Check the path. Run hostedcontent store init to create a store, or hostedcontent "
-        + "store repair if the file was lost", subject: path)
+      remedy: "Check the path, or create a store there. If the file was lost, repair the store",
+      subject: path)
   }
 }

@@ -54,7 +54,7 @@ public final class StoreFolder: Sendable {
     let state = try store.state(keys)
     try state.whileLocked(store.folder) {
       try store.checkVacancy()
-      guard try state.record() == nil else { throw store.keysTaken(keys) }
+      guard try state.record() == nil else { throw store.keysInUse(keys) }
       let metadata = try store.folder.createServedDirectory(metadataName)
       try store.folder.createServedDirectory(targetsName)
       try store.folder.sync()
@@ -306,7 +306,8 @@ public final class StoreFolder: Sendable {
       guard let version = offer?.version else {
         throw ContentError(
           .productUnknown, "The store has no version \(version) of \(content)",
-          remedy: "Run hostedcontent store list to see the versions", subject: product.rawValue)
+          remedy: "Check the identifier and version, or list the versions of the store",
+          subject: product.rawValue)
       }
       files[StoreTargetName.package(product, content, version)] = nil
       files[StoreTargetName.index(product, content, version)] = nil

@@ -42,7 +42,7 @@ extension StoreMetadata {
     guard needsSigning || new.keys.contains(where: { $0 != .root }) else {
       return try stepping(to: next, in: [document], with: writer)
     }
-    if let documents = try documentsOfBoth(next, with: writer) {
+    if let documents = try documentsSignedByBoth(next, with: writer) {
       return try stepping(to: next, in: documents + [document], with: writer)
     }
     var documents = try documents(of: targets.targets, signedBy: [next], with: writer)
@@ -54,7 +54,7 @@ extension StoreMetadata {
   ///
   /// Returns nil if keys of this root are not available, or if a file would exceed the clients'
   /// limit.
-  private func documentsOfBoth(_ next: RootRole, with writer: MetadataWriter) throws
+  private func documentsSignedByBoth(_ next: RootRole, with writer: MetadataWriter) throws
     -> [MetadataDocument]?
   {
     for role in [RoleName.targets, .snapshot, .timestamp] {

@@ -296,7 +296,7 @@ extension ContentError {
   fileprivate static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
     ContentError(
       .storeDamaged, "The store's metadata file \(path) not found",
-      remedy: "Restore the file from a copy, or repair the store with hostedcontent store repair",
-      subject: path, cause: reason.cause)
+      remedy: "Restore the file from a copy, or repair the store", subject: path,
+      cause: reason.cause)
   }
 }

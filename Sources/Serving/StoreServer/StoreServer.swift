@@ -214,7 +214,7 @@ extension ConnectionFault {
   private static let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 40]
 
   /// Applies the fault to a new connection.
-  fileprivate func meet(_ connection: Int32, _ daemons: Daemons) -> Listener.Fate {
+  fileprivate func meet(_ connection: Int32, _ daemons: Daemons) -> Listener.Handling {
     switch self {
     case .close: return .ended
     case .stall: return .held

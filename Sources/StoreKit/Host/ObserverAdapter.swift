@@ -39,7 +39,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   /// Calls `body` unless the queue or the observer is deallocated or removed.
-  private func tell(
+  private func notify(
     _ engine: PaymentQueue,
     _ body: (SKPaymentQueue, any SKPaymentTransactionObserver, ObjectRegistry) -> Void
   ) {
@@ -48,24 +48,24 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   /// Reports payments that were refused before the engine received them.
-  func tell(refused transactions: [SKPaymentTransaction]) {
+  func notify(refused transactions: [SKPaymentTransaction]) {
     guard let queue, let listener else { return }
     listener.paymentQueue(queue, updatedTransactions: transactions)
   }
 
-  func tell(removed transactions: [SKPaymentTransaction]) {
+  func notify(removed transactions: [SKPaymentTransaction]) {
     guard let queue, let listener else { return }
     listener.paymentQueue(queue, removedTransactions: transactions)
   }
 
   func paymentQueue(_ engine: PaymentQueue, updatedTransactions transactions: [PaymentTransaction])
   {
-    tell(engine) { $1.paymentQueue($0, updatedTransactions: transactions.map($2.transaction)) }
+    notify(engine) { $1.paymentQueue($0, updatedTransactions: transactions.map($2.transaction)) }
   }
 
   func paymentQueue(_ engine: PaymentQueue, removedTransactions transactions: [PaymentTransaction])
   {
-    tell(engine) { $1.paymentQueue($0, removedTransactions: transactions.map($2.transaction)) }
+    notify(engine) { $1.paymentQueue($0, removedTransactions: transactions.map($2.transaction)) }
   }
 
   func paymentQueue(_ engine: PaymentQueue, updatedDownloads downloads: [Download]) {
@@ -73,7 +73,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
     // product decide by a single call whether all contents are installed.
     var reported: Set<PaymentTransaction> = []
     for download in downloads where reported.insert(download.transaction).inserted {
-      tell(engine) {
+      notify(engine) {
         $1.paymentQueue($0, updatedDownloads: download.transaction.downloads.map($2.download))
       }
     }
@@ -87,7 +87,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueueRestoreCompletedTransactionsFinished(_ engine: PaymentQueue) {
-    tell(engine) { queue, observer, _ in
+    notify(engine) { queue, observer, _ in
       observer.paymentQueueRestoreCompletedTransactionsFinished(queue)
     }
   }
@@ -95,7 +95,7 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   func paymentQueue(
     _ engine: PaymentQueue, restoreCompletedTransactionsFailedWithError error: ContentError
   ) {
-    tell(engine) { queue, observer, _ in
+    notify(engine) { queue, observer, _ in
       observer.paymentQueue(
         queue, restoreCompletedTransactionsFailedWithError: error.storeKitError)
     }
@@ -111,11 +111,11 @@ final class ObserverAdapter: PaymentTransactionObserver, @unchecked Sendable {
   }
 
   func paymentQueueDidChangeStorefront(_ engine: PaymentQueue) {
-    tell(engine) { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
+    notify(engine) { queue, observer, _ in observer.paymentQueueDidChangeStorefront(queue) }
   }
 
   func paymentQueue(_ engine: PaymentQueue, didRevoke revocation: Revocation) {
-    tell(engine) { queue, observer, _ in
+    notify(engine) { queue, observer, _ in
       observer.paymentQueue(
         queue,
         didRevokeEntitlementsForProductIdentifiers: revocation.productIdentifiers.map(\.rawValue))

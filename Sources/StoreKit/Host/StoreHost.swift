@@ -223,7 +223,7 @@ final class StoreHost: Sendable {
     guard isNew, !isOpening else { return }
     useSession { $0.engine.add(adapter) }
     let refused = state.withLock { $0.refused }
-    if !refused.isEmpty { deliver { adapter.tell(refused: refused) } }
+    if !refused.isEmpty { deliver { adapter.notify(refused: refused) } }
   }
 
   func remove(_ observer: any SKPaymentTransactionObserver) {
@@ -286,7 +286,7 @@ final class StoreHost: Sendable {
         state.refused.append(transaction)
         return state.observers
       }
-      deliver { for adapter in adapters { adapter.tell(refused: [transaction]) } }
+      deliver { for adapter in adapters { adapter.notify(refused: [transaction]) } }
     }
   }
 
@@ -301,7 +301,7 @@ final class StoreHost: Sendable {
       return state.observers
     }
     guard let adapters else { return }
-    deliver { for adapter in adapters { adapter.tell(removed: [transaction]) } }
+    deliver { for adapter in adapters { adapter.notify(removed: [transaction]) } }
   }
 
   // MARK: Installed content

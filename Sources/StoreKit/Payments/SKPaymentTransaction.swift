@@ -8,7 +8,7 @@ import Concurrency
 // Sendable because its source never changes, and a lock protects the objects created from it.
 open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   private let source: Source
-  private let made = Mutex(Made())
+  private let cache = Mutex(Cache())
 
   private enum Source: Sendable {
     case none
@@ -17,7 +17,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     case refused(SKError)
   }
 
-  private struct Made {
+  private struct Cache {
     var payment: SKPayment?
     var original: SKPaymentTransaction?
   }
@@ -35,7 +35,7 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   init(refused payment: SKPayment, _ error: SKError) {
     source = .refused(error)
     super.init()
-    made.withLock { $0.payment = payment }
+    cache.withLock { $0.payment = payment }
   }
 
   deinit {
@@ -60,15 +60,15 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
 
   /// The payment; the same object each time.
   open var payment: SKPayment {
-    made.withLock { made in
-      if let payment = made.payment { return payment }
+    cache.withLock { cache in
+      if let payment = cache.payment { return payment }
       let payment =
         switch source {
         case .none, .refused: SKPayment()
         case .queue(let handle, _): SKPayment(handle.payment)
         case .history(let grant): SKPayment(grant.payment)
         }
-      made.payment = payment
+      cache.payment = payment
       return payment
     }
   }
@@ -85,9 +85,9 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
   /// The restored purchase; nil unless restored.
   open var original: SKPaymentTransaction? {
     guard case .queue(let handle, _) = source, let grant = handle.original else { return nil }
-    return made.withLock { made in
-      let original = made.original ?? SKPaymentTransaction(original: grant)
-      made.original = original
+    return cache.withLock { cache in
+      let original = cache.original ?? SKPaymentTransaction(original: grant)
+      cache.original = original
       return original
     }
   }

@@ -6,12 +6,12 @@ import Concurrency
 /// The seller of one engine: the store's own seller, overridden by the session's script.
 final class ScriptedSeller: StoreService {
   private let store: any StoreService
-  private let book: SellerBook
+  private let book: SessionScript
   private let clock: TestClock
   private let stream: AsyncStream<StoreEventRecord>
   private let sender: AsyncStream<StoreEventRecord>.Continuation
 
-  init(_ store: any StoreService, _ book: SellerBook, _ clock: TestClock) {
+  init(_ store: any StoreService, _ book: SessionScript, _ clock: TestClock) {
     self.store = store
     self.book = book
     self.clock = clock
@@ -103,7 +103,7 @@ private struct PlainRestore: StoreService {
 /// The script of a session.
 ///
 /// It outlives the sellers that use it.
-final class SellerBook: Sendable {
+final class SessionScript: Sendable {
   private let script = Mutex(SellerScript())
 
   /// Reads or changes the script.
@@ -113,8 +113,8 @@ final class SellerBook: Sendable {
 }
 
 /// The script and the current seller of a session.
-final class SellerDesk: Sendable {
-  private let book = SellerBook()
+final class SellerControl: Sendable {
+  private let book = SessionScript()
   private let current = Mutex<ScriptedSeller?>(nil)
 
   /// Reads or changes the script.
@@ -126,7 +126,7 @@ final class SellerDesk: Sendable {
   var seller: ScriptedSeller? { current.withLock { $0 } }
 
   /// Creates the seller of a new engine, which overrides the store's own seller.
-  func seat(over store: any StoreService, _ clock: TestClock) -> any StoreService {
+  func makeSeller(over store: any StoreService, _ clock: TestClock) -> any StoreService {
     let seller = ScriptedSeller(store, book, clock)
     current.withLock { $0 = seller }
     return seller

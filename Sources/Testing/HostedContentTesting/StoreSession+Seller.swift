@@ -27,12 +27,12 @@ extension StoreSession {
   /// Removes the rules for `product`, so that the store sells it normally.
   public func sell(_ product: String) throws {
     let product = try ProductIdentifier(validating: product)
-    desk.change { $0.rules[product] = nil }
+    control.change { $0.rules[product] = nil }
   }
 
   /// Makes the next restore fail with `error` after this many purchases.
   public func failRestore(with error: ContentError, after count: Int = 0) {
-    desk.change { $0.restoreFailure = (count, error) }
+    control.change { $0.restoreFailure = (count, error) }
   }
 
   private func setRule(_ rule: SellerScript.Rule, _ product: String, _ count: Int?) throws {
@@ -41,14 +41,14 @@ extension StoreSession {
       throw ContentError(
         .usage, "The count of a rule for \(product) is less than 1", remedy: "Use at least 1")
     }
-    desk.change { $0.rules[product] = (rule, count) }
+    control.change { $0.rules[product] = (rule, count) }
   }
 
   // MARK: Events
 
   /// The transactions that wait for a decision, sorted by identifier.
   public func deferredTransactions() -> [TransactionID] {
-    desk.change { script in
+    control.change { script in
       script.deferred.keys.filter { script.decisions[$0] == nil }.sorted()
     }
   }
@@ -70,7 +70,7 @@ extension StoreSession {
 
   private func decide(_ transaction: TransactionID, _ decision: SellerScript.Decision) async throws
   {
-    let payment = desk.change { script in
+    let payment = control.change { script in
       defer { if script.deferred[transaction] != nil { script.decisions[transaction] = decision } }
       return script.decisions[transaction] == nil ? script.deferred[transaction] : nil
     }
@@ -90,7 +90,7 @@ extension StoreSession {
   /// Throws `usage` if no purchase was interrupted, and rethrows errors of the purchase.
   public func resolveInterruption(of product: String) async throws {
     let product = try ProductIdentifier(validating: product)
-    guard let payment = desk.change({ $0.interrupted.removeValue(forKey: product) }) else {
+    guard let payment = control.change({ $0.interrupted.removeValue(forKey: product) }) else {
       throw ContentError(
         .usage, "No purchase of \(product) was interrupted", remedy: "Call interrupt() first",
         subject: product.rawValue)
@@ -127,14 +127,14 @@ extension StoreSession {
     let seller = try seller()
     let numbers = try await seller.history(account: account)
       .filter { $0.payment.productIdentifier == product }.map(\.transactionIdentifier)
-    desk.change { $0.revoked.formUnion(numbers) }
+    control.change { $0.revoked.formUnion(numbers) }
     seller.send(.revoked(Revocation([product], account: account)))
   }
 
   /// Sets the lifetime of purchases of `product`; nil means that they do not expire.
   public func setLifetime(_ lifetime: Duration?, of product: String) throws {
     let product = try ProductIdentifier(validating: product)
-    desk.change { $0.lifetimes[product] = lifetime }
+    control.change { $0.lifetimes[product] = lifetime }
   }
 
   /// Advances the clock.
@@ -146,7 +146,7 @@ extension StoreSession {
     let now = clock.now
     let seller = try seller()
     let history = try await seller.history(account: account)
-    let ended = desk.change { script in
+    let ended = control.change { script in
       script.valid(history, at: before).filter { script.isExpired($0, at: now) }
     }
     let products = Set(ended.map(\.payment.productIdentifier)).sorted()
@@ -158,7 +158,7 @@ extension StoreSession {
   /// `countryCode` is ISO 3166-1 alpha-3.
   public func changeStorefront(to countryCode: String, identifier: String = "") throws {
     let storefront = Storefront(countryCode: countryCode, identifier: identifier)
-    desk.change { $0.storefront = storefront }
+    control.change { $0.storefront = storefront }
     try seller().send(.storefrontChanged(storefront))
   }
 

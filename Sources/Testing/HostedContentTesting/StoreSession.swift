@@ -16,7 +16,7 @@ public final class StoreSession: Sendable {
   /// The clock of the engine and the store.
   public let clock: TestClock
 
-  let desk = SellerDesk()
+  let control = SellerControl()
   private let state: Mutex<State>
 
   private struct State {
@@ -75,7 +75,7 @@ public final class StoreSession: Sendable {
   public func reset() throws {
     try kill()
     let place = try Place(now: clock.now)
-    desk.change { $0 = SellerScript() }
+    control.change { $0 = SellerScript() }
     let old = state.withLock { state in
       defer { state.place = place }
       return state.place
@@ -96,7 +96,7 @@ public final class StoreSession: Sendable {
     configuration.network.proxy = .direct
     configuration.network.firstRetryDelay = .milliseconds(10)
     configuration.clock = clock.engineClock
-    configuration.seller = { [desk, clock] store in desk.seat(over: store, clock) }
+    configuration.seller = { [control, clock] store in control.makeSeller(over: store, clock) }
     return configuration
   }
 
@@ -149,7 +149,7 @@ public final class StoreSession: Sendable {
   ///
   /// Throws `usage` before the first launch.
   func seller() throws -> ScriptedSeller {
-    guard let seller = desk.seller else {
+    guard let seller = control.seller else {
       throw ContentError(
         .usage, "No engine has been launched", remedy: "Call launch() before the seller acts")
     }
@@ -167,13 +167,13 @@ public final class StoreSession: Sendable {
 
 /// Whether an engine's writes reach the disk.
 final class Power: Sendable {
-  private let isOff = Atomic(false)
+  private let isUnreachable = Atomic(false)
 
-  func fail() { isOff.store(true, ordering: .sequentiallyConsistent) }
+  func fail() { isUnreachable.store(true, ordering: .sequentiallyConsistent) }
 
   var fileSystem: FileSystem {
     FileSystem { [self] _, path in
-      guard isOff.load(ordering: .sequentiallyConsistent) else { return }
+      guard isUnreachable.load(ordering: .sequentiallyConsistent) else { return }
       throw ContentError(
         .fileFailed, "The process was killed before it accessed \(path)", remedy: "Relaunch",
         subject: path)

@@ -74,7 +74,7 @@ enum Main {
       console.report(error)
       status = error.code == .usage ? .wrongUsage : .failed
     }
-    let isInterrupted = status == .failed && signals.hasCome
+    let isInterrupted = status == .failed && signals.hasArrived
     return isInterrupted ? .interrupted : status
   }
 }

@@ -24,7 +24,7 @@ struct TargetFolder {
     throws
   {
     let fileName = try Self.fileName(of: name)
-    if try isRight(fileName, file) { return }
+    if try isValid(fileName, file) { return }
     guard file.length <= Self.maximumLength else {
       throw ContentError(
         .limitExceeded, "\(name) has \(file.length) bytes, more than \(Self.maximumLength)",
@@ -44,7 +44,7 @@ struct TargetFolder {
     try folder.replaceFile(fileName, with: bytes)
   }
 
-  private func isRight(_ fileName: String, _ file: TargetFile) throws -> Bool {
+  private func isValid(_ fileName: String, _ file: TargetFile) throws -> Bool {
     guard let status = try folder.status(of: fileName), status.kind == .file,
       status.size == file.length
     else { return false }

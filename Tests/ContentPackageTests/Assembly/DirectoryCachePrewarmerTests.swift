@@ -54,13 +54,19 @@ struct DirectoryCachePrewarmerTests {
       ])
   }
 
+  private func prewarmer(_ survey: PackageSurvey, _ folder: TemporaryFolder, _ looks: Looks) throws
+    -> DirectoryCachePrewarmer
+  {
+    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path))
+  }
+
   @Test("Each file's name is looked up once, in order, and nothing is created")
   func names() throws {
     let folder = try TemporaryFolder()
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
     try folder.directory.createDirectory("Contents").createDirectory("a")
     let looks = Looks()
-    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    try prewarmer(survey, folder, looks).lookUpAll { true }
     #expect(looks.all == ["ContentInfo.plist", "Contents/a/1", "Contents/a/2", "Contents/large"])
     #expect(try folder.directory.entries().map(\.name) == ["Contents"])
   }
@@ -71,7 +77,7 @@ struct DirectoryCachePrewarmerTests {
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
     try folder.directory.createDirectory("Contents")
     let looks = Looks()
-    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    try prewarmer(survey, folder, looks).lookUpAll { true }
     #expect(looks.all == ["ContentInfo.plist", "Contents/large"])
   }
 
@@ -83,7 +89,7 @@ struct DirectoryCachePrewarmerTests {
     let survey = try PackageSurvey(
       of: index(), name: "x.pkg", staging: folder.directory, reusing: [])
     let looks = Looks()
-    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look { true }
+    try prewarmer(survey, folder, looks).lookUpAll { true }
     #expect(looks.all == ["ContentInfo.plist", "Contents/a/2", "Contents/large"])
   }
 
@@ -93,7 +99,7 @@ struct DirectoryCachePrewarmerTests {
     let survey = try PackageSurvey(of: index(), name: "x.pkg", staging: nil, reusing: [])
     let looks = Looks()
     var left = 1
-    DirectoryCachePrewarmer(survey: survey, folder: try looks.folder(at: folder.path)).look {
+    try prewarmer(survey, folder, looks).lookUpAll {
       left -= 1
       return left >= 0
     }

@@ -28,9 +28,9 @@ struct WritebackThreadTests {
     writeback.note(3 * WritebackThread.stretch)
     #expect(calls.withLock { $0 } == 1)
     goOn.signal()
-    while begun.wait(timeout: .now()) == .timedOut {
+    blockUntil {
       writeback.note(0)
-      usleep(1000)
+      return begun.wait(timeout: .now()) == .success
     }
     goOn.signal()
     writeback.close()

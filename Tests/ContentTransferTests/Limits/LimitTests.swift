@@ -60,8 +60,7 @@ struct LimitTests {
     let open = OpenRequests()
     let server = try ScriptedServer { request in
       open.counting {
-        // Waits until all expected requests have arrived, but only for a few seconds.
-        for _ in 0..<300 where open.most < 6 { usleep(10_000) }
+        open.wait(for: 6)
         return .file(file.bytes, request)
       }
     }
@@ -78,19 +77,18 @@ struct LimitTests {
   @Test("A slow sink slows the network down, so memory stays limited")
   func slowSink() throws {
     let file = try SampleFile(length: 30 << 20, pieces: [100_000])
-    let server = try ScriptedServer { .file(file.bytes, $0) }
+    let server = try Self.server(of: file)
     let source = try HTTPPieceSource(at: server.url()) { $0.limits.connectionsPerTransfer = 1 }
     let ticket = TransferTicket()
     var taken: Int64 = 0
     var most: Int64 = 0
     try source.fetch(file.pieces, of: file.signed, ticket: ticket) { piece, _ in
       if piece.offset == 0 {
-        // Waits until no more bytes arrive, when all slabs are in use. The limit applies at any
-        // time.
+        // Until no more bytes arrive, when all slabs are in use. The limit applies at any time.
         var before: Int64 = -1
         while ticket.statistics.bytesReceived != before {
           before = ticket.statistics.bytesReceived
-          usleep(50_000)
+          try Self.letReceive(source.session, server)
         }
       }
       taken += Int64(piece.length)
@@ -103,7 +101,7 @@ struct LimitTests {
   @Test("Pieces that another thread keeps do not change, and the source waits for them")
   func lentPieces() throws {
     let file = try SampleFile(length: 20 << 20, pieces: [100_000, 700])
-    let server = try ScriptedServer { .file(file.bytes, $0) }
+    let server = try Self.server(of: file)
     let source = try HTTPPieceSource(at: server.url())
     let kept = Mutex<[(piece: Piece, bytes: LentBytes)]>([])
     let found = Mutex((right: 0, wrong: 0, most: 0))
@@ -131,7 +129,7 @@ struct LimitTests {
           before = count
         }
         if isLast { return }
-        usleep(20_000)
+        try? Self.letReceive(source.session, server)
       }
     }
     do {
@@ -147,6 +145,19 @@ struct LimitTests {
     // Six slabs over one or two connections, and those of a range that ended before the next one
     // started.
     #expect((1...12 * 128 << 10).contains(found.withLock { $0.most }))
+  }
+
+  private static func server(of file: SampleFile) throws -> ScriptedServer {
+    try ScriptedServer { request in
+      request.path == "/other" ? .http("200 OK", body: [1]) : .file(file.bytes, request)
+    }
+  }
+
+  /// Fetches something else several times, so that the session's thread also receives what has
+  /// arrived for its other requests.
+  private static func letReceive(_ session: HTTPSession, _ server: ScriptedServer) throws {
+    let request = HTTPRequest(try WebURL(server.url("/other")), limit: 1)
+    for _ in 0..<20 { _ = try session.get(request) }
   }
 
   @Test("Many parallel transfers in one session each get their bytes")
@@ -197,16 +208,19 @@ struct LimitTests {
 
 /// Counts the requests that a server handles in parallel.
 private final class OpenRequests: Sendable {
-  private let count = Mutex((now: 0, most: 0))
+  private let count = Watched((now: 0, most: 0))
 
-  var most: Int { count.withLock { $0.most } }
+  var most: Int { count.value.most }
+
+  /// Blocks until the server has handled `number` requests in parallel.
+  func wait(for number: Int) { count.block { $0.most >= number } }
 
   func counting<Value>(_ answer: () -> Value) -> Value {
-    count.withLock {
+    count.change {
       $0.now += 1
       $0.most = max($0.most, $0.now)
     }
-    defer { count.withLock { $0.now -= 1 } }
+    defer { count.change { $0.now -= 1 } }
     return answer()
   }
 }

@@ -110,12 +110,13 @@ struct HostPauseTests {
     let pauses = HostPauses()
     let requestsBesideTheFirst = Mutex<[Int]>([])
     let counts = Mutex(0)
+    let tickets = (0..<6).map { _ in TransferTicket() }
     let server = try ScriptedServer { request in
       counts.withLock { $0 += 1 }
       if request.number == 1 { return .http("503 Busy", ["Retry-After: 1"]) }
       if request.number == 2 {
-        // Time in which other requests would arrive.
-        usleep(300_000)
+        // Until the other requests wait, or one of them arrives.
+        blockUntil { tickets.filter(\.isWaiting).count == 5 || counts.withLock { $0 } > 2 }
         requestsBesideTheFirst.withLock { $0.append(counts.withLock { $0 } - 2) }
       }
       return .http("200 OK", body: [7])
@@ -132,9 +133,9 @@ struct HostPauseTests {
       for number in 0..<6 {
         group.addTask {
           await onOwnThread {
-            let failure = code {
-              _ = try sessions[number % 2].get(HTTPRequest(url, limit: 10))
-            }
+            var request = HTTPRequest(url, limit: 10)
+            request.ticket = tickets[number]
+            let failure = code { _ = try sessions[number % 2].get(request) }
             #expect(failure == nil)
           }
         }
@@ -143,4 +144,8 @@ struct HostPauseTests {
     #expect(requestsBesideTheFirst.withLock { $0 } == [0])
     #expect(server.requests.count == 7)
   }
+}
+
+extension TransferTicket {
+  fileprivate var isWaiting: Bool { if case .waiting = status { true } else { false } }
 }

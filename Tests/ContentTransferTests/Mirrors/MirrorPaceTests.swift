@@ -21,7 +21,7 @@ struct MirrorPaceTests {
     #expect(pace.leave(0, for: [1], bytesLeft: 1000, at: now) == nil)
     #expect(pace.leave(0, for: [], bytesLeft: 2000, at: now) == nil)
     #expect(pace.leave(0, for: [1], bytesLeft: 2000, at: now) == 1)
-    #expect(pace.isLeft(0) && !pace.isLeft(1))
+    #expect(pace.isSlow(0) && !pace.isSlow(1))
   }
 
   @Test("The first mirror is used again if the other one is slower")
@@ -33,7 +33,7 @@ struct MirrorPaceTests {
     // first bytes.
     #expect(pace.count(30, from: 1, at: now + 3) == 10)
     #expect(pace.leave(1, for: [0], bytesLeft: 8000, at: now + 3) == 0)
-    #expect(!pace.isLeft(0) && pace.isLeft(1))
+    #expect(!pace.isSlow(0) && pace.isSlow(1))
     let later = measure(&pace, 0, rate: 90, from: now + 3)
     #expect(pace.leave(0, for: [1], bytesLeft: 8000, at: later) == nil)
   }
@@ -66,6 +66,6 @@ struct MirrorPaceTests {
     #expect(rates.rates(of: ["a", "b", "c"], at: 20) == [100, 1000, nil])
     #expect(rates.rates(of: ["a", "b"], at: 305) == [nil, 1000])
     let pace = MirrorPace(rates: [100, 1000, nil])
-    #expect(pace.isLeft(0) && !pace.isLeft(1) && !pace.isLeft(2))
+    #expect(pace.isSlow(0) && !pace.isSlow(1) && !pace.isSlow(2))
   }
 }

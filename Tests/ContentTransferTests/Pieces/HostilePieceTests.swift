@@ -346,9 +346,9 @@ struct HostilePieceTests {
       await onOwnThread { code { _ = try source.fetch(file, ticket: ticket) } }
     }
     var wait: TransferWait?
-    while wait?.until == nil {
+    await waitUntil {
       if case .waiting(let found) = ticket.status { wait = found }
-      await Task.yield()
+      return wait?.until != nil
     }
     ticket.cancel()
     #expect(await worker.value == .stopped)

@@ -1,6 +1,5 @@
 import ContentModel
 import ContentTransfer
-import Glibc
 import TestSupport
 import Testing
 
@@ -85,8 +84,9 @@ struct StallTests {
   func gap() throws {
     let file = try sample()
     let server = try ScriptedServer { request in
-      usleep(1_200_000)
-      return .file(file.bytes, request)
+      var answer = ScriptedServer.Answer.file(file.bytes, request)
+      answer.delay = 1.2
+      return answer
     }
     let source = try HTTPPieceSource(at: server.url()) { $0.idleTimeout = 2 }
     #expect(try source.fetch(file).bytes == file.bytes)

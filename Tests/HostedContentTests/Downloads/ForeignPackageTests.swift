@@ -150,7 +150,7 @@ struct ForeignPackageTests {
     let observer = RecordingObserver.delivering()
     queue.add(observer)
     queue.add(Payment(productIdentifier: ProductIdentifier("a")))
-    while writtenBytes == 0 { await Task.yield() }
+    await waitUntil { writtenBytes > 0 }
     #expect(try sentBytes < packageLength / 2)
     queue.close()
   }

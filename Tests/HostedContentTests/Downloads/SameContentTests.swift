@@ -9,43 +9,35 @@ import Testing
 /// Several downloads of one content in one queue, of one version or of several.
 @Suite("Downloads of the same content", .timeLimit(.minutes(10)))
 struct SameContentTests {
-  /// Makes the first rename to a path with `suffix` wait for a second one.
-  private final class Meeting: Sendable {
-    private let suffix: String
-    private let count = Mutex(0)
-
-    init(at suffix: String) { self.suffix = suffix }
-
-    var arrivals: Int { count.withLock { $0 } }
-
-    var fileSystem: FileSystem {
-      FileSystem { [self] operation, path in
-        guard operation == .rename, path.hasSuffix(suffix) else { return }
-        count.withLock { $0 += 1 }
-        for _ in 0..<20 where arrivals == 1 { usleep(10_000) }
-      }
-    }
-  }
-
   @Test(
     "A product that is bought twice at the same time is installed, and no download fails",
     arguments: ["/a/1.0", "/a/current"])
   func boughtTwice(suffix: String) async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let meeting = Meeting(at: suffix)
-    let queue = try fixture.queue { $0.fileSystem = meeting.fileSystem }
+    let gate = Gate()
+    let queue = try fixture.queue {
+      $0.fileSystem = gate.fileSystem { operation, path in
+        operation == .rename && path.hasSuffix(suffix)
+      }
+    }
     let observer = RecordingObserver.delivering()
     queue.add(observer)
     let payment = Payment(productIdentifier: ProductIdentifier("a"))
     let ids = [queue.add(payment), queue.add(payment)]
+    await gate.waitUntilReached()
+    // The observer has started both downloads then.
+    await observer.wait { log in
+      ids.allSatisfy { log.transactionStates[$0]?.last == .purchased }
+    }
+    #expect(!gate.hasGivenUp)
+    gate.open()
     await observer.wait { log in
       log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
     }
     #expect(Set(observer.log.removed) == Set(ids))
     #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
     #expect(observer.log.downloads.values.allSatisfy { $0.error == nil })
-    #expect(meeting.arrivals > 0)
     try fixture.expectInstalled("a", "1.0")
     queue.close()
     #expect(try fixture.staged().isEmpty)
@@ -55,8 +47,7 @@ struct SameContentTests {
   func olderBesideUpdate() async throws {
     let fixture = try StoreFixture()
     try fixture.publish("a", "1.0")
-    let meeting = Meeting(at: "/a/current")
-    let queue = try fixture.queue { $0.fileSystem = meeting.fileSystem }
+    let queue = try fixture.queue()
     let observer = RecordingObserver(onDownloads: { queue, downloads in
       for download in downloads where download.state == .finished {
         queue.finishTransaction(download.transaction)
@@ -74,7 +65,6 @@ struct SameContentTests {
       log.removed.count == 2 || log.downloads.values.contains { $0.state == .failed }
     }
     #expect(observer.log.downloads.values.map(\.state) == [.finished, .finished])
-    #expect(meeting.arrivals > 0)
     try fixture.expectInstalled("a", "1.1")
     try fixture.expectInstalled("a", "1.0", isCurrent: false)
   }

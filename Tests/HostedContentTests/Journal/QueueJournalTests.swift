@@ -289,7 +289,7 @@ struct QueueJournalTests {
     let ids = try (0..<100).map {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\($0)")))
     }
-    gate.waitForCommit()
+    await gate.waitForCommit()
     gate.open()
     await observer.wait { $0.removed.count == 100 }
     #expect(gate.commits < 150, "\(gate.commits) commits of 300 events")
@@ -328,7 +328,7 @@ struct QueueJournalTests {
     queue.add(observer)
     gate.close()
     var ids = [queue.add(Payment(productIdentifier: ProductIdentifier("p0")))]
-    gate.waitForCommit()
+    await gate.waitForCommit()
     for number in 1..<10 {
       ids.append(
         queue.add(Payment(productIdentifier: try ProductIdentifier(validating: "p\(number)"))))
@@ -411,29 +411,29 @@ private final class ReceiptService: StoreService {
 ///
 /// Events submitted meanwhile wait together.
 private final class JournalGate: Sendable {
-  private let state = Mutex((isClosed: false, commits: 0, failing: Set<Int>()))
+  private let state = Watched((isClosed: false, commits: 0, failing: Set<Int>()))
 
-  var commits: Int { state.withLock { $0.commits } }
+  var commits: Int { state.value.commits }
 
-  func close() { state.withLock { $0 = (true, 0, []) } }
+  func close() { state.change { $0 = (true, 0, []) } }
 
   /// Returns when the engine is blocked.
-  func waitForCommit() { while commits == 0 { usleep(1_000) } }
+  func waitForCommit() async { await state.wait { $0.commits > 0 } }
 
   /// Releases commits; those with these numbers, counted from 1 since it was closed, fail.
   func open(failing numbers: Set<Int> = []) {
-    state.withLock { ($0.isClosed, $0.failing) = (false, numbers) }
+    state.change { ($0.isClosed, $0.failing) = (false, numbers) }
   }
 
   var fileSystem: FileSystem {
     FileSystem { [self] operation, _ in
       guard operation == .journal else { return }
-      let number = state.withLock { state in
+      let number = state.change { state in
         state.commits += 1
         return state.commits
       }
-      while state.withLock({ $0.isClosed }) { usleep(1_000) }
-      if state.withLock({ $0.failing.contains(number) }) { throw FaultPlan.diskFull }
+      state.block { !$0.isClosed }
+      if state.value.failing.contains(number) { throw FaultPlan.diskFull }
     }
   }
 }

@@ -100,8 +100,8 @@ struct LibraryTests {
     }
     // The journal is closed with the queue, on any thread that held it last.
     let log = "\(fixture.libraryPath)/journal.sqlite-wal"
-    while try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int != 0 {
-      try await Task.sleep(for: .milliseconds(5))
+    try await waitUntil {
+      try FileManager.default.attributesOfItem(atPath: log)[.size] as? Int == 0
     }
     #expect(try asStranger { try fixture.reader().contents().count } == 1)
     // A copy on a read-only disk has neither log nor shared memory.

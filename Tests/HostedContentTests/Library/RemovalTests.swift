@@ -210,7 +210,7 @@ struct RemovalTests {
         return gate.isOpen
       }
     }
-    while queue.canMakePayments { await Task.yield() }
+    await waitUntil { !queue.canMakePayments }
     gate.open()
     #expect(await closing.value)
     #expect(try fixture.staged().isEmpty)

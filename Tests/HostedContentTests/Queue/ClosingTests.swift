@@ -38,14 +38,29 @@ struct ClosingTests {
 
   /// The events, in order.
   private final class Log: Sendable {
-    private let entries = Mutex<[String]>([])
-    var all: [String] { entries.withLock { $0 } }
-    func add(_ entry: String) { entries.withLock { $0.append(entry) } }
+    private let entries = Watched<[String]>([])
+    var all: [String] { entries.value }
+    func add(_ entry: String) { entries.change { $0.append(entry) } }
 
-    /// Waits for `entry`, but not longer than a faulty closing would take.
-    func waitBriefly(for entry: String) {
-      for _ in 0..<100 where !all.contains(entry) { usleep(2_000) }
+    /// Closes `queue`, and logs the beginning and the end.
+    func close(_ queue: PaymentQueue) {
+      add("closing")
+      queue.close()
+      add("closed")
     }
+
+    /// Logs when a thread begins to wait for another.
+    var execution: SignalWatch { SignalWatch { self.add("waiting") } }
+
+    /// Blocks until the closing thread waits, or has not waited and closing has ended.
+    func blockUntilClosingWaits() {
+      entries.block { entries in
+        entries.drop { $0 != "closing" }.contains { $0 == "waiting" || $0 == "closed" }
+      }
+    }
+
+    /// The events without waits.
+    var withoutWaits: [String] { all.filter { $0 != "waiting" } }
   }
 
   // MARK: Calls of observers
@@ -77,22 +92,21 @@ struct ClosingTests {
 
   @Test("Another queue cannot open the library during a call of an observer")
   func callInProgress() async throws {
-    let queue = try queue()
     let log = Log()
+    let queue = try queue { $0.environment.execution = log.execution }
     let isReached = DispatchSemaphore(value: 0)
     let observer = RecordingObserver(onTransactions: { _, _ in
       isReached.signal()
-      log.waitBriefly(for: "closed")
+      log.blockUntilClosingWaits()
       log.add("called")
     })
     queue.add(observer)
     queue.add(try payment())
     await onOwnThread {
       isReached.wait()
-      queue.close()
-      log.add("closed")
+      log.close(queue)
     }
-    #expect(log.all == ["called", "closed"])
+    #expect(log.withoutWaits == ["closing", "called", "closed"])
   }
 
   @Test("An observer may close the queue, and its call is the last one")
@@ -218,14 +232,9 @@ struct ClosingTests {
     queue.add(RecordingObserver())
     queue.add(try payment())
     await gate.waitUntilReached()
-    async let closing: Void = onOwnThread {
-      queue.close()
-      log.add("closed")
-    }
-    await onOwnThread {
-      log.waitBriefly(for: "closed")
-      gate.open()
-    }
+    async let closing: Void = onOwnThread { log.close(queue) }
+    await waitUntil { !queue.canMakePayments }
+    gate.open()
     await closing
     #expect(log.all.last == "closed" && log.all.contains("granted"))
   }
@@ -242,6 +251,7 @@ struct ClosingTests {
     let log = Log()
     let queue = try queue { configuration in
       let closed = gate.fileSystem(closedAt: "/data.bin")
+      configuration.environment.execution = log.execution
       configuration.fileSystem = FileSystem { operation, path in
         try closed.check(operation, path)
         if operation == .write { log.add("written") }
@@ -249,19 +259,15 @@ struct ClosingTests {
     }
     let repair = Task { try await queue.repair(content) }
     await gate.waitUntilReached()
-    async let closing: Void = onOwnThread {
-      queue.close()
-      log.add("closed")
-    }
+    async let closing: Void = onOwnThread { log.close(queue) }
     await onOwnThread {
-      while !queue.repairs.isClosed { usleep(1_000) }
-      log.waitBriefly(for: "closed")
+      log.blockUntilClosingWaits()
       gate.open()
     }
     await closing
     let error = await #expect(throws: ContentError.self) { try await repair.value }
     #expect(error?.code == .stopped)
-    #expect(log.all.last == "closed")
+    #expect(log.withoutWaits.last == "closed")
     #expect(try fixture.staged().isEmpty)
     let later = await #expect(throws: ContentError.self) { try await queue.repair(content) }
     #expect(later?.code == .stopped)

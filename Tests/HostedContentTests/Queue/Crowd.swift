@@ -22,14 +22,14 @@ final class Crowd: Sendable {
   var paid: [TransactionID] { state.withLock { $0.paid } }
 
   /// Returns when every thread has made its requests and all its observers are removed.
-  func act(threads: Int, wishes: Int, seed: UInt64) async {
+  func act(threads: Int, requests: Int, seed: UInt64) async {
     await withCheckedContinuation { done in
       let group = DispatchGroup()
       for number in 0..<threads {
         group.enter()
         Thread.detachNewThread { [self] in
           var random = SplitMix(state: seed &+ UInt64(number))
-          act(wishes, &random)
+          act(requests, &random)
           group.leave()
         }
       }
@@ -37,16 +37,16 @@ final class Crowd: Sendable {
     }
   }
 
-  private func act(_ wishes: Int, _ random: inout SplitMix) {
+  private func act(_ requests: Int, _ random: inout SplitMix) {
     var visitors: [Visitor] = []
-    for _ in 0..<wishes {
+    for _ in 0..<requests {
       switch Int.random(in: 0..<10, using: &random) {
       case 0...1:
         let visitor = Visitor(self, seed: random.next())
         visitors.append(visitor)
         queue.add(visitor)
       case 2: if let visitor = visitors.popLast() { queue.remove(visitor) }
-      case 3...5: wish(&random, queue.transactions)
+      case 3...5: request(&random, queue.transactions)
       default:
         pay(&random)
         read(queue.transactions)
@@ -58,7 +58,7 @@ final class Crowd: Sendable {
   }
 
   /// Makes a request for one of `transactions`.
-  func wish(_ random: inout SplitMix, _ transactions: [PaymentTransaction]) {
+  func request(_ random: inout SplitMix, _ transactions: [PaymentTransaction]) {
     guard let transaction = transactions.randomElement(using: &random) else { return pay(&random) }
     let downloads = transaction.downloads
     switch Int.random(in: 0..<12, using: &random) {
@@ -123,7 +123,7 @@ private final class Visitor: PaymentTransactionObserver {
     }
     switch Int.random(in: 0..<20, using: &own) {
     case 0: queue.remove(self)
-    case 1...10: crowd.wish(&own, transactions)
+    case 1...10: crowd.request(&own, transactions)
     default: break
     }
   }

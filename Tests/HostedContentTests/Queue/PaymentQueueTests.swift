@@ -291,7 +291,7 @@ struct PaymentQueueTests {
     observers.withLock { $0 = pair }
     pair.forEach(queue.add)
     let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
-    while queue.transactions.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+    await waitUntil { !queue.transactions.isEmpty }
     let last = RecordingObserver()
     queue.add(last)
     await last.wait { $0.transactions[id] != nil }

@@ -36,7 +36,7 @@ struct StressTests {
     let crowd = Crowd(
       queue, products: try Self.products.map { try ProductIdentifier(validating: $0) },
       payments: SlowTests.areOn ? 300 : 40)
-    await crowd.act(threads: 16, wishes: SlowTests.areOn ? 200 : 40, seed: seed)
+    await crowd.act(threads: 16, requests: SlowTests.areOn ? 200 : 40, seed: seed)
     // A call to a removed observer may still be in progress.
     await withCheckedContinuation { done in delivery.async { done.resume() } }
     // Start downloads that are paused, cancelled or failed; the finisher starts later purchases.

@@ -60,7 +60,7 @@ struct PurchaseTests {
       queue.add(Payment(productIdentifier: try ProductIdentifier(validating: $0)))
     }
     await observer.wait { $0.transactions.count == 3 }
-    while service.asked.isEmpty { await Task.yield() }
+    await service.waitUntilAsked()
     queue.close()
     let asked = service.asked
     service.open()
@@ -79,24 +79,24 @@ struct PurchaseTests {
   }
 }
 
-extension PurchaseTests {}
-
 /// A seller that grants products without content once its gate is open, and counts.
 final class GatedService: StoreService {
-  private let state = Mutex((isOpen: false, asked: [TransactionID]()))
+  private let state = Watched((isOpen: false, asked: [TransactionID]()))
 
   /// The requested transactions, in order.
-  var asked: [TransactionID] { state.withLock { $0.asked } }
+  var asked: [TransactionID] { state.value.asked }
 
-  func open() { state.withLock { $0.isOpen = true } }
+  func waitUntilAsked() async { await state.wait { !$0.asked.isEmpty } }
+
+  func open() { state.change { $0.isOpen = true } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     ProductsResponse(products: [])
   }
   func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    state.withLock { $0.asked.append(transaction) }
-    while !state.withLock({ $0.isOpen }) { try? await Task.sleep(for: .milliseconds(5)) }
+    state.change { $0.asked.append(transaction) }
+    await state.wait { $0.isOpen }
     let grant = Grant(
       transactionIdentifier: transaction.rawValue, date: Date(timeIntervalSince1970: 0),
       payment: payment)

@@ -44,7 +44,7 @@ struct SlowSellerTests {
     let observer = RecordingObserver()
     queue.add(observer)
     let id = queue.add(Payment(productIdentifier: slow))
-    while service.asked.isEmpty { await Task.yield() }
+    await service.waitUntilAsked()
     clock.advance(seconds: 59)
     let other = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[other]?.last == .purchased }
@@ -78,9 +78,9 @@ struct SlowSellerTests {
     queue.add(observer)
     let late = (0..<200).map { _ in queue.add(Payment(productIdentifier: slow)) }
     let id = queue.add(Payment(productIdentifier: quick))
-    while observer.log.transactionStates[id]?.last != .purchased {
+    await waitUntil {
       clock.advance(seconds: 30)
-      await Task.yield()
+      return observer.log.transactionStates[id]?.last == .purchased
     }
     #expect(Set(observer.log.errors.compactMap(\.subject)).isSubset(of: late.map(\.rawValue)))
     #expect(observer.log.errors.allSatisfy { $0.code == .sellerNotResponding })
@@ -99,7 +99,7 @@ struct SlowSellerTests {
     let observer = RecordingObserver()
     queue.add(observer)
     queue.add(Payment(productIdentifier: slow))
-    while group.service.asked.isEmpty { await Task.yield() }
+    await group.service.waitUntilAsked()
     let id = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[id] != nil }
     #expect(group.calls == 1, "orders that arrive meanwhile form a batch")
@@ -122,7 +122,7 @@ struct SlowSellerTests {
     let request = queue.restoreCompletedTransactions()
     let id = queue.add(Payment(productIdentifier: quick))
     await observer.wait { $0.transactionStates[id]?.last == .purchased }
-    while clock.timers == 0 { await Task.yield() }
+    await waitUntil { clock.timers > 0 }
     clock.advance(seconds: 60)
     await observer.wait { !$0.errors.isEmpty }
     #expect(observer.log.errors.map(\.code) == [.sellerNotResponding])
@@ -152,14 +152,13 @@ private final class HangingService: StoreService {
   private let hanging: Set<ProductIdentifier>
   private let hangsRestore: Bool
   private let hangsProducts: Bool
-  private let state = Mutex(State())
+  private let state = Watched(State())
   private let eventStream: AsyncStream<StoreEventRecord>
   private let sender: AsyncStream<StoreEventRecord>.Continuation
 
   private struct State {
     var isOpen = false
     var asked: [TransactionID] = []
-    var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   init(
@@ -173,30 +172,17 @@ private final class HangingService: StoreService {
   }
 
   /// The requested transactions, in order.
-  var asked: [TransactionID] { state.withLock { $0.asked } }
+  var asked: [TransactionID] { state.value.asked }
 
-  func open() {
-    let waiters = state.withLock { state in
-      state.isOpen = true
-      defer { state.waiters = [] }
-      return state.waiters
-    }
-    waiters.forEach { $0.resume() }
-  }
+  func waitUntilAsked() async { await state.wait { !$0.asked.isEmpty } }
+
+  func open() { state.change { $0.isOpen = true } }
 
   func send(_ event: StoreEvent, cursor: String? = nil) {
     sender.yield(StoreEventRecord(event, cursor: cursor))
   }
 
-  private func waitUntilOpen() async {
-    await withCheckedContinuation { continuation in
-      let isOpen = state.withLock { state in
-        if !state.isOpen { state.waiters.append(continuation) }
-        return state.isOpen
-      }
-      if isOpen { continuation.resume() }
-    }
-  }
+  private func waitUntilOpen() async { await state.wait { $0.isOpen } }
 
   func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
     if hangsProducts { await waitUntilOpen() }
@@ -210,7 +196,7 @@ private final class HangingService: StoreService {
   func events(after cursor: String?) -> AsyncStream<StoreEventRecord> { eventStream }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
-    state.withLock { $0.asked.append(transaction) }
+    state.change { $0.asked.append(transaction) }
     if hanging.contains(payment.productIdentifier) { await waitUntilOpen() }
     return .purchased(
       Grant(

@@ -1,6 +1,7 @@
 import ContentModel
 import HostedContent
 import Concurrency
+import TestSupport
 
 /// An observer that records reports, runs actions, and can be waited for.
 final class RecordingObserver: PaymentTransactionObserver {

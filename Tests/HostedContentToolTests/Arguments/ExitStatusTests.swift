@@ -95,7 +95,7 @@ struct ExitStatusTests {
       let process = try tool.start(
         words + ["--store", server.url, "--root", "store/metadata/1.root.json"],
         output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
-      while process.isRunning, server.requests.isEmpty { usleep(500) }
+      process.wait { !server.requests.isEmpty }
       process.kill(number)
       #expect(process.waitUntilExit().status == 130, "\(words)")
       #expect(process.terminationReason == .exit)

@@ -63,6 +63,25 @@ struct MessageTests {
     #expect(!other.errors.contains("Did you mean"))
   }
 
+  @Test("An error of the library gets a hint at the command that helps")
+  func hints() throws {
+    let tool = try Tool.withBook()
+    for (words, hint) in [
+      (["store", "list", "none"], "hostedcontent store init STORE, or store repair STORE"),
+      (["products", "--store", "none"], "(hostedcontent store init STORE)"),
+      (["store", "retire", "store", Tool.chapter1, "9.0"], "(hostedcontent store list STORE)"),
+      (["products", "none", "--store", "store"], "(hostedcontent products --store STORE)"),
+      (["verify", "--library", "none"], "(hostedcontent get ID --store STORE --library FOLDER)"),
+    ] {
+      let result = try tool.run(words)
+      #expect(result.status == 1)
+      #expect(result.errors.contains(hint), "\(words): \(result.errors)")
+    }
+    try tool.succeed("get", Tool.chapter1, "--store", "store", "--library", "lib")
+    let unknown = try tool.run(["remove", "none", "--library", "lib"])
+    #expect(unknown.errors.contains("(hostedcontent list --library FOLDER)"), "\(unknown.errors)")
+  }
+
   @Test("The distance of words counts insertions, deletions, replacements and swaps")
   func nearest() {
     let words = ["get", "list", "update", "updates", "verify"]

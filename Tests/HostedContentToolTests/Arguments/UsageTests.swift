@@ -38,7 +38,7 @@ struct UsageTests {
     guard SlowTests.areOn || name == Self.names.last else { return }
     #expect(try tool.run(words + ["-h"]).output == result.output)
     #expect(try tool.run(["help"] + words).output == result.output)
-    #expect(try tool.run(words + ["--version"]).output == "hostedcontent 0.1.0\n")
+    #expect(try tool.run(words + ["--version"]).output == "hostedcontent 0.9.0\n")
   }
 
   @Test("Unknown options, missing operands and missing values are usage errors", arguments: names)
@@ -86,7 +86,7 @@ struct UsageTests {
     #expect(help.output.contains("Example:\n"))
     #expect(try tool.succeed("-h").output == help.output)
     #expect(try tool.succeed("help").output == help.output)
-    #expect(try tool.succeed("--version").output == "hostedcontent 0.1.0\n")
+    #expect(try tool.succeed("--version").output == "hostedcontent 0.9.0\n")
     for group in [["store", "--help"], ["help", "store"]] {
       #expect(try tool.run(group).output.contains("store publish"))
     }

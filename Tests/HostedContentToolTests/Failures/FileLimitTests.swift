@@ -13,7 +13,7 @@ struct FileLimitTests {
   /// A tool that fails for another reason is not retried forever.
   private static let most = 64
   /// The time in seconds after which a run is considered hanging.
-  private static let patience = 60
+  private static let timeout = 60
 
   @Test("With too few open files, a command fails with its error, and the next one continues")
   func everyLimit() throws {
@@ -31,7 +31,7 @@ struct FileLimitTests {
     while limit <= Self.most {
       let library = "lib\(limit)"
       let words = get + ["--library", library, "--attempts", "1"]
-      let script = "ulimit -n \(limit); exec timeout -k 1 \(Self.patience) \"$@\""
+      let script = "ulimit -n \(limit); exec timeout -k 1 \(Self.timeout) \"$@\""
       let limited = try tool.run(
         ["-c", script, "sh", Tool.path] + words, program: "/bin/sh",
         environment: ["SWIFT_BACKTRACE": "enable=no"])

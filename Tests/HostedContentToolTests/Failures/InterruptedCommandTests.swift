@@ -23,9 +23,7 @@ struct InterruptedCommandTests {
   ) throws -> (status: Int32, errors: String) {
     let process = try tool.start(words, errors: tool.folder.path("err.txt"))
     let path = tool.folder.path(folder)
-    while process.isRunning, !openFiles(process).contains(where: { $0.hasPrefix(path) }) {
-      usleep(200)
-    }
+    process.wait { openFiles(process).contains { $0.hasPrefix(path) } }
     process.kill(number)
     let status = process.waitUntilExit().status
     #expect(process.terminationReason == .exit, "\(words)")
@@ -85,11 +83,7 @@ struct InterruptedCommandTests {
       try server.setFaults(FaultScript("*.pkg stall 0"))
       server.clearRequests()
       let process = try tool.start(words, errors: tool.folder.path("err.txt"))
-      while process.isRunning,
-        !server.requests.contains(where: { $0.request.path.hasSuffix(".pkg") })
-      {
-        usleep(500)
-      }
+      process.wait { server.requests.contains { $0.request.path.hasSuffix(".pkg") } }
       process.kill(number)
       #expect(process.waitUntilExit().status == 130)
       #expect(try tool.text("err.txt").contains("interrupted"))

@@ -91,7 +91,7 @@ struct InterruptionTests {
       try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
       let process = try tool.start(
         words(server), output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
-      while process.isRunning, fetched(tool) < Self.sent / 2 { usleep(500) }
+      process.wait { fetched(tool) >= Self.sent / 2 }
       process.kill(number)
       process.waitUntilExit()
       if number == SIGKILL {
@@ -117,7 +117,7 @@ struct InterruptionTests {
         $0.hasPrefix(".out.")
       }
     }
-    while process.isRunning, try temporary().isEmpty { usleep(500) }
+    try process.wait { try !temporary().isEmpty }
     process.kill(SIGTERM)
     process.waitUntilExit()
     // The signal may come after everything is written. Then the folder is complete.
@@ -139,7 +139,7 @@ struct InterruptionTests {
     let process = try tool.start(
       ["package", "film", "--output", "film.pkg", "--product", "a", "--content-version", "1"],
       errors: "/dev/null")
-    while process.isRunning, !tool.exists(".film.pkg.new") { usleep(500) }
+    process.wait { tool.exists(".film.pkg.new") }
     process.kill(number)
     #expect(process.waitUntilExit().status == 130)
     #expect(process.terminationReason == .exit)
@@ -159,7 +159,7 @@ struct InterruptionTests {
       try server.setFaults(FaultScript("*.pkg stall \(Self.sent)"))
       let process = try tool.start(
         restore, output: tool.folder.path("out.txt"), errors: tool.folder.path("err.txt"))
-      while process.isRunning, fetched(tool) < Self.sent / 2 { usleep(500) }
+      process.wait { fetched(tool) >= Self.sent / 2 }
       process.kill(number)
       #expect(process.waitUntilExit().status == 130)
       #expect(process.terminationReason == .exit)
@@ -187,7 +187,7 @@ struct InterruptionTests {
     try tool.succeed("store", "init", "store")
     let process = try tool.start(
       ["store", "publish", "store", package], errors: tool.folder.path("err.txt"))
-    while process.isRunning, try tool.tree("store/targets").isEmpty { usleep(500) }
+    try process.wait { try !tool.tree("store/targets").isEmpty }
     process.kill(SIGTERM)
     let status = process.waitUntilExit().status
     let listed = try tool.succeed("store", "list", "store").output

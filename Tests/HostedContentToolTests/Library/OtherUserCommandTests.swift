@@ -74,7 +74,7 @@ struct OtherUserCommandTests {
       process.kill(SIGKILL)
       process.waitUntilExit()
     }
-    while process.isRunning, try tool.text("held").isEmpty { usleep(1_000) }
+    try process.wait { try !tool.text("held").isEmpty }
     let words = ["remove", Tool.chapter1, "--library", "lib"]
     let refused = try tool.run(words)
     #expect(refused.status == 1)

@@ -77,7 +77,7 @@ struct ConversionCommandTests {
     try archive("a.tar", "1.0", [], bytes: 40 << 20)
     let before = try names
     let process = try tool.start(["package", "--from", "a.tar", "--output", "out.pkg"])
-    while process.isRunning, try names == before { usleep(500) }
+    try process.wait { try names != before }
     process.kill(signal)
     process.waitUntilExit()
     // The signal may come after everything is written. Then the package is complete.

@@ -19,7 +19,7 @@ struct ServeTests {
       process.kill(SIGKILL)
       process.waitUntilExit()
     }
-    while process.isRunning, try !tool.text("out.txt").hasSuffix("/\n") { usleep(1_000) }
+    try process.wait { try tool.text("out.txt").hasSuffix("/\n") }
     let line = try tool.text("out.txt")
     let address = try #require(
       line.wholeMatch(of: #/Serving store at (https?://127\.0\.0\.1:[0-9]+/)\n/#), "\(line)")
@@ -107,11 +107,11 @@ struct ServeTests {
       // Even with --quiet, because it is an error.
       try await serving(tool, ["--quiet"]) { process, url in
         try replace(damaged)
-        while process.isRunning, try tool.text("err.txt").isEmpty { usleep(1_000) }
+        try process.wait { try !tool.text("err.txt").isEmpty }
         let status = try get(url.appending(path: "lookup")).status
         #expect((status == "500") == (first == nil), "\(status)")
         try replace("\n\(damaged)")
-        while process.isRunning, try !tool.text("err.txt").contains("line 4") { usleep(1_000) }
+        try process.wait { try tool.text("err.txt").contains("line 4") }
         process.kill(SIGTERM)
         process.waitUntilExit()
         let lines = try tool.text("err.txt").split(separator: "\n")

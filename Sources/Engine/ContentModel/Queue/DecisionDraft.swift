@@ -31,8 +31,8 @@ struct DecisionDraft {
   /// Returns the decision; reports precede the start of work, so active is seen before finished.
   func decision(for state: QueueState) -> QueueDecision {
     var decision = QueueDecision()
-    let gone = Set(removed.flatMap { $0.downloads.map(\.id) })
-    let reportedDownloads = reportedDownloads.filter { !gone.contains($0) }
+    let removedDownloads = Set(removed.flatMap { $0.downloads.map(\.id) })
+    let reportedDownloads = reportedDownloads.filter { !removedDownloads.contains($0) }
     decision.changes = removed.map { .finish($0) }
     decision.changes += changes
     decision.changes += touched.compactMap(state.transaction)

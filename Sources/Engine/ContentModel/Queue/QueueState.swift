@@ -49,7 +49,7 @@ package struct QueueState: Hashable, Sendable {
   }
 
   /// Returns whether the download `id` has a worker.
-  package func isWorked(_ id: String) -> Bool { workers[id] != nil }
+  package func hasWorker(_ id: String) -> Bool { workers[id] != nil }
 
   /// Applies `event` and returns the decision.
   package mutating func apply(_ event: QueueEvent) -> QueueDecision {

@@ -22,7 +22,7 @@ struct AssemblyPreparation {
       switch entry.kind {
       case .directory: try makeFolder(entry.path, chain, isPresent)
       case .link: try makeLink(entry, chain, isPresent)
-      case .file: if isPresent, Self.isUseless(state) { try remove(entry.path, chain) }
+      case .file: if isPresent, Self.mustRemove(state) { try remove(entry.path, chain) }
       }
     }
   }
@@ -45,7 +45,7 @@ struct AssemblyPreparation {
   /// Returns whether a file in staging must be removed.
   ///
   /// Only verified content is kept.
-  private static func isUseless(_ state: AtHand) -> Bool {
+  private static func mustRemove(_ state: LocalCopy) -> Bool {
     switch state {
     case .staged: false
     case .pieces(let pieces): !pieces.contains { $0.source == nil }

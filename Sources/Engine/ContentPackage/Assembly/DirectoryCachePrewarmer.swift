@@ -10,7 +10,7 @@ struct DirectoryCachePrewarmer {
   let folder: Directory
 
   /// Looks up every file that is not present, in order, while `isWanted` returns true.
-  func look(while isWanted: () -> Bool) {
+  func lookUpAll(while isWanted: () -> Bool) {
     let chain = FolderChain(folder)
     for file in survey.plan.index.files where file.kind == .file {
       guard isWanted() else { return }

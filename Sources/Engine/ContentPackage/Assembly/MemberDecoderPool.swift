@@ -19,7 +19,7 @@ final class MemberDecoderPool {
 
   private let members: [IndexedMember]
   private let caller: MemberWorker
-  private let atHand: AtHandWork
+  private let localFiles: LocalFileQueue
   /// Nil if the caller's thread does all the work.
   private let others: (queue: MemberQueue, threads: WorkerThreads)?
 
@@ -28,15 +28,15 @@ final class MemberDecoderPool {
   /// Throws if a thread cannot be started, and errors while local files are created.
   init(_ context: AssemblyContext) throws {
     let survey = context.survey
-    let atHand = AtHandWork(survey)
+    let localFiles = LocalFileQueue(survey)
     let members = survey.plan.payload.members
     let plainLength = survey.missing.reduce(0) { $0 + members[$1.member].plainLength }
     self.members = members
-    self.atHand = atHand
+    self.localFiles = localFiles
     caller = try MemberWorker(context)
-    if context.workers == 0 || (plainLength < Self.minimumForThreads && !atHand.isMuch) {
+    if context.workers == 0 || (plainLength < Self.minimumForThreads && !localFiles.isLarge) {
       others = nil
-      while try atHand.doSome(by: caller) {}
+      while try localFiles.processNext(with: caller) {}
       return
     }
     // One less, since the caller also decodes while the queue is full.
@@ -46,18 +46,18 @@ final class MemberDecoderPool {
       do {
         let worker = try MemberWorker(context)
         try queue.drain(
-          meanwhile: { try atHand.doSome(by: worker) }, { try worker.unpack($0, $1) })
+          meanwhile: { try localFiles.processNext(with: worker) }, { try worker.unpack($0, $1) })
       } catch {
         queue.fail(error)
-        atHand.giveUp()
-        queue.throwAway()
+        localFiles.dropRest()
+        queue.discardAll()
       }
     }
     others = (queue, threads)
   }
 
   deinit {
-    atHand.giveUp()
+    localFiles.dropRest()
     leave()
   }
 
@@ -78,10 +78,10 @@ final class MemberDecoderPool {
   ///
   /// Throws the first error of any file.
   func finish() throws {
-    while try atHand.doSome(by: caller) {}
+    while try localFiles.processNext(with: caller) {}
     leave()
     if let error = others?.queue.error { throw error }
-    try caller.lookAgain(at: atHand.namesOfOneInode)
+    try caller.refreshIdentities(of: localFiles.filesSharingInodes)
   }
 
   private func leave() {

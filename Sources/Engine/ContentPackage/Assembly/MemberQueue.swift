@@ -47,7 +47,7 @@ final class MemberQueue: Sendable {
   }
 
   /// Removes members until the queue ends.
-  func throwAway() {
+  func discardAll() {
     while waiting.next() != nil {}
   }
 

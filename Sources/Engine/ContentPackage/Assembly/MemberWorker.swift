@@ -38,7 +38,7 @@ final class MemberWorker {
     let member = plan.payload.members[number]
     let bytes =
       try PlainRuns(storedIn: packed, plainLength: member.plainLength) ?? decoded(number, packed)
-    for part in plan.partsOfMember[number] where !survey.isAtHand[part] {
+    for part in plan.partsOfMember[number] where !survey.isLocal[part] {
       let place = plan.parts[part]
       try write(part, bytes[place.memberOffset..<(place.memberOffset + place.length)])
     }
@@ -98,14 +98,14 @@ final class MemberWorker {
 
   private func openLarge(_ number: Int) throws -> LargeFile {
     let (file, isNew) = try context.largeFile(number, chain)
-    if isNew { try bringPieces(number, to: file) }
+    if isNew { try copyPieces(number, to: file) }
     return file
   }
 
   // MARK: Local files
 
   /// Creates a file that needs no member, and returns its inode if it was hard-linked.
-  func takeAtHand(_ number: Int) throws -> UInt64? {
+  func createLocalFile(_ number: Int) throws -> UInt64? {
     let entry = plan.index.files[number]
     switch survey.states[number] {
     case .staged: break
@@ -137,7 +137,7 @@ final class MemberWorker {
   }
 
   /// Reads the identities of files again.
-  func lookAgain(at files: [Int]) throws {
+  func refreshIdentities(of files: [Int]) throws {
     for number in files {
       let place = try chain.parent(of: plan.index.files[number].path)
       if let status = try place.folder.status(of: place.name) {
@@ -170,7 +170,7 @@ final class MemberWorker {
   }
 
   /// Copies the local pieces of a large file, and adds those that are already at their offsets.
-  private func bringPieces(_ number: Int, to file: LargeFile) throws {
+  private func copyPieces(_ number: Int, to file: LargeFile) throws {
     guard case .pieces(let pieces) = survey.states[number] else { return }
     let first = plan.partsOfFile[number].lowerBound
     var identity: FileIdentity?

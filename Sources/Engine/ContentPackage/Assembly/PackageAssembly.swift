@@ -17,7 +17,7 @@ package final class PackageAssembly {
   private let context: AssemblyContext
   private let memberAt: [Int64: Int]
   private let decoders: MemberDecoderPool
-  private let writingOut: (WritebackThread, WorkerThreads)?
+  private let writebackThread: (WritebackThread, WorkerThreads)?
 
   /// Prepares `folder`, the staging folder of `survey`, and starts with the local files.
   ///
@@ -43,25 +43,25 @@ package final class PackageAssembly {
     self.folder = folder
     memberAt = Dictionary(
       survey.missing.map { ($0.offset, $0.member) }, uniquingKeysWith: { first, _ in first })
-    let isMuch = workers > 0 && survey.bytesToWrite >= WritebackThread.stretch
-    let turns = isMuch && writeback != nil ? WritebackThread() : nil
+    let isLarge = workers > 0 && survey.bytesToWrite >= WritebackThread.stretch
+    let turns = isLarge && writeback != nil ? WritebackThread() : nil
     context = AssemblyContext(
       survey, name: name, folder: folder, workers: workers, comparingDigests: comparingDigests,
       writeback: turns, progress: progress)
     try AssemblyPreparation(survey, folder).run()
     decoders = try MemberDecoderPool(context)
     // Last, because only a complete assembly closes it. Without `close`, the thread never ends.
-    writingOut = try turns.map { turns in
-      let names = DirectoryCachePrewarmer(survey: survey, folder: folder)
+    writebackThread = try turns.map { turns in
+      let prewarmer = DirectoryCachePrewarmer(survey: survey, folder: folder)
       let thread = try WorkerThreads(count: 1) { _ in
-        names.look { !turns.isClosed }
+        prewarmer.lookUpAll { !turns.isClosed }
         turns.run { writeback?() }
       }
       return (turns, thread)
     }
   }
 
-  deinit { writingOut?.0.close() }
+  deinit { writebackThread?.0.close() }
 
   /// Takes the verified, compressed bytes of the missing member at `offset` in the package.
   ///

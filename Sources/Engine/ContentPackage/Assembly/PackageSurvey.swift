@@ -20,9 +20,9 @@ package struct PackageSurvey: Sendable {
 
   let plan: AssemblyPlan
   let catalog: ReuseCatalog
-  let states: [AtHand]
+  let states: [LocalCopy]
   /// Whether each part exists locally.
-  let isAtHand: [Bool]
+  let isLocal: [Bool]
   /// The entries of staging that are not part of the package.
   let unexpectedEntries: [UnexpectedEntry]
   /// The paths of entries that staging already has, whether they are correct or not.
@@ -109,22 +109,22 @@ package struct PackageSurvey: Sendable {
     present = listing?.present ?? []
     unexpectedEntries = listing?.unexpectedEntries ?? []
     states = try Self.states(plan, catalog, staging, present, workers, isStopped)
-    isAtHand = Self.partsAtHand(plan, states)
-    missing = Self.missing(plan, isAtHand)
+    isLocal = Self.localParts(plan, states)
+    missing = Self.missing(plan, isLocal)
   }
 
   private static func states(
     _ plan: AssemblyPlan, _ catalog: ReuseCatalog, _ staging: Directory?, _ present: Set<String>,
     _ workers: Int, _ isStopped: @escaping @Sendable () throws -> Void
-  ) throws -> [AtHand] {
+  ) throws -> [LocalCopy] {
     let files = plan.index.files
-    var states = [AtHand](repeating: .nothing, count: files.count)
+    var states = [LocalCopy](repeating: .nothing, count: files.count)
     guard !catalog.trees.isEmpty || !present.isEmpty else { return states }
     let wanted = files.indices.filter { files[$0].size > 0 }
     let found = try inParallel(
       wanted, workers: workers,
       context: { PieceFinder(plan, staging: staging, catalog) }
-    ) { number, finder -> (Int, AtHand)? in
+    ) { number, finder -> (Int, LocalCopy)? in
       try isStopped()
       return (number, try finder.find(number, isStaged: present.contains(files[number].path)))
     }
@@ -132,21 +132,21 @@ package struct PackageSurvey: Sendable {
     return states
   }
 
-  private static func partsAtHand(_ plan: AssemblyPlan, _ states: [AtHand]) -> [Bool] {
-    var isAtHand = [Bool](repeating: false, count: plan.parts.count)
+  private static func localParts(_ plan: AssemblyPlan, _ states: [LocalCopy]) -> [Bool] {
+    var isLocal = [Bool](repeating: false, count: plan.parts.count)
     for (number, state) in states.enumerated() {
       switch state {
       case .nothing: break
-      case .staged, .installed: for part in plan.partsOfFile[number] { isAtHand[part] = true }
-      case .pieces(let pieces): for piece in pieces { isAtHand[piece.part] = true }
+      case .staged, .installed: for part in plan.partsOfFile[number] { isLocal[part] = true }
+      case .pieces(let pieces): for piece in pieces { isLocal[piece.part] = true }
       }
     }
-    return isAtHand
+    return isLocal
   }
 
-  private static func missing(_ plan: AssemblyPlan, _ isAtHand: [Bool]) -> [Missing] {
+  private static func missing(_ plan: AssemblyPlan, _ isLocal: [Bool]) -> [Missing] {
     plan.payload.members.indices.filter { member in
-      plan.partsOfMember[member].contains { !isAtHand[$0] }
+      plan.partsOfMember[member].contains { !isLocal[$0] }
     }.map { member in
       let entry = plan.payload.members[member]
       return Missing(

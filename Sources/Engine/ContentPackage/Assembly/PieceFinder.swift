@@ -30,7 +30,7 @@ final class PieceFinder {
   /// Finds the local copy of file `number`.
   ///
   /// `isStaged`: staging has a file at that path.
-  func find(_ number: Int, isStaged: Bool) throws -> AtHand {
+  func find(_ number: Int, isStaged: Bool) throws -> LocalCopy {
     let file = plan.index.files[number]
     let staged = try isStaged ? findStaged(number, file) : .nothing
     if case .staged = staged { return staged }
@@ -41,7 +41,7 @@ final class PieceFinder {
       }
     }
     guard !plan.isSmall(number) else { return .nothing }
-    var found: [AtHand.Piece] = []
+    var found: [LocalCopy.Piece] = []
     if case .pieces(let pieces) = staged { found = pieces }
     found += try findPieces(number, file, besides: Set(found.map(\.part)))
     return found.isEmpty ? .nothing : .pieces(found.sorted { $0.part < $1.part })
@@ -50,7 +50,7 @@ final class PieceFinder {
   // MARK: Staging
 
   /// Checks a staged file: a sealed file as a whole, a writable file piece by piece.
-  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> AtHand {
+  private func findStaged(_ number: Int, _ file: IndexedFile) throws -> LocalCopy {
     guard let place = try staging?.parent(of: file.path),
       let status = try place.folder.status(of: place.name), status.kind == .file
     else { return .nothing }
@@ -65,7 +65,7 @@ final class PieceFinder {
     let found = try plan.partsOfFile[number].filter { part in
       try matches(part, in: opened, at: plan.parts[part].fileOffset)
     }
-    return .pieces(found.map { AtHand.Piece(part: $0, source: nil) })
+    return .pieces(found.map { LocalCopy.Piece(part: $0, source: nil) })
   }
 
   // MARK: Installed files
@@ -89,13 +89,13 @@ final class PieceFinder {
 
   /// Finds the pieces of a changed file in files of the same path, without the `known` ones.
   private func findPieces(_ number: Int, _ file: IndexedFile, besides known: Set<Int>) throws
-    -> [AtHand.Piece]
+    -> [LocalCopy.Piece]
   {
     var missing = Dictionary(
       plan.partsOfFile[number].filter { !known.contains($0) }.compactMap { part in
         plan.digest(ofPart: part).map { ($0, [part]) }
       }, uniquingKeysWith: +)
-    var found: [AtHand.Piece] = []
+    var found: [LocalCopy.Piece] = []
     for (tree, path) in catalog.namesakes(of: file) where !missing.isEmpty {
       guard let parent = try? chains[tree].parent(of: path),
         let status = try parent.folder.status(of: parent.name), status.kind == .file
@@ -108,9 +108,9 @@ final class PieceFinder {
             try matches($0, in: opened, at: plan.parts[$0].fileOffset)
           }
           found += inPlace.map {
-            AtHand.Piece(
+            LocalCopy.Piece(
               part: $0,
-              source: AtHand.Source(tree: tree, path: path, offset: plan.parts[$0].fileOffset))
+              source: LocalCopy.Source(tree: tree, path: path, offset: plan.parts[$0].fileOffset))
           }
           let left = parts.filter { !inPlace.contains($0) }
           missing[digest] = left.isEmpty ? nil : left
@@ -118,7 +118,8 @@ final class PieceFinder {
       }
       if !missing.isEmpty {
         found += try cut(opened, finding: &missing).map { part, offset in
-          AtHand.Piece(part: part, source: AtHand.Source(tree: tree, path: path, offset: offset))
+          LocalCopy.Piece(
+            part: part, source: LocalCopy.Source(tree: tree, path: path, offset: offset))
         }
       }
     }

@@ -9,7 +9,7 @@ final class ReuseCatalog: Sendable {
   }
 
   /// A few are enough in case the first one is damaged.
-  private static let placesOfOneDigest = 4
+  private static let maximumPlacesPerDigest = 4
 
   let trees: [ReusableTree]
   /// The index in `places` of each digest's first place.
@@ -47,7 +47,7 @@ final class ReuseCatalog: Sendable {
       guard number >= 0 else { return nil }
       defer { number = next[number] }
       return places[number]
-    }.prefix(Self.placesOfOneDigest)
+    }.prefix(Self.maximumPlacesPerDigest)
   }
 
   /// Returns the files of the same path, in the order of the trees.

@@ -22,8 +22,7 @@ struct FlatProduct {
     guard let payload = payloads.first, payloads.count == 1 else {
       throw Refusal.form(
         "payload-count", "The product archive has \(payloads.count) payloads, expected 1",
-        remedy:
-          "Build it from one content folder, with productbuild --content or the package command")
+        remedy: "Build it from one content folder, for example with productbuild --content")
     }
     payloadPath = payload.path
     payloadRange = payload.storedRange

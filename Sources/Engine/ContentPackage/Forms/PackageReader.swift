@@ -199,7 +199,7 @@ enum Container {
 
   fileprivate static let cpioRefusal = Refusal.form(
     "form-cpio", "The file is a cpio archive (.cpio or .cpgz), which is not supported",
-    remedy: "Build a package with the package command, or a zip or tar archive")
+    remedy: "Build a zip or tar archive, or a package from a folder with ContentInfo.plist")
 
   private init?(first bytes: ArraySlice<UInt8>) {
     switch true {

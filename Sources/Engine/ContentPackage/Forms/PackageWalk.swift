@@ -80,10 +80,10 @@ struct PackageWalk {
       count += Int64(bytes.count)
       plainTotal += Int64(bytes.count)
       try checkTotal((plainTotal, false), path)
-      if let size = header.size, count > size { throw Self.lyingSize(path, size, count) }
+      if let size = header.size, count > size { throw Self.sizeMismatch(path, size, count) }
       if verdict.entry != nil { try visitor.add(bytes) }
     }
-    if let size = header.size, count != size { throw Self.lyingSize(path, size, count) }
+    if let size = header.size, count != size { throw Self.sizeMismatch(path, size, count) }
   }
 
   /// Checks that a folder or a link has no data.
@@ -106,7 +106,7 @@ struct PackageWalk {
     }
   }
 
-  private static func lyingSize(_ path: String, _ promised: Int64, _ found: Int64) -> Refusal {
+  private static func sizeMismatch(_ path: String, _ promised: Int64, _ found: Int64) -> Refusal {
     let more = found > promised ? "at least " : ""
     return .damaged("“\(path)” has \(more)\(found) bytes, expected \(promised)", path: path)
   }

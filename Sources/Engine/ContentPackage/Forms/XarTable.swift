@@ -80,7 +80,7 @@ struct XarTable {
       "xar-table-digest",
       "The digest of the xar table of contents is \(name ?? "number \(number)"), which "
         + "libarchive 3.6.2 does not support",
-      remedy: "Build it with the package command, with productbuild, or with xar --toc-cksum sha1")
+      remedy: "Build it with productbuild, or with xar --toc-cksum sha1")
   }
 
   private static func inflated(_ packed: [UInt8], length: Int) throws -> [UInt8]? {

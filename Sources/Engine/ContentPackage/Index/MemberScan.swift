@@ -114,14 +114,14 @@ struct MemberScan {
       return entry.offset
     }
     let payload = PayloadIndex(
-      offset: range.lowerBound, members: withoutStrangers(entries, offsets), dataOffsets: offsets)
+      offset: range.lowerBound, members: indexedMembers(entries, offsets), dataOffsets: offsets)
     return payload
   }
 
   /// Returns the members.
   ///
   /// Only members with data of one file get a digest of uncompressed bytes.
-  private func withoutStrangers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
+  private func indexedMembers(_ entries: [IndexedFile], _ offsets: [Int64]) -> [IndexedMember] {
     let data = zip(entries, offsets).filter { $0.0.size > 0 }.map { $1..<($1 + $0.size) }
     var next = 0
     return zip(members, starts).map { member, start in

@@ -168,7 +168,7 @@ final class TransferLoop: @unchecked Sendable {
     noteProgress(now)
     // Ended requests allow others to start, so handle them before waiting.
     guard !readEnds(multi), !isClosing, mayFallAsleep(multi) else { return }
-    multi.poll(milliseconds: patience(since: now))
+    multi.poll(milliseconds: pollTimeout(since: now))
     inbox.withLock { $0.sleeper = nil }
   }
 
@@ -210,7 +210,7 @@ final class TransferLoop: @unchecked Sendable {
   /// Returns the milliseconds until the next timer of ours that was not due at `turn`.
   ///
   /// libcurl handles its own timers and sockets.
-  private func patience(since turn: Double) -> Int32 {
+  private func pollTimeout(since turn: Double) -> Int32 {
     var instant = schedule.nextInstant(after: turn) ?? .infinity
     for exchange in running.values {
       // libcurl 7.88 sets no timer when it stops trying an address and tries the next one.

@@ -15,7 +15,7 @@ package struct RateMeter: Sendable {
   /// The minimum time in seconds before a rate is known.
   private static let minimumTime = 0.5
   /// The minimum distance of samples in seconds, which limits their number.
-  private static let grain = 0.05
+  private static let resolution = 0.05
 
   /// Samples in order.
   ///
@@ -30,7 +30,7 @@ package struct RateMeter: Sendable {
   /// Lower values are ignored.
   package mutating func advance(to total: Int64, at now: Double) {
     guard let last = samples.last, total > last.total, now >= last.instant else { return }
-    if samples.count > 1, now - samples[samples.count - 2].instant < Self.grain {
+    if samples.count > 1, now - samples[samples.count - 2].instant < Self.resolution {
       samples.removeLast()
     }
     samples.append(Sample(instant: now, total: total))

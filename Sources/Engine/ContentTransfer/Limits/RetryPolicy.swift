@@ -29,8 +29,8 @@ package struct RetryPolicy: Hashable, Sendable {
   package func delay(afterFailure failure: Int, retryAfter: Double?, random: Double) -> Double {
     let exponent = Double(min(max(failure, 1), 32) - 1)
     let ceiling = min(longestDelay, firstDelay * exp2(exponent))
-    let wish = min(max(retryAfter ?? 0, 0), longestRetryAfter)
-    return max(ceiling * min(max(random, 0), 1), wish)
+    let requested = min(max(retryAfter ?? 0, 0), longestRetryAfter)
+    return max(ceiling * min(max(random, 0), 1), requested)
   }
 
   private func exp2(_ exponent: Double) -> Double {

@@ -111,14 +111,16 @@ struct TransferSchedule {
   func obstacle(_ entry: Entry, at now: Double) -> Obstacle? {
     if entry.notBefore > now { return .tooEarly(until: entry.notBefore) }
     if let until = closed[entry.origin] { return .hostPause(until: until) }
-    let isFurther = runningByOwner[entry.owner, default: 0] > 0
+    let isAdditional = runningByOwner[entry.owner, default: 0] > 0
     let count = runningByOrigin[entry.origin, default: 0]
     let isShared = multiplexed.contains(entry.origin)
     // A request that shares a connection needs no new one.
-    if !isShared || count == 0, connections >= places(limits.connections, isFurther) {
+    if !isShared || count == 0, connections >= places(limits.connections, isAdditional) {
       return .connections
     }
-    if count >= places(requestsPerHost(isShared: isShared), isFurther) { return .hostConnections }
+    if count >= places(requestsPerHost(isShared: isShared), isAdditional) {
+      return .hostConnections
+    }
     if !running.isEmpty, memory + entry.memory > limits.memory { return .memory }
     return nil
   }
@@ -138,8 +140,8 @@ struct TransferSchedule {
       : limits.connectionsPerHost
   }
 
-  private func places(_ limit: Int, _ isFurther: Bool) -> Int {
-    max(1, limit) - (isFurther ? max(1, limit) / 4 : 0)
+  private func places(_ limit: Int, _ isAdditional: Bool) -> Int {
+    max(1, limit) - (isAdditional ? max(1, limit) / 4 : 0)
   }
 
   /// Returns the waiting requests and the reasons why they wait.

@@ -60,8 +60,8 @@ struct HostPause: Sendable {
     case .probing(request, _): break
     case .probing: return
     case .paused(let until):
-      let wish = policy.delay(afterFailure: 1, retryAfter: fault.retryAfter, random: 0)
-      state = .paused(until: max(until, now + wish))
+      let requested = policy.delay(afterFailure: 1, retryAfter: fault.retryAfter, random: 0)
+      state = .paused(until: max(until, now + requested))
       return
     case .paced: interval = min(Self.longestInterval, interval * 1.5)
     }

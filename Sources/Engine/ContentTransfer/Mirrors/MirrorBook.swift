@@ -52,7 +52,7 @@ struct MirrorBook {
       let pause = pauses.pause(of: addresses[index].origin, at: now)
       return MirrorChoice.Candidate(
         file: health.file, host: health.host, pause: pause?.delay(at: now),
-        failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isLeft(index),
+        failures: health.failures + (pause?.refusals ?? 0), isSlow: pace.isSlow(index),
         ranges: marks[index].ranges)
     }
     var choice = MirrorChoice(among: candidates, at: now)
@@ -61,7 +61,7 @@ struct MirrorBook {
   }
 
   /// The mirrors in use.
-  var open: [Int] { addresses.indices.filter { !isOut($0) } }
+  var open: [Int] { addresses.indices.filter { !isExcluded($0) } }
 
   /// Returns the mirror for a second request when one at `mirror` is idle, or nil if none is free.
   ///
@@ -86,10 +86,10 @@ struct MirrorBook {
     return (file.delay(of: name), host, file.failures(of: name) + failures)
   }
 
-  private func isOut(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
+  private func isExcluded(_ mirror: Int) -> Bool { marks[mirror].refusals >= Self.refusalLimit }
 
   /// Whether there is no mirror left.
-  var allRefuse: Bool { marks.indices.allSatisfy(isOut) }
+  var allRefuse: Bool { marks.indices.allSatisfy(isExcluded) }
 
   /// Records that a mirror does not have the file.
   ///

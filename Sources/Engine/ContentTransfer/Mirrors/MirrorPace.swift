@@ -16,7 +16,7 @@ struct MirrorPace {
     var bytes: Int64 = 0
     /// Bytes per second, or nil if not known.
     var rate: Double?
-    var isLeft = false
+    var isSlow = false
   }
 
   private var mirrors: [Mirror]
@@ -24,11 +24,11 @@ struct MirrorPace {
   /// Starts with the rates that transfers of other files have measured.
   init(rates: [Double?]) {
     let best = rates.compactMap(\.self).max() ?? 0
-    mirrors = rates.map { Mirror(rate: $0, isLeft: $0.map { $0 * Self.gain < best } ?? false) }
+    mirrors = rates.map { Mirror(rate: $0, isSlow: $0.map { $0 * Self.gain < best } ?? false) }
   }
 
   /// Whether `mirror` is slow, so that others are preferred.
-  func isLeft(_ mirror: Int) -> Bool { mirrors[mirror].isLeft }
+  func isSlow(_ mirror: Int) -> Bool { mirrors[mirror].isSlow }
 
   /// Counts verified bytes, and returns the rate in bytes per second at the end of a measurement.
   mutating func count(_ bytes: Int64, from mirror: Int, at now: Double) -> Double? {
@@ -48,7 +48,7 @@ struct MirrorPace {
   ///
   /// In bytes per second, at the end of the fetch.
   func lastRates(at now: Double) -> [(mirror: Int, rate: Double)] {
-    guard mirrors.contains(where: \.isLeft) else { return [] }
+    guard mirrors.contains(where: \.isSlow) else { return [] }
     return mirrors.indices.compactMap { index in
       let mirror = mirrors[index]
       guard let since = mirror.since, mirror.rate == nil, mirror.bytes > 0, now > since else {
@@ -72,9 +72,9 @@ struct MirrorPace {
       ?? others.filter { (mirrors[$0].rate ?? 0) > rate * Self.gain }
       .max { (mirrors[$0].rate ?? 0) < (mirrors[$1].rate ?? 0) }
     guard let next else { return nil }
-    mirrors[mirror].isLeft = true
+    mirrors[mirror].isSlow = true
     mirrors[mirror].since = nil
-    mirrors[next].isLeft = false
+    mirrors[next].isSlow = false
     // Start measuring now, to detect soon if the mirror sends hardly anything.
     (mirrors[next].since, mirrors[next].bytes) = (now, 0)
     return next

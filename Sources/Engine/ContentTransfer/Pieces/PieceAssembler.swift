@@ -108,7 +108,7 @@ struct PieceAssembler {
       // Verify every second piece here, so that this thread and the worker share the work. A file
       // of one piece is verified by its worker, since this thread serves all files.
       let isMine = !next.isMultiple(of: 2)
-      slab.isRight.append(
+      slab.isValid.append(
         isMine ? piece.isDigest(of: slab.memory[slab.used..<(slab.used + filled)]) : nil)
       slab.used += filled
       filled = 0

@@ -8,7 +8,7 @@ import FileIO
 /// retry. Use it from one thread, which blocks in `run`.
 final class PieceFetch {
   /// The bytes that arrive in less time than a round trip.
-  private static let littleToFetch = 256 << 10
+  private static let smallRemainder = 256 << 10
 
   private let file: SignedFile
   private let addresses: [WebURL]
@@ -111,7 +111,7 @@ final class PieceFetch {
   private var mayAsk: Bool {
     if requests.count < connections.count { return true }
     return requests.count < session.limits.smallRequestsPerTransfer
-      && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.littleToFetch
+      && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.smallRemainder
   }
 
   /// Sends `exchange` for the pieces `numbers`, and returns the number of the request.
@@ -150,7 +150,7 @@ final class PieceFetch {
     requests[number]?.becomeIdle(with: partial)
     // If no piece is complete, each request continues where the previous one stopped.
     let isAhead = requests[number]?.isAhead(in: plan.pieces, session.configuration) == true
-    if hedges.isSecond(number), isAhead { endRival(of: number) }
+    if hedges.isSecond(number), isAhead { endCompetingRequest(of: number) }
   }
 
   /// Sends a second request for the pieces of an idle request, unless too many were useless.
@@ -177,13 +177,13 @@ final class PieceFetch {
   }
 
   /// Cancels the other request for the same pieces, since `number` has delivered some.
-  private func endRival(of number: Int) {
-    guard let (part, rival) = hedges.end(number),
-      let lost = requests.removeValue(forKey: rival)
+  private func endCompetingRequest(of number: Int) {
+    guard let (part, competing) = hedges.end(number),
+      let lost = requests.removeValue(forKey: competing)
     else { return }
     session.loop.cancel(lost.id)
     if part == .idle {
-      hedges.lose(rival)
+      hedges.lose(competing)
     } else if lost.mirror != requests[number]?.mirror {
       mirrors.fail(at: lost.mirror, TransferFault(.stalled), startedAt: lost.askedAt)
     }
@@ -202,14 +202,14 @@ final class PieceFetch {
     var place = 0
     var right: Int64 = 0
     var (delivered, wrong) = (0, 0)
-    for (index, isRight) in zip(loan.slab.pieces, loan.slab.isRight) {
+    for (index, isValid) in zip(loan.slab.pieces, loan.slab.isValid) {
       let number = request.pieces[index]
       let piece = plan.pieces[number]
       let bytes = UnsafeRawBufferPointer(
         rebasing: loan.slab.memory[place..<(place + piece.length)])
       place += piece.length
       guard !plan.isDone(number) else { continue }
-      guard try isRight ?? piece.matches(bytes) else {
+      guard try isValid ?? piece.matches(bytes) else {
         wrong += 1
         wrongPieces.add(number, at: request.mirror)
         let page = piece.offset == 0 ? WebPage.type(of: bytes) : nil
@@ -226,7 +226,7 @@ final class PieceFetch {
     requests[number]?.wrong += wrong
     if delivered > 0 {
       requests[number]?.isIdle = false
-      endRival(of: number)
+      endCompetingRequest(of: number)
     }
     if wrong > 0 { try judgeWrongPieces(of: number) }
     leaveSlowMirror(request.mirror, after: right)

@@ -9,7 +9,7 @@ final class Slab: @unchecked Sendable {
   /// The pieces in it, by their index in the request.
   var pieces: Range<Int> = 0..<0
   /// Whether each piece matches its digest, or nil if the worker has to verify it.
-  var isRight: [Bool?] = []
+  var isValid: [Bool?] = []
   /// The total bytes of those pieces.
   var used = 0
 
@@ -65,7 +65,7 @@ final class SlabPool: Sendable {
   func giveBack(_ slab: Slab) {
     slab.used = 0
     slab.pieces = 0..<0
-    slab.isRight.removeAll(keepingCapacity: true)
+    slab.isValid.removeAll(keepingCapacity: true)
     state.withLock { state in
       if state.fetches > 0 { state.idle[slab.memory.count, default: []].append(slab) }
     }

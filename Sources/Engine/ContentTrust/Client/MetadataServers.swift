@@ -42,7 +42,7 @@ extension MetadataFetcher {
       let isLast = index == servers.count - 1
       if let value = try ask(server, retries: isLast) { return value }
     }
-    for (server, failure) in zip(servers.dropLast(), failures) where failure.mayPass {
+    for (server, failure) in zip(servers.dropLast(), failures) where failure.mayBeTemporary {
       if let value = try ask(server, retries: true) { return value }
     }
     throw failures.first { $0.code != .storeMissing } ?? failures.first
@@ -57,7 +57,7 @@ extension ContentError {
   }
 
   /// Whether the same server may succeed later.
-  fileprivate var mayPass: Bool {
+  fileprivate var mayBeTemporary: Bool {
     isRetryable && code != .storeMissing && group != .trust
   }
 }

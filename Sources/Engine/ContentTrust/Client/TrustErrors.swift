@@ -33,8 +33,7 @@ extension ContentError {
       .metadataExpired,
       "The \(role.text) metadata expired at \(expires.metadataText). The current time is "
         + now.metadataText,
-      remedy:
-        "The store's owner runs hostedcontent store refresh. If this was done, check the clock",
+      remedy: "Check the clock. If it is right, the store's owner must renew the metadata",
       subject: role.fileName)
   }
 

@@ -17,7 +17,7 @@ package final class SigningKey: Sendable {
         .keyUnusable,
         "The key is not an Ed25519, ECDSA P-256 (named curve, uncompressed) or RSA key "
           + "(2048 to 8192 bits, exponent 65537)",
-        remedy: "Use a key that hostedcontent store init has created")
+        remedy: "Use a key of one of these types")
     }
     self.key = key
     self.publicKey = publicKey

@@ -83,7 +83,7 @@ private struct JSONParser {
   }
 
   /// Measured memory per value, in bytes, besides the document's own bytes.
-  private enum Kept: Int {
+  private enum Cost: Int {
     case list = 32
     case element = 36
     case object = 40
@@ -91,7 +91,7 @@ private struct JSONParser {
     case longText = 48
   }
 
-  private mutating func count(_ kept: Kept) throws(JSONSyntaxError) {
+  private mutating func count(_ kept: Cost) throws(JSONSyntaxError) {
     overhead += kept.rawValue
     guard overhead <= JSONValue.maximumOverhead else { throw failure("too many values") }
   }

@@ -27,7 +27,7 @@ extension Engine {
       }
       self?.diagnostics.count { $0.take(result, job) }
       for reason in job.ticket.statistics.wholePackages.keys {
-        self?.diagnostics.tell(.info, "whole package fetched") {
+        self?.diagnostics.log(.info, "whole package fetched") {
           ["download": download.id, "reason": reason]
         }
       }

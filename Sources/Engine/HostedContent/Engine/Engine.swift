@@ -58,7 +58,7 @@ final class Engine: @unchecked Sendable {
     progress = ProgressReports(clock: pipeline.clock)
     seller.onAnswer = { [weak self] in self?.submit($0) }
     seller.onProblem = { [delivery, diagnostics] error in
-      diagnostics.tell(.warning, "seller not responding") { ["order": error.subject ?? ""] }
+      diagnostics.log(.warning, "seller not responding") { ["order": error.subject ?? ""] }
       delivery.report(error: error)
     }
   }
@@ -131,12 +131,12 @@ final class Engine: @unchecked Sendable {
     if taken.isEmpty { taken = inbox.withLock { $0.take() } }
     let pendingEvents = Array(taken.prefix(Self.groupLimit))
     taken = pendingEvents.count == taken.count ? [] : taken.dropFirst(pendingEvents.count)
-    let isMore = inbox.withLock { inbox in
+    let hasMore = inbox.withLock { inbox in
       inbox.isExpected = !taken.isEmpty || !inbox.pendingEvents.isEmpty
       return inbox.isExpected
     }
     if !isClosed { handle(pendingEvents.filter { !held.decides($0.event) }) }
-    if isMore { serial.enqueue { self.handleWaiting() } }
+    if hasMore { serial.enqueue { self.handleWaiting() } }
   }
 
   private func handle(_ pendingEvents: [PendingEvent]) {
@@ -163,7 +163,7 @@ final class Engine: @unchecked Sendable {
     state = next
     for step in steps {
       if case .workEnded(let id, _) = step.pending.event { endWork(on: id) }
-      diagnostics.tell(step.pending.event)
+      diagnostics.log(step.pending.event)
       step.pending.onDecided?()
       for effect in step.decision.effects { perform(effect, step.reported) }
     }
@@ -196,12 +196,12 @@ final class Engine: @unchecked Sendable {
         error.code, error.message, remedy: error.remedy, subject: transaction, cause: error.cause)
     }
     diagnostics.count { $0.journalFailures += 1 }
-    diagnostics.tell(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
+    diagnostics.log(.error, "journal not written") { ["error": "\(error.code.rawValue)"] }
     // A held event stays held after any error, because its first attempt may be in the log.
     if pending.isRetry { return held.hold(event, pending.onDecided) }
     delivery.report(error: error)
     var happened: [QueueEvent] = []
-    switch event.fate(after: error, isCertain: uncertain == nil) {
+    switch event.handling(after: error, isCertain: uncertain == nil) {
     case .replaced(let events): happened = events
     case .held(let event, let shown):
       held.hold(event, pending.onDecided)
@@ -222,7 +222,7 @@ final class Engine: @unchecked Sendable {
     _ onDecided: (@Sendable () -> Void)?
   ) {
     state = next
-    events.forEach(diagnostics.tell)
+    events.forEach(diagnostics.log)
     onDecided?()
     let reported = ReportedRecords(by: decision, in: state)
     for effect in decision.effects { perform(effect, reported) }

@@ -17,7 +17,7 @@ extension QueueEvent {
   /// Unless `isCertain`, its changes may reappear after a crash. Requests may be lost by a crash,
   /// so they are applied in memory. A result that must be durable is held, or becomes a failure
   /// that is consistent with what the next start finds.
-  func fate(after error: ContentError, isCertain: Bool) -> UnwrittenEvent {
+  func handling(after error: ContentError, isCertain: Bool) -> UnwrittenEvent {
     switch self {
     case .launched, .startRequested, .pauseRequested, .resumeRequested, .cancelRequested,
       .activeLimitChanged, .priorityChanged, .contentResolved, .workEnded(_, .failed),

@@ -344,6 +344,6 @@ extension ContentError {
   static func notOffered(_ product: String) -> ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(product)",
-      remedy: "Check the identifier; hostedcontent products lists all products", subject: product)
+      remedy: "Check the identifier, or list the products of the store", subject: product)
   }
 }

@@ -112,7 +112,7 @@ final class Diagnostics: Sendable {
   }
 
   /// Logs an event; `details` is called only if there are listeners.
-  func tell(
+  func log(
     _ severity: DiagnosticEvent.Severity, _ name: StaticString,
     _ details: () -> [String: String] = { [:] }
   ) {
@@ -124,60 +124,60 @@ final class Diagnostics: Sendable {
   }
 
   /// Logs an event of the queue after it is journaled.
-  func tell(_ event: QueueEvent) {
+  func log(_ event: QueueEvent) {
     switch event {
-    case .launched: tell(.info, "queue launched")
+    case .launched: log(.info, "queue launched")
     case .paymentAdded(let id, let payment):
-      tell(.info, "payment added") {
+      log(.info, "payment added") {
         ["transaction": id, "product": payment.productIdentifier.rawValue]
       }
-    case .paymentRetried(let id): tell(.info, "payment journaled") { ["transaction": id] }
+    case .paymentRetried(let id): log(.info, "payment journaled") { ["transaction": id] }
     case .restored(let id, let original, _, _):
-      tell(.info, "transaction restored") {
+      log(.info, "transaction restored") {
         ["transaction": id, "product": original.payment.productIdentifier.rawValue]
       }
     case .granted(let id, let grant, _):
-      tell(.info, "purchase granted") {
+      log(.info, "purchase granted") {
         ["transaction": id, "product": grant.payment.productIdentifier.rawValue]
       }
-    case .purchaseAnswered(let id, let outcome): tell(id, outcome)
-    case .restoreRequested: tell(.info, "restore begun")
+    case .purchaseAnswered(let id, let outcome): log(id, outcome)
+    case .restoreRequested: log(.info, "restore begun")
     case .restoreLost(let error):
-      tell(.error, "restored purchase lost") { ["error": "\(error.code.rawValue)"] }
-    case .restoreEnded(_, nil): tell(.info, "restore finished")
+      log(.error, "restored purchase lost") { ["error": "\(error.code.rawValue)"] }
+    case .restoreEnded(_, nil): log(.info, "restore finished")
     case .restoreEnded(_, let error?):
-      tell(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }
-    case .startRequested(let ids): tell("start requested", ids)
-    case .pauseRequested(let ids): tell("pause requested", ids)
-    case .resumeRequested(let ids): tell("resume requested", ids)
-    case .cancelRequested(let ids): tell("cancel requested", ids)
-    case .finishRequested(let id): tell(.info, "finish requested") { ["transaction": id] }
-    case .finishAcknowledged(let id): tell(.info, "finish acknowledged") { ["transaction": id] }
+      log(.error, "restore failed") { ["error": "\(error.code.rawValue)"] }
+    case .startRequested(let ids): log("start requested", ids)
+    case .pauseRequested(let ids): log("pause requested", ids)
+    case .resumeRequested(let ids): log("resume requested", ids)
+    case .cancelRequested(let ids): log("cancel requested", ids)
+    case .finishRequested(let id): log(.info, "finish requested") { ["transaction": id] }
+    case .finishAcknowledged(let id): log(.info, "finish acknowledged") { ["transaction": id] }
     case .storeEventsHandled: break
-    case .contentResolved(let id, _): tell(.info, "content resolved") { ["download": id] }
-    case .workEnded(let id, .installed): tell(.info, "download installed") { ["download": id] }
-    case .workEnded(let id, .stopped): tell(.info, "download stopped") { ["download": id] }
+    case .contentResolved(let id, _): log(.info, "content resolved") { ["download": id] }
+    case .workEnded(let id, .installed): log(.info, "download installed") { ["download": id] }
+    case .workEnded(let id, .stopped): log(.info, "download stopped") { ["download": id] }
     case .workEnded(let id, .failed(let error)):
-      tell(.error, "download failed") { ["download": id, "error": "\(error.code.rawValue)"] }
-    case .priorityChanged(let ids, _): tell("priority changed", ids)
+      log(.error, "download failed") { ["download": id, "error": "\(error.code.rawValue)"] }
+    case .priorityChanged(let ids, _): log("priority changed", ids)
     case .activeLimitChanged(let limit):
-      tell(.info, "active limit changed") { ["limit": "\(limit)"] }
+      log(.info, "active limit changed") { ["limit": "\(limit)"] }
     }
   }
 
-  private func tell(_ name: StaticString, _ downloads: [String]) {
-    tell(.info, name) { ["downloads": downloads.prefix(20).joined(separator: " ")] }
+  private func log(_ name: StaticString, _ downloads: [String]) {
+    log(.info, name) { ["downloads": downloads.prefix(20).joined(separator: " ")] }
   }
 
-  private func tell(_ transaction: String, _ outcome: PurchaseOutcome) {
+  private func log(_ transaction: String, _ outcome: PurchaseOutcome) {
     switch outcome {
     case .purchased(_, let contents):
-      tell(.info, "purchase made") {
+      log(.info, "purchase made") {
         ["transaction": transaction, "contents": "\(contents.count)"]
       }
-    case .deferred: tell(.info, "purchase deferred") { ["transaction": transaction] }
+    case .deferred: log(.info, "purchase deferred") { ["transaction": transaction] }
     case .failed(let error):
-      tell(.warning, "purchase failed") {
+      log(.warning, "purchase failed") {
         ["transaction": transaction, "error": "\(error.code.rawValue)"]
       }
     }

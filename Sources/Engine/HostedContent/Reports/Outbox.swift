@@ -17,7 +17,7 @@ struct Outbox {
 
   private struct Entry {
     var notification: Notification
-    var concern: Concern
+    var scope: Scope
     var due: DispatchTime
   }
 
@@ -28,23 +28,25 @@ struct Outbox {
 
   /// Adds a notification that is due at `due`.
   ///
-  /// `ids` are the transactions it concerns; calls without any concern all.
+  /// `ids` are the transactions it is about; calls without any are about all.
   mutating func put(
     _ notification: Notification, of ids: some Collection<String>, due: DispatchTime
   ) {
     nextDue = min(nextDue ?? due, due)
-    let concern = Concern(notification, ids)
+    let scope = Scope(notification, ids)
     for index in entries.indices.reversed() {
-      let meets = entries[index].concern.meets(concern)
-      if entries[index].notification.isAlike(notification), !meets || !notification.keepsApart {
+      let overlaps = entries[index].scope.overlaps(scope)
+      if entries[index].notification.canAppend(notification),
+        !overlaps || !notification.needsOwnCall
+      {
         entries[index].notification.append(notification)
-        entries[index].concern.formUnion(concern)
+        entries[index].scope.formUnion(scope)
         entries[index].due = min(entries[index].due, due)
         return
       }
-      if meets { break }
+      if overlaps { break }
     }
-    entries.append(Entry(notification: notification, concern: concern, due: due))
+    entries.append(Entry(notification: notification, scope: scope, due: due))
   }
 
   /// Removes and returns what is due at `now`, and what must be delivered before it.
@@ -52,7 +54,7 @@ struct Outbox {
     var going: [Entry] = []
     var staying: [Entry] = []
     for entry in entries.reversed() {
-      if entry.due <= now || going.contains(where: { $0.concern.meets(entry.concern) }) {
+      if entry.due <= now || going.contains(where: { $0.scope.overlaps(entry.scope) }) {
         going.append(entry)
       } else {
         staying.append(entry)
@@ -65,7 +67,7 @@ struct Outbox {
 }
 
 /// The transactions that a notification is about.
-private enum Concern {
+private enum Scope {
   case some(Set<String>)
   /// All transactions, or too many to compare.
   case all
@@ -80,14 +82,14 @@ private enum Concern {
     }
   }
 
-  func meets(_ other: Concern) -> Bool {
+  func overlaps(_ other: Scope) -> Bool {
     switch (self, other) {
     case (.some(let ids), .some(let others)): !ids.isDisjoint(with: others)
     case (.all, _), (_, .all): true
     }
   }
 
-  mutating func formUnion(_ other: Concern) {
+  mutating func formUnion(_ other: Scope) {
     guard case .some(var ids) = self, case .some(let others) = other else { return self = .all }
     // With `self` emptied, the set is referenced once and changes in place without a copy.
     self = .all
@@ -103,14 +105,14 @@ extension Outbox.Notification {
   }
 
   /// Whether two reports of one transaction need two calls; otherwise the first would be lost.
-  fileprivate var keepsApart: Bool {
+  fileprivate var needsOwnCall: Bool {
     switch self {
     case .transactions, .removed: true
     case .changes, .calls: false
     }
   }
 
-  fileprivate func isAlike(_ other: Self) -> Bool {
+  fileprivate func canAppend(_ other: Self) -> Bool {
     switch (self, other) {
     case (.transactions, .transactions), (.changes, .changes), (.removed, .removed),
       (.calls, .calls):

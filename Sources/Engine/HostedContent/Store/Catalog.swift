@@ -40,7 +40,7 @@ package final class Catalog: Sendable {
   /// Fetches new metadata and returns the catalog; throws the errors of `TrustClient`.
   package func refresh() throws -> CatalogSnapshot {
     snapshot(
-      try healingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
+      try retryingOnce { try client.refresh(initialRoot: trustedRoot, firstUse: firstUse) })
   }
 
   /// Returns the catalog of the last refresh without fetching; nil before the first refresh.
@@ -167,7 +167,7 @@ package struct CatalogSnapshot: Sendable {
     -> Product
   {
     if let error = entry.error { throw error }
-    let record = try healingOnce { try records.record(of: identifier, in: targets) }
+    let record = try retryingOnce { try records.record(of: identifier, in: targets) }
     return Product(record, contents: entry.newestOffers)
   }
 }
@@ -226,7 +226,7 @@ private final class RecordCache: Sendable {
 /// Runs `body`, and once more if it received bytes that do not match the signed metadata.
 ///
 /// Another server, such as a login page, may have responded instead of the store.
-private func healingOnce<Value>(_ body: () throws -> Value) throws -> Value {
+private func retryingOnce<Value>(_ body: () throws -> Value) throws -> Value {
   do {
     return try body()
   } catch let error as ContentError

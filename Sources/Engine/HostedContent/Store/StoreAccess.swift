@@ -7,12 +7,12 @@ import FileIO
 ///
 /// The files are not trusted. May be used from any thread; calls block.
 final class StoreAccess: Sendable {
-  private enum Way: Sendable {
+  private enum Backend: Sendable {
     case folder(path: String, FolderRate)
     case web(HTTPSession, mirrors: [WebURL])
   }
 
-  private let way: Way
+  private let backend: Backend
   private let trustsOnFirstUse: Bool
   private let fileSystem: FileSystem
 
@@ -27,32 +27,32 @@ final class StoreAccess: Sendable {
     switch store.place {
     case .folder(let path):
       guard mirrors.isEmpty else { throw ContentError.noMirror(of: store) }
-      way = .folder(path: path, FolderRate(network.limits))
+      backend = .folder(path: path, FolderRate(network.limits))
     case .web(let url):
       let others = try mirrors.map { mirror in
         guard case .web(let url) = mirror.place else { throw ContentError.noMirror(of: store) }
         return url
       }
       let servers = [url] + others
-      way = .web(try network.session(for: servers), mirrors: servers)
+      backend = .web(try network.session(for: servers), mirrors: servers)
     }
   }
 
   /// Ends running transfers; their callers get `stopped`.
   func close() {
-    if case .web(let session, _) = way { session.close() }
+    if case .web(let session, _) = backend { session.close() }
   }
 
   /// The limits for concurrent transfers and their rate.
   var limits: TransferLimits {
     get {
-      switch way {
+      switch backend {
       case .folder(_, let rate): rate.limits
       case .web(let session, _): session.limits
       }
     }
     set {
-      switch way {
+      switch backend {
       case .folder(_, let rate): rate.limits = newValue
       case .web(let session, _): session.limits = newValue
       }
@@ -61,7 +61,7 @@ final class StoreAccess: Sendable {
 
   /// Returns the source of pieces; throws `storeMissing` if the store's folder does not exist.
   func pieceSource() throws -> any PieceSource {
-    switch way {
+    switch backend {
     case .folder(let path, let rate): FolderPieceSource(store: try folder(path), rate: rate)
     case .web(let session, let mirrors): try HTTPPieceSource(session, mirrors: mirrors)
     }
@@ -71,7 +71,7 @@ final class StoreAccess: Sendable {
   ///
   /// On the web, it is used only with trust on first use.
   func ownRoot() throws -> [UInt8]? {
-    switch way {
+    switch backend {
     case .web where !trustsOnFirstUse: nil
     case .web, .folder: try TrustClient.firstRoot(of: self)
     }
@@ -85,13 +85,13 @@ final class StoreAccess: Sendable {
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
       .storeMissing, "Cannot open the store at \(path): metadata not found",
-      remedy: "Check the path. Run hostedcontent store init to create a store", subject: path)
+      remedy: "Check the path, or create a store there", subject: path)
   }
 }
 
 extension StoreAccess: MetadataFetcher {
   func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    switch way {
+    switch backend {
     case .folder(let root, _): try FolderFetcher(folder(root)).fetch(path, limit: limit)
     case .web(let session, let mirrors):
       try WebFetcher(session: session, mirror: mirrors[0]).fetch(path, limit: limit)
@@ -99,7 +99,7 @@ extension StoreAccess: MetadataFetcher {
   }
 
   var servers: [any MetadataFetcher] {
-    switch way {
+    switch backend {
     case .folder: [self]
     case .web(let session, let mirrors):
       session.ordered(mirrors).map { WebFetcher(session: session, mirror: $0) }

@@ -86,10 +86,10 @@ final class HTTPDaemon: @unchecked Sendable {
         guard let context, let state, let connection, let method, let version, let uploaded
         else { return 0 }
         let daemon = Unmanaged<HTTPDaemon>.fromOpaque(context).takeUnretainedValue()
-        let goesOn = daemon.handler.proceed(
+        let continues = daemon.handler.proceed(
           Unmanaged<RequestState>.fromOpaque(state).takeUnretainedValue(), String(cString: method),
           String(cString: version), HTTPConnection(connection), &uploaded.pointee)
-        return goesOn ? 1 : 0
+        return continues ? 1 : 0
       },
       complete: { context, state, connection in
         guard let context, let state, let connection else { return }

@@ -10,11 +10,11 @@ final class Listener: Sendable {
   private let socket: Int32
   private let connections: ConnectionTable
   private let stop: StopLatch
-  private let take: @Sendable (Int32) -> Fate
+  private let take: @Sendable (Int32) -> Handling
   private let thread = DispatchGroup()
 
   /// The handling of a new connection.
-  enum Fate {
+  enum Handling {
     /// Another object has taken ownership.
     case taken
     /// It stays open without a response until the client leaves.
@@ -25,17 +25,17 @@ final class Listener: Sendable {
   }
 
   private static let backlog: Int32 = 512
-  private static let mostHeld = 256
+  private static let maximumHeld = 256
   /// The maximum of unsent bytes in a connection's buffer, so that counted bytes are nearly sent.
   ///
   /// It must hold two segments of the loopback interface. Otherwise, both sides wait for each
   /// other.
-  private static let mostUnsent: Int32 = 160 << 10
+  private static let maximumUnsent: Int32 = 160 << 10
 
   /// Listens at `address`, a name or an IP address of this machine, and a held port.
   init(
     _ address: String, port: UInt16, _ connections: ConnectionTable, _ stop: StopLatch,
-    take: @escaping @Sendable (Int32) -> Fate
+    take: @escaping @Sendable (Int32) -> Handling
   ) throws {
     socket = try Self.bind(address, port).socket
     guard Glibc.listen(socket, Self.backlog) == 0 else {
@@ -79,7 +79,7 @@ final class Listener: Sendable {
         if errno == EMFILE || errno == ENFILE || errno == ENOMEM { pauseBriefly() }
         return
       }
-      for (option, value) in [(TCP_NODELAY, 1), (TCP_NOTSENT_LOWAT, Self.mostUnsent)] {
+      for (option, value) in [(TCP_NODELAY, 1), (TCP_NOTSENT_LOWAT, Self.maximumUnsent)] {
         var value = value
         setsockopt(
           connection, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
@@ -90,7 +90,7 @@ final class Listener: Sendable {
       case .ended: shutdown(connection, Int32(SHUT_WR))
       }
       held.append(connection)
-      if held.count > Self.mostHeld { close(held.removeFirst()) }
+      if held.count > Self.maximumHeld { close(held.removeFirst()) }
     }
   }
 

@@ -49,9 +49,9 @@ struct Wire {
 
   /// Resets the connection: disconnecting the socket's address sends RST at once.
   func reset() {
-    var nowhere = sockaddr()
-    nowhere.sa_family = sa_family_t(AF_UNSPEC)
-    _ = connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    var unspecified = sockaddr()
+    unspecified.sa_family = sa_family_t(AF_UNSPEC)
+    _ = connect(descriptor, &unspecified, socklen_t(MemoryLayout<sockaddr>.size))
   }
 
   /// Returns the number of written bytes: 0 if the socket is full, -1 if it is broken.

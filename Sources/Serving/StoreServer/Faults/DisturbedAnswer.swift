@@ -56,7 +56,7 @@ struct DisturbedAnswer {
   private var length: Int64? {
     switch disturbance.length {
     case .none: nil
-    case .honest: disturbance.isEndless || answer.status == 304 ? nil : answer.body.length
+    case .actual: disturbance.isEndless || answer.status == 304 ? nil : answer.body.length
     case .off(let difference): max(0, answer.body.length + difference)
     case .exactly(let length): length
     }

@@ -100,7 +100,7 @@ enum TransmissionFault: Hashable {
 
 /// The value of Content-Length.
 enum LengthPromise: Hashable {
-  case honest
+  case actual
   case none
   /// Differs from the actual length by this many bytes.
   case off(by: Int64)

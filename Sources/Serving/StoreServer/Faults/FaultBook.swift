@@ -28,7 +28,7 @@ final class FaultBook: Sendable {
   /// A limit for the remembered paths, which come from clients.
   ///
   /// Further paths share one counter.
-  private static let mostCounts = 100_000
+  private static let maximumCounts = 100_000
 
   init(_ script: FaultScript) { state = Mutex(State(rules: script.rules)) }
 
@@ -60,7 +60,7 @@ final class FaultBook: Sendable {
       var found: [Occurrence] = []
       for (index, rule) in state.rules.enumerated() where matches(rule) {
         var key = State.Key(rule: index, path: path)
-        if state.counts[key] == nil, state.counts.count >= Self.mostCounts {
+        if state.counts[key] == nil, state.counts.count >= Self.maximumCounts {
           key = State.Key(rule: index, path: "*")
         }
         let number = state.counts[key, default: 0] + 1

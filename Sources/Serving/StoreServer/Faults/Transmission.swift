@@ -9,7 +9,7 @@ struct Transmission: Equatable {
 
   /// Faults of the bytes on the wire.
   struct Disturbance: Equatable {
-    var length = LengthPromise.honest
+    var length = LengthPromise.actual
     /// The number of bytes after the body.
     var surplus: Int64 = 0
     var isEndless = false

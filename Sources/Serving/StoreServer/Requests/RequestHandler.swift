@@ -116,7 +116,7 @@ final class RequestHandler: Sendable {
   ) {
     var asked = request
     var transmission = Transmission(latency: latency)
-    var answer = honestAnswer(to: &asked, occurrences)
+    var answer = undisturbedAnswer(to: &asked, occurrences)
     for occurrence in occurrences {
       switch occurrence.fault {
       case .answer(let fault): fault.change(&answer, to: request)
@@ -130,7 +130,7 @@ final class RequestHandler: Sendable {
   /// Returns the response of a correct server.
   ///
   /// Faults may have changed the file.
-  private func honestAnswer(
+  private func undisturbedAnswer(
     to request: inout ServerRequest, _ occurrences: [FaultBook.Occurrence]
   ) -> Answer {
     guard request.method == "GET" || request.method == "HEAD" else {

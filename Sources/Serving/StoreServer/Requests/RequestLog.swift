@@ -43,7 +43,7 @@ final class RequestLog: Sendable {
   /// The approximate maximum number of entries.
   ///
   /// Older ones are dropped.
-  private static let most = 100_000
+  private static let maximum = 100_000
 
   init(keeps: Bool, observer: (@Sendable (ServedRequest) -> Void)?) {
     self.keeps = keeps
@@ -83,7 +83,7 @@ final class RequestLog: Sendable {
     let entry = Entry(request, status: status, faults: faults)
     guard keeps else { return entry }
     entries.withLock { entries in
-      if entries.count >= 2 * Self.most { entries.removeFirst(Self.most) }
+      if entries.count >= 2 * Self.maximum { entries.removeFirst(Self.maximum) }
       entries.append(entry)
     }
     return entry

@@ -178,11 +178,11 @@ struct Arguments: Sendable {
     return value
   }
 
-  /// The value of `option` as a number of at least `least`.
-  func number(_ option: String, least: Int) throws -> Int? {
+  /// The value of `option` as a number of at least `minimum`.
+  func number(_ option: String, minimum: Int) throws -> Int? {
     guard let text = value(option) else { return nil }
-    guard let number = Int(text), number >= least else {
-      throw Self.wrong("\(option) takes a number of at least \(least), not “\(text)”", command)
+    guard let number = Int(text), number >= minimum else {
+      throw Self.wrong("\(option) takes a number of at least \(minimum), not “\(text)”", command)
     }
     return number
   }

@@ -2,7 +2,7 @@ import ContentModel
 
 /// All commands, and the search for a command.
 enum CommandTable {
-  static let version = "0.1.0"
+  static let version = "0.9.0"
   static let versionLine = "hostedcontent \(version)"
 
   static let commands: [Command] = [

@@ -78,17 +78,17 @@ extension Arguments {
     }
     network.certificateAuthorities = try text("--ca").map { URL(filePath: $0) }
     if let proxy = try text("--proxy") { network.proxy = proxy == "none" ? .direct : .url(proxy) }
-    if let seconds = try number("--connect-timeout", least: 1) {
+    if let seconds = try number("--connect-timeout", minimum: 1) {
       network.connectTimeout = .seconds(seconds)
     }
-    if let seconds = try number("--stall-timeout", least: 1) {
+    if let seconds = try number("--stall-timeout", minimum: 1) {
       network.stallTimeout = .seconds(seconds)
     }
-    if let seconds = try number("--busy-timeout", least: 1) {
+    if let seconds = try number("--busy-timeout", minimum: 1) {
       network.busyTimeout = .seconds(seconds)
     }
-    if let attempts = try number("--attempts", least: 1) { network.attempts = attempts }
-    if let connections = try number("--connections", least: 1) {
+    if let attempts = try number("--attempts", minimum: 1) { network.attempts = attempts }
+    if let connections = try number("--connections", minimum: 1) {
       network.limits.connectionsPerHost = connections
       network.limits.connections = max(network.limits.connections, connections)
     }

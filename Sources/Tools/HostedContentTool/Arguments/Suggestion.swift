@@ -40,12 +40,12 @@ enum Suggestion {
     for (row, letter) in first.enumerated() {
       var current = [row + 1]
       for (column, other) in second.enumerated() {
-        var least = min(last[column + 1], current[column]) + 1
-        least = min(least, last[column] + (letter == other ? 0 : 1))
+        var cost = min(last[column + 1], current[column]) + 1
+        cost = min(cost, last[column] + (letter == other ? 0 : 1))
         if row > 0, column > 0, letter == second[column - 1], first[row - 1] == other {
-          least = min(least, beforeLast[column - 1] + 1)
+          cost = min(cost, beforeLast[column - 1] + 1)
         }
-        current.append(least)
+        current.append(cost)
       }
       (beforeLast, last) = (last, current)
     }

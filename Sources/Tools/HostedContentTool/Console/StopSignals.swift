@@ -13,7 +13,7 @@ final class StopSignals: Sendable {
 
   private struct State {
     var handler: (@Sendable (ContentError) -> Void)?
-    var hasCome = false
+    var hasArrived = false
   }
 
   init(fallback: @escaping @Sendable (ContentError) -> Void) {
@@ -45,7 +45,7 @@ final class StopSignals: Sendable {
   }
 
   /// Whether a signal was received.
-  var hasCome: Bool { state.withLock { $0.hasCome } }
+  var hasArrived: Bool { state.withLock { $0.hasArrived } }
 
   /// The handler for signals.
   ///
@@ -53,11 +53,11 @@ final class StopSignals: Sendable {
   var onSignal: (@Sendable (ContentError) -> Void)? {
     get { state.withLock { $0.handler } }
     set {
-      let hasCome = state.withLock { state in
+      let hasArrived = state.withLock { state in
         state.handler = newValue
-        return state.hasCome
+        return state.hasArrived
       }
-      if hasCome { newValue?(Self.interrupted) }
+      if hasArrived { newValue?(Self.interrupted) }
     }
   }
 
@@ -72,7 +72,7 @@ final class StopSignals: Sendable {
   /// The returned function throws after a signal.
   func checkpoint() -> @Sendable () throws -> Void {
     onSignal = { _ in }
-    return { [self] in if hasCome { throw Self.interrupted } }
+    return { [self] in if hasArrived { throw Self.interrupted } }
   }
 
   static let interrupted = ContentError(
@@ -90,7 +90,7 @@ final class StopSignals: Sendable {
 
   private func stop() {
     let handler = state.withLock { state in
-      state.hasCome = true
+      state.hasArrived = true
       return state.handler
     }
     (handler ?? fallback)(Self.interrupted)

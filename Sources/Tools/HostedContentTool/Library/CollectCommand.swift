@@ -17,8 +17,8 @@ enum CollectCommand {
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let policy = CollectionPolicy(
-      keptVersions: try arguments.number("--keep", least: 1) ?? 1,
-      maximumBytes: try arguments.number("--quota", least: 0).map(Int64.init))
+      keptVersions: try arguments.number("--keep", minimum: 1) ?? 1,
+      maximumBytes: try arguments.number("--quota", minimum: 0).map(Int64.init))
     let queue = try arguments.offlineQueue()
     defer { queue.close() }
     let report = try queue.collect(policy)

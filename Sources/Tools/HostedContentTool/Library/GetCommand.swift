@@ -38,12 +38,12 @@ enum UpdateCommand {
     missing.sorted().forEach { console.report(.notInstalled($0.rawValue, among: installed)) }
     let outdated = try await session.outdated()
     let wanted = given.isEmpty ? outdated : given.filter { !missing.contains($0) }
-    let isNothingToDo = !outdated.contains(where: wanted.contains)
-    if isNothingToDo, missing.isEmpty {
+    let isUpToDate = !outdated.contains(where: wanted.contains)
+    if isUpToDate, missing.isEmpty {
       console.print("Everything is up to date.")
       if arguments.has("--require-update") { return .nothingToDo }
     }
-    guard !isNothingToDo else { return missing.isEmpty ? .done : .failed }
+    guard !isUpToDate else { return missing.isEmpty ? .done : .failed }
     return await session.install(wanted, mayBuy: false) && missing.isEmpty ? .done : .failed
   }
 }
@@ -56,7 +56,7 @@ extension ContentError {
     ContentError(
       .notInstalled, "\(text) is not installed",
       remedy: Suggestion.question(text, among: Set(installed.map(\.rawValue)).sorted())
-        + "Check the name with hostedcontent list, or install it with hostedcontent get",
+        + "Check the name, or install it first",
       subject: text)
   }
 }

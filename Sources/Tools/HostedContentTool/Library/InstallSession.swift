@@ -30,7 +30,7 @@ final class InstallSession: Sendable {
   /// The number of attempts for each product, so that temporary failures are retried.
   private static let tries = 2
   convenience init(_ arguments: Arguments, _ console: Console) throws {
-    let seconds = try arguments.number("--timeout", least: 1) ?? 90
+    let seconds = try arguments.number("--timeout", minimum: 1) ?? 90
     try self.init(
       arguments.queueConfiguration(console), account: arguments.text("--account"), seconds: seconds,
       console, printsJSON: arguments.has("--json"))
@@ -191,7 +191,7 @@ final class InstallSession: Sendable {
   }
 
   private enum Step {
-    case goOn(PaymentTransaction)
+    case proceed(PaymentTransaction)
     case buy
     case update(ContentUpdate)
   }
@@ -201,7 +201,7 @@ final class InstallSession: Sendable {
   ) async throws -> Step? {
     if let abort = driver.abortion { throw abort }
     while let transaction = open.popLast() {
-      if transaction.transactionState != .failed { return .goOn(transaction) }
+      if transaction.transactionState != .failed { return .proceed(transaction) }
       queue.finishTransaction(transaction)
     }
     if product.contents.isEmpty {
@@ -233,7 +233,7 @@ final class InstallSession: Sendable {
     _ step: Step, _ product: ProductIdentifier, _ mayBuy: Bool
   ) async throws -> ContentError? {
     switch step {
-    case .goOn(let open): return await driver.end(of: open.id, known: open)
+    case .proceed(let open): return await driver.end(of: open.id, known: open)
     case .buy: return await driver.end(of: buy(product))
     case .update(let update):
       let transaction: TransactionID

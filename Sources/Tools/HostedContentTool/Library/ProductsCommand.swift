@@ -59,6 +59,6 @@ extension ContentError {
     ContentError(
       .productUnknown, "The store does not offer \(text)",
       remedy: Suggestion.question(text, among: offered.map(\.rawValue))
-        + "Check the identifier, or run hostedcontent products to list all", subject: text)
+        + "Check the identifier, or list the products of the store", subject: text)
   }
 }

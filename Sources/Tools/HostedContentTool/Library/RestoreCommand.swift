@@ -44,12 +44,12 @@ enum RestoreCommand {
         done.append(transaction)
       } catch {
         // An interrupt is reported once, at the end.
-        if console.signals?.hasCome == true { break }
+        if console.signals?.hasArrived == true { break }
         let product = transaction.payment.productIdentifier
         failures.append(ContentError(error, while: "restoring \(product)").about(product.rawValue))
       }
     }
-    if console.signals?.hasCome == true, done.count < transactions.count {
+    if console.signals?.hasArrived == true, done.count < transactions.count {
       let left = transactions.filter { !done.contains($0) }
       failures.append(StopSignals.interrupted.before(left.map(\.payment.productIdentifier)))
     }

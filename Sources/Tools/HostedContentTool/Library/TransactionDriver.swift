@@ -62,12 +62,14 @@ final class TransactionDriver: PaymentTransactionObserver {
       }
       if let abort { return continuation.resume(returning: abort) }
       // Check again what was reported before the transaction was registered, between callbacks.
-      callbacks.async { self.lookAgain(at: transaction) }
+      callbacks.async { self.recheck(at: transaction) }
     }
   }
 
-  private func lookAgain(at transaction: TransactionID) {
-    if let known = queue.transactions.first(where: { $0.id == transaction }) { return goOn(known) }
+  private func recheck(at transaction: TransactionID) {
+    if let known = queue.transactions.first(where: { $0.id == transaction }) {
+      return proceed(known)
+    }
     let (isGone, failure) = state.withLock { state in
       let isKnown = state.works[transaction]?.transaction != nil
       // A known transaction that is missing has ended. Earlier failures of it do not matter.
@@ -106,14 +108,14 @@ final class TransactionDriver: PaymentTransactionObserver {
     _ queue: PaymentQueue, updatedTransactions transactions: [PaymentTransaction]
   ) {
     watchdog.feed()
-    for transaction in transactions { goOn(transaction) }
+    for transaction in transactions { proceed(transaction) }
   }
 
   func paymentQueue(_ queue: PaymentQueue, updatedDownloads downloads: [Download]) {
     watchdog.feed()
     let ours = downloads.filter { hasBegun($0) }
     progress.show(ours)
-    for transaction in Set(downloads.map(\.transaction)) { goOn(transaction) }
+    for transaction in Set(downloads.map(\.transaction)) { proceed(transaction) }
   }
 
   func paymentQueue(
@@ -136,7 +138,7 @@ final class TransactionDriver: PaymentTransactionObserver {
   }
 
   /// Handles the state of a transaction, if it is ours.
-  private func goOn(_ transaction: PaymentTransaction) {
+  private func proceed(_ transaction: PaymentTransaction) {
     let isOurs = state.withLock { state in
       state.works[transaction.id]?.transaction = transaction
       return state.works[transaction.id] != nil
@@ -149,11 +151,11 @@ final class TransactionDriver: PaymentTransactionObserver {
       queue.finishTransaction(transaction)
       end(
         transaction.id, transaction.error ?? .notDelivered(transaction.payment.productIdentifier))
-    case .purchased, .restored: goOn(withDownloadsOf: transaction)
+    case .purchased, .restored: proceed(withDownloadsOf: transaction)
     }
   }
 
-  private func goOn(withDownloadsOf transaction: PaymentTransaction) {
+  private func proceed(withDownloadsOf transaction: PaymentTransaction) {
     let downloads = transaction.downloads
     if downloads.allSatisfy({ $0.state == .finished }) {
       return queue.finishTransaction(transaction)

@@ -66,7 +66,7 @@ enum ServeCommand {
     configuration.rate =
       try quantity("--rate", "a rate such as 50MB/s", arguments, Quantities.rate)
     configuration.connectionsPerAddress =
-      try arguments.number("--connections-per-address", least: 0)
+      try arguments.number("--connections-per-address", minimum: 0)
       ?? configuration.connectionsPerAddress
     configuration.recordsRequests = arguments.has("--verbose")
     configuration.keepsRequests = false

@@ -5,7 +5,7 @@ import Concurrency
 /// A work queue of the files that need no member.
 ///
 /// Threads link, copy or create them when idle.
-final class AtHandWork: Sendable {
+final class LocalFileQueue: Sendable {
   /// Files that a thread takes at once.
   ///
   /// They are neighbors, since a folder adds one name at a time.
@@ -33,25 +33,25 @@ final class AtHandWork: Sendable {
       case .staged: return false
       case .installed: return true
       case .nothing: return entries[number].size == 0
-      case .pieces: return survey.plan.partsOfFile[number].allSatisfy { survey.isAtHand[$0] }
+      case .pieces: return survey.plan.partsOfFile[number].allSatisfy { survey.isLocal[$0] }
       }
     }
   }
 
   /// Whether there is more work than one thread should do.
-  var isMuch: Bool { files.count > Self.portion }
+  var isLarge: Bool { files.count > Self.portion }
 
   /// Processes the next portion.
   ///
   /// Returns false if all portions are taken.
-  func doSome(by worker: MemberWorker) throws -> Bool {
+  func processNext(with worker: MemberWorker) throws -> Bool {
     let taken = state.withLock { state in
       let taken = portion(from: state.next)
       state.next = taken.upperBound
       return taken
     }
     let links = try files[taken].compactMap { number in
-      try worker.takeAtHand(number).map { (file: number, inode: $0) }
+      try worker.createLocalFile(number).map { (file: number, inode: $0) }
     }
     state.withLock { $0.links += links }
     return !taken.isEmpty
@@ -74,12 +74,12 @@ final class AtHandWork: Sendable {
   }
 
   /// Drops the portions that no thread has taken.
-  func giveUp() { state.withLock { $0.next = files.count } }
+  func dropRest() { state.withLock { $0.next = files.count } }
 
   /// The files that share an inode.
   ///
   /// Each new link changed the identity of the links before it.
-  var namesOfOneInode: [Int] {
+  var filesSharingInodes: [Int] {
     let links = state.withLock(\.links)
     let names = links.reduce(into: [:]) { $0[$1.inode, default: 0] += 1 }
     return links.filter { names[$0.inode, default: 0] > 1 }.map(\.file)

@@ -25,7 +25,7 @@ package struct ReusableTree: Sendable {
 /// The local copy of a file's bytes, if there is one.
 ///
 /// Bytes with a local copy are not fetched.
-enum AtHand: Sendable {
+enum LocalCopy: Sendable {
   /// The file must be fetched.
   case nothing
   /// The complete, verified file is in staging.
