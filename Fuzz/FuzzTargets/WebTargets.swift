@@ -60,8 +60,8 @@ extension FuzzTarget {
     {
       return "An app without a version was accepted"
     }
-    if let version = try? AppVersion(String(decoding: bytes, as: UTF8.self)),
-      (try? AppVersion(version.rawValue)) != version
+    if let version = try? AppVersion(validating: String(decoding: bytes, as: UTF8.self)),
+      (try? AppVersion(validating: version.rawValue)) != version
     {
       return "A version is not what it says"
     }

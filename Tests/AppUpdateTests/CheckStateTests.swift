@@ -28,9 +28,9 @@ struct CheckStateTests {
 
   static let demand = AppVersionAnswer(
     hasNewVersion: true, needUpgrade: true, downloadURL: URL(string: "https://get.example/2"),
-    version: try? AppVersion("2.0"))
+    version: "2.0")
   static let offer = AppVersionAnswer(
-    hasNewVersion: true, needUpgrade: false, version: try? AppVersion("2.0"))
+    hasNewVersion: true, needUpgrade: false, version: "2.0")
   static let nothing = AppVersionAnswer(hasNewVersion: false, needUpgrade: false)
 
   static func push(

@@ -56,7 +56,7 @@ struct HTTPTests {
     #expect(app.version == (try version("2.0")))
     #expect(app.fileSizeBytes == 99)
     #expect(app.otherFields == ["own": .truth(true)])
-    let byNumber = LookupQuery(.ids([try AppleID("id364709193")]))
+    let byNumber = LookupQuery(.ids([364_709_193]))
     #expect(try await lookup.lookUp(byNumber).results == [app])
     #expect(try await lookup.search(SearchQuery("cour ier & ü")).results.isEmpty)
     #expect(try await lookup.search(SearchQuery("COURIER")).results == [app])
@@ -103,9 +103,8 @@ struct HTTPTests {
   func storefronts() async throws {
     let server = try AppServer()
     try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
-    let china = try CountryCode("cn")
-    let candidates = [try CountryCode("de"), china]
-    let finding = try await server.lookup().find(key, candidates: candidates)
+    let china: CountryCode = "cn"
+    let finding = try await server.lookup().find(key, candidates: ["de", china])
     #expect(finding == .elsewhere(listing("2.0"), china))
     let unknown = try await server.lookup().find(.bundleIDs(["com.example.none"]))
     #expect(unknown == .unknown(tried: [.us]))
@@ -121,7 +120,8 @@ struct HTTPTests {
     for (country, expected) in answers {
       let source = ServerUpdateSource(
         server: server.url, bundleID: "com.example.courier",
-        country: try country.map { try CountryCode($0) }, transport: try HTTPLookupTransport())
+        country: try country.map { try CountryCode(validating: $0) },
+        transport: try HTTPLookupTransport())
       let app = try AppUpdateTests.app("1.0")
       #expect(await code { try await source.answer(for: app, account: "ada") } == expected)
     }

@@ -58,7 +58,8 @@ struct ListingTests {
     ]
     #expect(!urls.contains(nil))
     let numbers = [
-      app.artistID, app.primaryGenreID, app.userRatingCount, app.userRatingCountForCurrentVersion,
+      app.artistID?.rawValue, app.primaryGenreID, app.userRatingCount,
+      app.userRatingCountForCurrentVersion,
     ]
     #expect(!numbers.contains(nil))
     #expect([app.genres, app.languageCodesISO2A, app.supportedDevices].allSatisfy { $0 != nil })

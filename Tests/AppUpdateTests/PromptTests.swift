@@ -12,7 +12,7 @@ struct PromptTests {
     var offer = UpdateOffer(listing("2.0", ["releaseNotes": .text("Faster.")]))
     offer.versionText = version
     return UpdateDecision(
-      action, .newVersion(.major), installed: try AppVersion("1.0"), offer: offer, allowsSkip: skip)
+      action, .newVersion(.major), installed: "1.0", offer: offer, allowsSkip: skip)
   }
 
   private func shown(

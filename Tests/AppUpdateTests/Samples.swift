@@ -10,12 +10,12 @@ let noon = Date(timeIntervalSince1970: 1_768_478_400)
 let hour = 3600.0
 let day = 86_400.0
 
-func version(_ text: String) throws -> AppVersion { try AppVersion(text) }
+func version(_ text: String) throws -> AppVersion { try AppVersion(validating: text) }
 
 func app(_ text: String, system: String? = nil) throws -> InstalledApp {
   InstalledApp(
-    name: "Courier", version: try AppVersion(text),
-    systemVersion: try system.map { try AppVersion($0) })
+    name: "Courier", version: try AppVersion(validating: text),
+    systemVersion: try system.map { try AppVersion(validating: $0) })
 }
 
 /// A listing with the fields that most tests need, and additional ones.

@@ -225,7 +225,7 @@ struct SecureUpdateTests {
   func page() throws {
     for text in ["http://get.example/app", Self.manifest] {
       let url = ProductPageParameters(itemIdentifier: 5).pageURL(
-        of: listing("1.0", ["trackViewUrl": .text(text)]), try AppleID(5))
+        of: listing("1.0", ["trackViewUrl": .text(text)]))
       #expect(url?.absoluteString == "https://apps.apple.com/app/id5")
     }
   }

@@ -32,7 +32,7 @@ public struct UpdateOffer: Hashable, Sendable {
   public var isExplicitlyOptional: Bool
 
   /// The version; nil if the text is missing or invalid.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
+  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
 
   /// Creates the offer of a lookup result.
   public init(_ listing: AppListing) {

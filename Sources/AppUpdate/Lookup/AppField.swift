@@ -71,7 +71,7 @@ struct AppField {
   /// It must be a text, because the number 2.10 equals 2.1.
   func version() throws -> AppVersion {
     let text = try text()
-    return try valid { try AppVersion(text) }
+    return try valid { try AppVersion(validating: text) }
   }
 
   /// Returns the result of `read`.

@@ -20,7 +20,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Version
 
   /// The offered version; nil if the text is invalid, see `versionText`.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
+  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
   /// The text of the version.
   public var versionText: String? { fields["version"]?.string }
   /// The date of the first release.
@@ -31,7 +31,7 @@ public struct AppListing: Hashable, Sendable {
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system.
   public var minimumOsVersion: AppVersion? {
-    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion($0) }
+    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
   }
   /// The size of the download in bytes.
   public var fileSizeBytes: Int64? { fields["fileSizeBytes"]?.integer }
@@ -39,7 +39,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Identity
 
   /// The numeric Apple ID.
-  public var trackID: AppleID? { fields["trackId"]?.integer.flatMap { try? AppleID($0) } }
+  public var trackID: AppleID? { fields["trackId"]?.integer.flatMap(AppleID.init(rawValue:)) }
   /// The bundle identifier.
   public var bundleID: String? { fields["bundleId"]?.string }
   /// The name.
@@ -56,7 +56,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Seller
 
   /// The seller's number.
-  public var artistID: Int64? { fields["artistId"]?.integer }
+  public var artistID: AppleID? { fields["artistId"]?.integer.flatMap(AppleID.init(rawValue:)) }
   /// The seller's name in the store.
   public var artistName: String? { fields["artistName"]?.string }
   /// The seller's page in the store.

@@ -77,7 +77,7 @@ extension AppCatalog {
   ]
 
   private func version(_ question: AppQuestion, _ sold: [App]) -> AppServerAnswer {
-    guard let text = question["version"], let installed = try? AppVersion(text) else {
+    guard let text = question["version"], let installed = try? AppVersion(validating: text) else {
       return .refused(["version"])
     }
     let app = sold.first { app in

@@ -71,7 +71,7 @@ extension AppCatalog.App {
     try entry.checkListing()
     countries = try field["countries"]?.elements().map { item in
       let code = try item.text()
-      return try item.valid { try CountryCode(code) }
+      return try item.valid { try CountryCode(validating: code) }
     }
     minimumVersion = try field["minimumVersion"]?.version()
     if let minimumVersion, minimumVersion > newest {
