@@ -12,7 +12,7 @@ struct CheckStateTests {
     policy: AppUpdatePolicy = AppUpdatePolicy()
   ) throws -> UpdateCheckState {
     UpdateCheckState(
-      memory: memory, installed: try app(installed), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app(installed), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
   }
 

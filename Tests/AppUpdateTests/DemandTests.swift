@@ -14,7 +14,7 @@ struct DemandTests {
     policy: AppUpdatePolicy = AppUpdatePolicy(), after events: [Event] = []
   ) throws -> UpdateCheckState {
     var state = UpdateCheckState(
-      memory: memory, installed: try app(installed), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app(installed), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
     for event in events { _ = state.apply(event, at: noon) }
     return state

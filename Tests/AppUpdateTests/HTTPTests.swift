@@ -149,15 +149,15 @@ struct HTTPTests {
   func badAnswers() async throws {
     let server = try AppServer(faults: "/lookup cut 20 3 times")
     try server.offer("2.0", ["description": .text(String(repeating: "x", count: 100_000))])
-    let lookup = try server.lookup { $0.timeout = 5 }
+    let lookup = try server.lookup { $0.timeout = .seconds(5) }
     #expect(
       await code { try await lookup.lookUp(LookupQuery(key)) } != nil, "both attempts broke off")
     _ = try await lookup.lookUp(LookupQuery(key))
-    let small = try server.lookup { $0.answerLimit = 50_000 }
+    let small = try server.lookup { $0.maximumAnswerSize = 50_000 }
     #expect(await code { try await small.lookUp(LookupQuery(key)) } == .limitExceeded)
     let gone = try AppServer()
     try gone.offer("1.0")
-    let late = try gone.lookup { $0.timeout = 5 }
+    let late = try gone.lookup { $0.timeout = .seconds(5) }
     gone.server.stop()
     #expect(await code { try await late.lookUp(LookupQuery(key)) } == .connectionRefused)
   }
@@ -166,7 +166,7 @@ struct HTTPTests {
   func cancel() async throws {
     let server = try AppServer(faults: "/lookup latency 60s")
     try server.offer("2.0")
-    let lookup = try server.lookup { $0.timeout = 3600 }
+    let lookup = try server.lookup { $0.timeout = .seconds(3600) }
     let task = Task { try await lookup.lookUp(LookupQuery(key)) }
     task.cancel()
     #expect(await code { try await task.value } == .stopped)

@@ -203,7 +203,7 @@ struct ListingTests {
     let quoted = #"{"results":[],"x":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[[["}"#
     #expect(code { try read(quoted) } == nil, "brackets in strings do not count")
     let long = Array(#"{"results":[]}"#.utf8)
-    #expect(code { try LookupAnswer(json: long, limit: long.count) } == nil)
-    #expect(code { try LookupAnswer(json: long, limit: long.count - 1) } == .answerUnreadable)
+    #expect(code { try LookupAnswer(json: long, maximumSize: long.count) } == nil)
+    #expect(code { try LookupAnswer(json: long, maximumSize: long.count - 1) } == .answerUnreadable)
   }
 }

@@ -26,8 +26,8 @@ struct LookupTests {
     #expect(
       request.url.absoluteString
         == "https://store.example/base/lookup?id=364709193&country=us")
-    #expect(request.timeout == 20)
-    #expect(request.limit == 16 << 20)
+    #expect(request.timeout == .seconds(20))
+    #expect(request.maximumSize == 16 << 20)
     #expect(request.headers["Cache-Control"] == nil)
   }
 
@@ -92,7 +92,7 @@ struct LookupTests {
   @Test("The cache size is limited")
   func boundedCache() async throws {
     let transport = ScriptedTransport { _, _ in .listings([listing("1.0")]) }
-    let lookup = try lookup(transport) { $0.cachedAnswers = 2 }
+    let lookup = try lookup(transport) { $0.maximumCachedAnswers = 2 }
     for term in ["a", "b", "c"] {
       _ = try await lookup.search(SearchQuery(term))
       clock.advance(1)
@@ -116,11 +116,11 @@ struct LookupTests {
   }
 
   @Test("A call that would wait longer than its limit fails at once, without reserving a slot")
-  func patience() async throws {
+  func maximumWait() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport) {
-      $0.callsPerMinute = 1
-      $0.patience = 5
+      $0.maximumCallsPerMinute = 1
+      $0.maximumWait = .seconds(5)
     }
     _ = try await lookup.search(SearchQuery("a"))
     for _ in 0..<3 {
@@ -201,7 +201,7 @@ struct LookupTests {
 
   @Test("A waiting call is refused if the server asks to wait in the meantime")
   func blockedWhileWaiting() {
-    var limiter = CallLimiter(callsPerMinute: 1, patience: 100)
+    var limiter = CallLimiter(callsPerMinute: 1, maximumWait: 100)
     #expect(limiter.takeTurn(at: noon) == .after(seconds: 0))
     #expect(limiter.takeTurn(at: noon) == .after(seconds: 60))
     limiter.block(forSeconds: 90, at: noon + 1)
@@ -216,7 +216,7 @@ struct LookupTests {
   @Test("A clock that is set back does not delay calls for days")
   func clockSetBack() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
-    let lookup = try lookup(transport) { $0.callsPerMinute = 1 }
+    let lookup = try lookup(transport) { $0.maximumCallsPerMinute = 1 }
     _ = try await lookup.search(SearchQuery("a"))
     clock.advance(-2 * day)
     _ = try await lookup.search(SearchQuery("b"))

@@ -27,7 +27,7 @@ struct PolicyTests {
   ]
   static let rules: [AppUpdatePolicy.Rule] = [
     .ignore, .annoying, .critical, .standard, .hinting, .persistent, .relaxed,
-    .init(.remind, .every(seconds: 600), allowsSkip: true),
+    .init(.remind, .every(.seconds(600)), allowsSkip: true),
   ]
 
   /// The possible histories of reminders.
@@ -66,14 +66,14 @@ struct PolicyTests {
 
       let isSkipped = past == .skippedThis && rule.allowsSkip
       let ago = past.secondsAgo ?? .infinity
-      let isRecent = ago >= 0 && ago < rule.frequency.seconds
+      let interval = rule.frequency.interval.inSeconds
+      let isRecent = ago >= 0 && ago < interval
       switch rule.action {
       case .none: #expect(decision.reason == .levelIgnored(level))
       case .force: #expect(decision.reason == .newVersion(level))
       case .remind where isSkipped: #expect(decision.reason == .skipped)
       case .remind where isRecent:
-        #expect(
-          decision.reason == .remindedRecently(until: noon - ago + rule.frequency.seconds))
+        #expect(decision.reason == .remindedRecently(until: noon - ago + interval))
       case .remind: #expect(decision.reason == .newVersion(level))
       }
       let isHeldBack = rule.action == .remind && (isSkipped || isRecent)
@@ -283,10 +283,30 @@ struct PolicyTests {
     #expect(try decide(store("2.0", ["releaseNotes": .text("short")])).releaseNotes == "short")
   }
 
+  @Test(
+    "A frequency in JSON has its interval in seconds",
+    arguments: [
+      (AppUpdatePolicy.Frequency.immediately, #"{"immediately":{}}"#), (.daily, #"{"daily":{}}"#),
+      (.weekly, #"{"weekly":{}}"#), (.every(.seconds(600)), #"{"every":{"seconds":600}}"#),
+      (.every(.milliseconds(2500)), #"{"every":{"seconds":2.5}}"#),
+    ])
+  func frequency(frequency: AppUpdatePolicy.Frequency, json: String) throws {
+    #expect(String(decoding: try JSONEncoder().encode(frequency), as: UTF8.self) == json)
+    let read = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: Data(json.utf8))
+    #expect(read == frequency)
+  }
+
+  @Test("An interval in JSON is limited", arguments: [("1e300", 3_155_760_000), ("-1", 0)])
+  func interval(seconds: String, read: Int) throws {
+    let json = Data(#"{"every":{"seconds":\#(seconds)}}"#.utf8)
+    let frequency = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: json)
+    #expect(frequency == .every(.seconds(read)))
+  }
+
   @Test("Encoding and decoding preserves a policy and a decision")
   func coding() throws {
     var policy = AppUpdatePolicy(all: .relaxed, minimumSupportedVersion: try version("1.5"))
-    policy.major = .init(.remind, .every(seconds: 5), allowsSkip: false)
+    policy.major = .init(.remind, .every(.seconds(5)), allowsSkip: false)
     let policyBytes = try JSONEncoder().encode(policy)
     #expect(try JSONDecoder().decode(AppUpdatePolicy.self, from: policyBytes) == policy)
     let decision = try decide(store("2.0"), policy: policy)

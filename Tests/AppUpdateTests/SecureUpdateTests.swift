@@ -137,7 +137,7 @@ struct SecureUpdateTests {
     var policy = AppUpdatePolicy(all: .critical)
     policy.allowsItmsServices = allowsItmsServices
     return UpdateCheckState(
-      memory: memory, installed: try app("1.0"), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app("1.0"), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
   }
 

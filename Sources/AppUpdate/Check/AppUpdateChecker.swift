@@ -18,10 +18,10 @@ public actor AppUpdateChecker {
     ///
     /// It is created if it does not exist.
     public var folder: URL
-    /// The minimum time between two checks in the foreground, in seconds; 0 checks each time.
+    /// The minimum time between two checks in the foreground; zero checks each time.
     ///
     /// Default: one hour.
-    public var lookInterval: Double
+    public var checkInterval: Duration
     /// The types of pushes that force an update.
     public var pushTypes: Set<String>
     /// The link to the update, if store, server and push have no permitted link.
@@ -36,7 +36,7 @@ public actor AppUpdateChecker {
       self.app = app
       self.policy = policy
       self.folder = folder
-      lookInterval = 3600
+      checkInterval = .seconds(3600)
       pushTypes = [UpdatePush.defaultType]
       storeURL = nil
       texts = UpdateTexts()
@@ -88,7 +88,7 @@ public actor AppUpdateChecker {
     if let damage { delivery.keep(.failed(damage)) }
     state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
-      lookInterval: configuration.lookInterval, pushTypes: configuration.pushTypes,
+      checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
         itmsServices: configuration.policy.allowsItmsServices))
     // A launch only closes the gate, or removes a requirement that is met. Everything else waits

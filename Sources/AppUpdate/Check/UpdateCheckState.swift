@@ -53,7 +53,7 @@ struct UpdateCheckState: Sendable {
   let installed: InstalledApp
   private(set) var policy: AppUpdatePolicy
   /// The minimum time between two checks in the foreground, in seconds.
-  let lookInterval: Double
+  let checkInterval: Double
   /// The types of pushes for this checker.
   let pushTypes: Set<String>
   /// The link to the update if no other source has one.
@@ -61,12 +61,12 @@ struct UpdateCheckState: Sendable {
 
   init(
     memory: UpdateMemory, installed: InstalledApp, policy: AppUpdatePolicy,
-    lookInterval: Double, pushTypes: Set<String>, storeURL: URL?
+    checkInterval: Double, pushTypes: Set<String>, storeURL: URL?
   ) {
     self.memory = memory
     self.installed = installed
     self.policy = policy
-    self.lookInterval = lookInterval
+    self.checkInterval = checkInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
     // The policy may have changed since the link was saved, and others can write the file.
@@ -131,7 +131,7 @@ struct UpdateCheckState: Sendable {
     let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
     // A check in the future means that the clock was set back. It must not prevent a check.
     if !looksAnyway, let last = memory.lastLook, last <= now {
-      let until = last.addingTimeInterval(lookInterval)
+      let until = last.addingTimeInterval(checkInterval)
       if now < until { return effects + [conclusion(.lookedRecently(until: until))] }
     }
     return effects + [.look]

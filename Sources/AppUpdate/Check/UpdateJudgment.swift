@@ -85,7 +85,7 @@ private struct Judgment {
       return conclusion(.none, .skipped)
     }
     if let last = history.lastReminder {
-      let until = last.addingTimeInterval(rule.frequency.seconds)
+      let until = last.addingTimeInterval(rule.frequency.interval.inSeconds)
       // A reminder in the future means that the clock was set back. It must not delay another one.
       if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
     }

@@ -42,16 +42,15 @@ public final class ServerUpdateSource: AppUpdateSource {
   private let bundleID: String
   private let country: CountryCode?
   private let transport: any LookupTransport
-  private let timeout: Double
-  private let limiter = Mutex(CallLimiter(callsPerMinute: .max, patience: 0))
+  private let timeout: Duration
+  private let limiter = Mutex(CallLimiter(callsPerMinute: .max, maximumWait: 0))
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// A request fails after `timeout` seconds. Without a `country`, the server answers for any
-  /// country.
+  /// A request fails after `timeout`. Without a `country`, the server answers for any country.
   public init(
     server: URL, bundleID: String, country: CountryCode? = nil, transport: any LookupTransport,
-    timeout: Double = 20
+    timeout: Duration = .seconds(20)
   ) {
     self.server = server
     self.bundleID = bundleID
@@ -89,7 +88,8 @@ public final class ServerUpdateSource: AppUpdateSource {
         subject: server.absoluteString)
     }
     // The answer for an account must not come from a cache.
-    let request = LookupRequest(url: url, isFresh: true, limit: 1 << 20, timeout: timeout)
+    let request = LookupRequest(
+      url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
     switch response.outcome(of: url, now: Date()) {
     case .body(let bytes): return try AppVersionAnswer(json: bytes, source: server.absoluteString)

@@ -7,15 +7,15 @@ struct CallLimiter {
   /// The maximum number of calls per minute.
   let callsPerMinute: Int
   /// The maximum wait in seconds.
-  let patience: Double
+  let maximumWait: Double
   /// The times of recent and planned calls, in order.
   private var calls: [Date] = []
   /// Set while the server asks to wait.
   private var blockedUntil: Date?
 
-  init(callsPerMinute: Int, patience: Double) {
+  init(callsPerMinute: Int, maximumWait: Double) {
     self.callsPerMinute = max(1, callsPerMinute)
-    self.patience = max(0, patience)
+    self.maximumWait = max(0, maximumWait)
   }
 
   /// The result for a caller.
@@ -29,13 +29,13 @@ struct CallLimiter {
   /// Reserves a slot for a call.
   mutating func takeTurn(at now: Date) -> Turn {
     // Entries beyond the maximum wait are from before the clock was set back.
-    calls.removeAll { $0 <= now - 60 || $0 > now + patience + 60 }
+    calls.removeAll { $0 <= now - 60 || $0 > now + maximumWait + 60 }
     var date = now + block(at: now)
     if calls.count >= callsPerMinute {
       date = max(date, calls[calls.count - callsPerMinute] + 60)
     }
     let wait = date.timeIntervalSince(now)
-    guard wait <= patience else { return .refused(seconds: wait) }
+    guard wait <= maximumWait else { return .refused(seconds: wait) }
     calls.append(date)
     return .after(seconds: wait)
   }
@@ -43,7 +43,7 @@ struct CallLimiter {
   /// Checks again after the wait, because a server may have asked to wait in the meantime.
   mutating func keepTurn(at now: Date) -> Turn {
     let wait = block(at: now)
-    return wait <= patience ? .after(seconds: wait) : .refused(seconds: wait)
+    return wait <= maximumWait ? .after(seconds: wait) : .refused(seconds: wait)
   }
 
   /// The seconds until the server may be called again, at most one day.

@@ -30,9 +30,9 @@ public final class HTTPLookupTransport: LookupTransport {
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
     let url = try WebURL(request.url.absoluteString)
     try url.checkSecure()
-    var wanted = HTTPRequest(url, limit: request.limit)
+    var wanted = HTTPRequest(url, limit: request.maximumSize)
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
-    wanted.deadline = request.timeout
+    wanted.deadline = request.timeout.inSeconds
     wanted.attempts = 2
     // The lookup itself handles the server's requests to wait, for all its calls.
     wanted.returnsEveryStatus = true

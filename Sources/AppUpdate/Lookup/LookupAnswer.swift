@@ -16,12 +16,14 @@ public struct LookupAnswer: Hashable, Sendable {
     otherFields = ["resultCount": .integer(Int64(results.count))]
   }
 
-  /// Reads an answer of at most `limit` bytes.
+  /// Reads an answer of at most `maximumSize` bytes.
   ///
   /// Throws `answerUnreadable`, or `queryInvalid` with the server's message if the query was
-  /// invalid.
-  public init(json bytes: [UInt8], limit: Int = 16 << 20, source: String = "look-up") throws {
-    var members = try JSONField(document: bytes, limit: limit, source: source).members ?? [:]
+  /// invalid. `source` is the subject of the error.
+  public init(
+    json bytes: [UInt8], maximumSize: Int = 16 << 20, source: String = "look-up"
+  ) throws {
+    var members = try JSONField(document: bytes, limit: maximumSize, source: source).members ?? [:]
     if let message = members["errorMessage"]?.string {
       throw ContentError(
         .queryInvalid, "The server refused the query", remedy: "Check the query",
