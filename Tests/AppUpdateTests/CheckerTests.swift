@@ -96,7 +96,7 @@ struct CheckerTests {
   func foreground() async throws {
     let source = ScriptedSource(listing("2.0"))
     let checker = try checker(source)
-    var events = checker.events.makeAsyncIterator()
+    var events = checker.events().makeAsyncIterator()
     #expect(await checker.enterForeground().action == .remind)
     guard case .prompt(let prompt)? = await events.next() else {
       Issue.record("no prompt")
@@ -285,7 +285,7 @@ struct CheckerTests {
     try memory.replaceFile(file, with: Array(text.utf8))
 
     let checker = try checker(ScriptedSource(listing("2.0")))
-    var events = checker.events.makeAsyncIterator()
+    var events = checker.events().makeAsyncIterator()
     guard case .failed(let error)? = await events.next() else {
       Issue.record("no report")
       return
@@ -358,7 +358,7 @@ struct CheckerTests {
     let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
     checker.add(first)
     checker.add(second)
-    let stream = checker.events
+    let stream = checker.events()
     let later = try await checker.logIn(account: "ada", answer: CheckStateTests.offer)
     queue.resume()
     await drain()

@@ -91,7 +91,7 @@ struct FeedTests {
     #expect(code { try noColumn.rows(where: "bundle_id", isIn: ["x"]) } == .feedDamaged)
     let noHeader = try feed([row(1)], header: [])
     #expect(code { try noHeader.rows(where: "application_id", isIn: ["1"]) } == .feedDamaged)
-    let missing = PartnerFeed(path: folder.path("missing"))
+    let missing = try PartnerFeed(url: URL(filePath: folder.path("missing")))
     #expect(code { try read(missing) } == .fileMissing)
   }
 
@@ -99,10 +99,16 @@ struct FeedTests {
   func noRows() throws {
     let bytes = [UInt8](repeating: 0x61, count: PartnerFeed.rowLimit + 1)
     try folder.directory.replaceFile("application", with: bytes)
-    let feed = PartnerFeed(path: folder.path("application"))
+    let feed = try PartnerFeed(url: URL(filePath: folder.path("application")))
     #expect(code { try read(feed) } == .feedDamaged)
     try folder.directory.replaceFile("application", with: [])
     #expect(try read(feed).0.rows == 0)
+  }
+
+  @Test("A feed needs a file URL")
+  func fileURL() throws {
+    let url = try link("https://feed.example/application")
+    #expect(code { try PartnerFeed(url: url) } == .usage)
   }
 
   @Test("Random feeds are read back unchanged")

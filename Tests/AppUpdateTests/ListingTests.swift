@@ -36,7 +36,7 @@ struct ListingTests {
     #expect(app.trackID?.rawValue == 364_709_193)
     #expect(app.version == (try version("1.10.2")))
     #expect(app.fileSizeBytes == 123_456_789)
-    #expect(app.price == 2.99)
+    #expect(app.price == Price(2.99, currency: "USD"))
     #expect(app.releaseDate == Date(timeIntervalSince1970: 1_270_105_200))
     #expect(app.currentVersionReleaseDate == Date(timeIntervalSince1970: 1_764_577_800))
     #expect(app.minimumOsVersion == (try version("15.1")))
@@ -107,17 +107,30 @@ struct ListingTests {
 
   @Test("Missing or invalid fields are nil, and do not affect other fields")
   func missing() throws {
-    let app = try #require(
-      read(
-        #"{"resultCount":1,"results":[{"version":7,"trackId":-1,"releaseNotes":"","price":"1.5"}]}"#
-      )
-      .results.first)
+    let members = #""version":7,"trackId":-1,"releaseNotes":"","price":"1.5","currency":"EUR""#
+    let app = try #require(read(#"{"resultCount":1,"results":[{\#(members)}]}"#).results.first)
     #expect(app.version == (try version("7")))
     #expect(app.trackID == nil)
     #expect(app.releaseNotes == nil)
-    #expect(app.price == 1.5)
+    #expect(app.price == Price(1.5, currency: "EUR"))
     #expect(app.bundleID == nil)
     #expect(app.screenshotURLs == nil)
+  }
+
+  @Test("A price needs an amount and a currency")
+  func price() {
+    let prices: [(JSONField?, String?, Price?)] = [
+      (.number(0.99), "EUR", Price(0.99, currency: "EUR")),
+      (.integer(0), "USD", Price(0, currency: "USD")), (.number(0.99), nil, nil),
+      (nil, "EUR", nil), (.integer(-1), "EUR", nil), (.number(1e300), "EUR", nil),
+      (.text("nan"), "EUR", nil),
+    ]
+    for (amount, currency, expected) in prices {
+      var fields: [String: JSONField] = [:]
+      fields["price"] = amount
+      fields["currency"] = currency.map { .text($0) }
+      #expect(AppListing(fields: fields).price == expected)
+    }
   }
 
   @Test(

@@ -14,7 +14,7 @@ public actor AppUpdateChecker {
     public var app: InstalledApp
     /// The rules.
     public var policy: AppUpdatePolicy
-    /// The folder for the checker's state.
+    /// The folder for the checker's state, as a file URL.
     ///
     /// It is created if it does not exist.
     public var folder: URL
@@ -63,9 +63,10 @@ public actor AppUpdateChecker {
 
   /// Creates a checker.
   ///
-  /// Observers are called on `queue`, or on a private queue for nil. Throws if the folder cannot be
-  /// created, and `insecureConnectionRefused` for an insecure store link. If the saved state is
-  /// damaged, the first observer gets `updateMemoryDamaged`.
+  /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
+  /// is not a file URL, file errors if it cannot be created, and `insecureConnectionRefused` for an
+  /// insecure store link. If the saved state is damaged, the first observer gets
+  /// `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -83,7 +84,7 @@ public actor AppUpdateChecker {
     self.clock = clock
     delivery = UpdateDelivery(on: queue)
     file = try UpdateMemoryFile(
-      folder: configuration.folder.path(percentEncoded: false), fileSystem: fileSystem)
+      folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = file.load()
     if let damage { delivery.keep(.failed(damage)) }
     state = UpdateCheckState(
@@ -188,10 +189,11 @@ public actor AppUpdateChecker {
   /// It gets no calls after the current one.
   public nonisolated func remove(_ observer: any AppUpdateObserver) { delivery.remove(observer) }
 
-  /// The events as a sequence.
+  /// Returns a new stream of all events from now on.
   ///
-  /// Each access creates a new stream.
-  public nonisolated var events: AsyncStream<AppUpdateEvent> { delivery.stream() }
+  /// A stream before the first observer also gets earlier events. Events are kept until they are
+  /// read. The stream ends when the checker is released.
+  public nonisolated func events() -> AsyncStream<AppUpdateEvent> { delivery.stream() }
 
   // MARK: Effects
 

@@ -1,6 +1,6 @@
 import ContentModel
 package import FileIO
-import Glibc
+public import FoundationEssentials
 
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///
@@ -32,10 +32,12 @@ public struct PartnerFeed: Sendable {
   private let fileSystem: FileSystem
   private let chunk: Int
 
-  /// Creates a feed for the file at `path`, without opening it.
-  public init(path: String) { self.init(path: path, fileSystem: .real) }
+  /// Creates a feed for a file without opening it.
+  ///
+  /// Throws `usage` if `url` is not a file URL.
+  public init(url: URL) throws { self.init(path: try url.filePath(of: "feed")) }
 
-  package init(path: String, fileSystem: FileSystem, chunk: Int = 1 << 20) {
+  package init(path: String, fileSystem: FileSystem = .real, chunk: Int = 1 << 20) {
     self.path = path
     self.fileSystem = fileSystem
     self.chunk = max(1, chunk)

@@ -68,8 +68,14 @@ public struct AppListing: Hashable, Sendable {
 
   // MARK: Price
 
-  /// The price in `currency`; 0 is free.
-  public var price: Double? { fields["price"]?.double }
+  /// The price; nil without an amount or a currency.
+  ///
+  /// An amount of 0 is free.
+  public var price: Price? {
+    guard let amount = fields["price"]?.double, (0..<1e11).contains(amount), let currency
+    else { return nil }
+    return Price(Decimal(amount), currency: currency)
+  }
   /// The price, formatted by the storefront.
   public var formattedPrice: String? { fields["formattedPrice"]?.string }
   /// The currency (ISO 4217).
