@@ -137,7 +137,7 @@ struct CatalogTests {
     let answer = try #require(
       try catalog().answer(path: "/lookup", parameters: parameters("id=364709193")))
     let app = try #require(LookupAnswer(json: answer.body).results.first)
-    #expect(app.otherFields["own"] == .list([.integer(1)]))
+    #expect(app.otherFields["own"] == .array([.integer(1)]))
     #expect(app.fields == (try catalog().apps[0].listing.fields))
   }
 

@@ -38,10 +38,10 @@ struct CheckStateTests {
     link: String? = "https://get.example/push"
   ) -> UpdatePush {
     var fields: [String: JSONField] = [:]
-    fields["account"] = account.map(JSONField.text)
-    fields["type"] = type.map(JSONField.text)
-    fields["version"] = version.map(JSONField.text)
-    fields["downloadUrl"] = link.map(JSONField.text)
+    fields["account"] = account.map(JSONField.string)
+    fields["type"] = type.map(JSONField.string)
+    fields["version"] = version.map(JSONField.string)
+    fields["downloadUrl"] = link.map(JSONField.string)
     return UpdatePush(fields: fields)
   }
 

@@ -375,8 +375,8 @@ struct CheckerTests {
     let notes = String(repeating: "\u{1}", count: 100_000)
     let url = "https://get.example/" + String(repeating: "a", count: 1900)
     let answer = AppVersionAnswer(fields: [
-      "needUpgrade": .truth(true), "downloadUrl": .text(url), "releaseNotes": .text(notes),
-      "version": .text("9." + String(repeating: "0", count: 190)),
+      "needUpgrade": .bool(true), "downloadUrl": .string(url), "releaseNotes": .string(notes),
+      "version": .string("9." + String(repeating: "0", count: 190)),
     ])
     let account = String(repeating: "\u{1}", count: 1024)
     try await checker().logIn(account: account, answer: answer)

@@ -49,13 +49,13 @@ struct HTTPTests {
   func wholeWay() async throws {
     let server = try AppServer()
     try server.offer(
-      "2.0", ["fileSizeBytes": .text("99"), "own": .truth(true)],
-      ["minimumVersion": .text("1.5"), "downloadUrl": .text("https://get.example/courier")])
+      "2.0", ["fileSizeBytes": .string("99"), "own": .bool(true)],
+      ["minimumVersion": .string("1.5"), "downloadUrl": .string("https://get.example/courier")])
     let lookup = try server.lookup()
     let app = try #require(try await lookup.lookUp(LookupQuery(key)).results.first)
     #expect(app.version == (try version("2.0")))
     #expect(app.fileSizeBytes == 99)
-    #expect(app.otherFields == ["own": .truth(true)])
+    #expect(app.otherFields == ["own": .bool(true)])
     let byNumber = LookupQuery(.ids([364_709_193]))
     #expect(try await lookup.lookUp(byNumber).results == [app])
     #expect(try await lookup.search(SearchQuery("cour ier & ü")).results.isEmpty)
@@ -102,7 +102,7 @@ struct HTTPTests {
   @Test("An app that is sold in another country is found there")
   func storefronts() async throws {
     let server = try AppServer()
-    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
+    try server.offer("2.0", [:], ["countries": .array([.string("cn")])])
     let china: CountryCode = "cn"
     let finding = try await server.lookup().find(key, candidates: ["de", china])
     #expect(finding == .elsewhere(listing("2.0"), china))
@@ -113,7 +113,7 @@ struct HTTPTests {
   @Test("A version query finds an app of one country with that country or without a country")
   func country() async throws {
     let server = try AppServer()
-    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
+    try server.offer("2.0", [:], ["countries": .array([.string("cn")])])
     let answers: [(String?, ContentError.Code?)] = [
       (nil, nil), ("cn", nil), ("us", .requestRefused),
     ]
@@ -148,7 +148,7 @@ struct HTTPTests {
   @Test("Oversized, truncated and non-JSON answers are typed errors, and the next query works")
   func badAnswers() async throws {
     let server = try AppServer(faults: "/lookup cut 20 3 times")
-    try server.offer("2.0", ["description": .text(String(repeating: "x", count: 100_000))])
+    try server.offer("2.0", ["description": .string(String(repeating: "x", count: 100_000))])
     let lookup = try server.lookup { $0.timeout = .seconds(5) }
     #expect(
       await code { try await lookup.lookUp(LookupQuery(key)) } != nil, "both attempts broke off")
@@ -196,7 +196,7 @@ struct HTTPTests {
     clock.advance(hour)
     #expect(await first.enterForeground().reason == .remindedRecently(until: noon + hour + day))
 
-    try server.offer("2.0", [:], ["forcedAccounts": .list([.text("ada")])])
+    try server.offer("2.0", [:], ["forcedAccounts": .array([.string("ada")])])
     #expect(await first.check().action == .force)
     await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
 

@@ -309,7 +309,7 @@ struct FindingTests {
 
   @Test("Another app in the answer is ignored")
   func otherApp() async throws {
-    let other = listing("9.0", ["bundleId": .text("com.example.other")])
+    let other = listing("9.0", ["bundleId": .string("com.example.other")])
     let transport = ScriptedTransport(selling: ["us": other])
     let finding = try await find(transport, candidates: [])
     #expect(finding == .unknown(tried: [.us]))

@@ -39,7 +39,7 @@ struct PageTests {
   func oldTokens() throws {
     var parameters = ProductPageParameters(itemIdentifier: 5)
     parameters.affiliateToken = "new"
-    let old = listing("1", ["trackViewUrl": .text("https://x.example/id5?at=old&uo=4#top")])
+    let old = listing("1", ["trackViewUrl": .string("https://x.example/id5?at=old&uo=4#top")])
     #expect(parameters.pageURL(of: old)?.absoluteString == "https://x.example/id5?uo=4&at=new")
     let bare = AppListing(fields: [:])
     #expect(parameters.pageURL(of: bare)?.absoluteString == "https://apps.apple.com/app/id5?at=new")

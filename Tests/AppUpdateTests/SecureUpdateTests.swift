@@ -90,8 +90,8 @@ struct SecureUpdateTests {
       offer.downloadURL = url
       #expect(try decide(offer, policy).downloadURL == nil, "an offer of another source")
     }
-    #expect(AppVersionAnswer(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
-    #expect(UpdatePush(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
+    #expect(AppVersionAnswer(fields: ["downloadUrl": .string(text)]).downloadURL == nil)
+    #expect(UpdatePush(fields: ["downloadUrl": .string(text)]).downloadURL == nil)
   }
 
   @Test(
@@ -119,8 +119,8 @@ struct SecureUpdateTests {
   private func offers(_ link: String) -> [UpdateOffer] {
     [
       UpdateOffer(
-        AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])),
-      UpdateOffer(listing("2.0", ["trackViewUrl": .text(link)])),
+        AppVersionAnswer(fields: ["needUpgrade": .bool(true), "downloadUrl": .string(link)])),
+      UpdateOffer(listing("2.0", ["trackViewUrl": .string(link)])),
     ]
   }
 
@@ -142,7 +142,7 @@ struct SecureUpdateTests {
   }
 
   private static func demand(_ link: String) -> AppVersionAnswer {
-    AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])
+    AppVersionAnswer(fields: ["needUpgrade": .bool(true), "downloadUrl": .string(link)])
   }
 
   @Test(
@@ -225,7 +225,7 @@ struct SecureUpdateTests {
   func page() throws {
     for text in ["http://get.example/app", Self.manifest] {
       let url = ProductPageParameters(itemIdentifier: 5).pageURL(
-        of: listing("1.0", ["trackViewUrl": .text(text)]))
+        of: listing("1.0", ["trackViewUrl": .string(text)]))
       #expect(url?.absoluteString == "https://apps.apple.com/app/id5")
     }
   }

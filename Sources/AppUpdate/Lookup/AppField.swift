@@ -56,13 +56,13 @@ struct AppField {
 
   /// The elements of a list.
   func elements() throws -> [AppField] {
-    guard case .list(let list) = value else { throw problem("expected a list") }
+    guard case .array(let list) = value else { throw problem("expected a list") }
     return list.enumerated().map { AppField($1, path: path + [String($0)]) }
   }
 
   /// A non-empty text.
   func text() throws -> String {
-    guard case .text(let text) = value, !text.isEmpty else { throw problem("expected a text") }
+    guard case .string(let text) = value, !text.isEmpty else { throw problem("expected a text") }
     return text
   }
 

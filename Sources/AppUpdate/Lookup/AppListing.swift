@@ -143,7 +143,7 @@ public struct AppListing: Hashable, Sendable {
   }
 
   private func urls(_ name: String) -> [URL]? {
-    guard case .list(let list)? = fields[name] else { return nil }
+    guard case .array(let list)? = fields[name] else { return nil }
     return list.compactMap(\.url)
   }
 }

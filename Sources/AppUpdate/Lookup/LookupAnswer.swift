@@ -29,7 +29,7 @@ public struct LookupAnswer: Hashable, Sendable {
         .queryInvalid, "The server refused the query", remedy: "Check the query",
         subject: source, cause: message.printable(limit: 200))
     }
-    guard case .list(let list)? = members.removeValue(forKey: "results") else {
+    guard case .array(let list)? = members.removeValue(forKey: "results") else {
       throw ContentError(
         .answerUnreadable, "The answer does not have a list of results",
         remedy: "Check that the server is a server for app versions", subject: source)
@@ -45,7 +45,7 @@ extension LookupAnswer: Encodable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     var members = otherFields
-    members["results"] = .list(results.map { .object($0.fields) })
+    members["results"] = .array(results.map { .object($0.fields) })
     try container.encode(members)
   }
 }

@@ -86,7 +86,7 @@ extension AppCatalog {
           ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
     }
     guard let app else {
-      return .document(404, ["errorMessage": .text("App not found in this country")])
+      return .document(404, ["errorMessage": .string("App not found in this country")])
     }
     return .document(200, app.answer(for: installed, account: question["account"]).fields)
   }
@@ -141,7 +141,7 @@ extension AppServerAnswer {
   fileprivate static func refused(_ keys: [String]) -> Self {
     document(
       400,
-      ["errorMessage": .text("Invalid value(s) for key(s): [\(keys.joined(separator: ", "))]")])
+      ["errorMessage": .string("Invalid value(s) for key(s): [\(keys.joined(separator: ", "))]")])
   }
 
   private static func encoded(_ status: Int, _ value: some Encodable) -> Self {

@@ -83,7 +83,7 @@ extension AppCatalog.App {
     // Each app decides whether `itms-services` is permitted.
     downloadURL = try field["downloadUrl"].map { link in
       let text = try link.text()
-      let url = try link.valid { try DownloadLink(.text(text))?.permitted(itmsServices: true) }
+      let url = try link.valid { try DownloadLink(.string(text))?.permitted(itmsServices: true) }
       guard let url else { throw link.problem("expected a link to a store or a secure web page") }
       return url
     }

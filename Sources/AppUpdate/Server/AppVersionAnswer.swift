@@ -29,11 +29,11 @@ public struct AppVersionAnswer: Hashable, Sendable {
     releaseNotes: String? = nil
   ) {
     var fields: [String: JSONField] = [
-      "hasNewVersion": .truth(hasNewVersion), "needUpgrade": .truth(needUpgrade),
+      "hasNewVersion": .bool(hasNewVersion), "needUpgrade": .bool(needUpgrade),
     ]
-    fields["downloadUrl"] = downloadURL.map { .text($0.absoluteString) }
-    fields["version"] = version.map { .text($0.rawValue) }
-    fields["releaseNotes"] = releaseNotes.map(JSONField.text)
+    fields["downloadUrl"] = downloadURL.map { .string($0.absoluteString) }
+    fields["version"] = version.map { .string($0.rawValue) }
+    fields["releaseNotes"] = releaseNotes.map(JSONField.string)
     self.fields = fields
   }
 

@@ -29,7 +29,7 @@ struct DownloadLink: Hashable, Sendable {
 
   /// Creates the link from a server's field.
   init?(_ field: JSONField?) {
-    guard case .text(let text)? = field, text.utf8.count <= Self.longest else { return nil }
+    guard case .string(let text)? = field, text.utf8.count <= Self.longest else { return nil }
     self.init(URL(string: text))
   }
 

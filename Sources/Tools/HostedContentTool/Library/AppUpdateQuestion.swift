@@ -123,7 +123,7 @@ struct AppUpdateQuestion: Sendable {
       "trackId": "application_id", "trackName": "title", "version": "version",
       "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
     ]
-    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.text) })
+    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.string) })
     return (UpdateOffer(listing), listing, .feed)
   }
 }
