@@ -191,7 +191,7 @@ struct CheckerTests {
     #expect(finished.count == passed, "entries that passed completed, refused ones did not run")
     #expect(passed <= 1000)
     await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("late") }
-    #expect(checker.gate.closedBy?.reason == .pushDemands)
+    #expect(checker.gate.closedBy?.reason == .pushRequiresUpdate)
   }
 
   @Test("Concurrent checks share one request")
@@ -394,7 +394,7 @@ struct CheckerTests {
     try await checker.logIn(account: "ada", answer: CheckStateTests.demand)
     #expect(await checker.enterForeground().action == .force)
     await checker.logOut()
-    await checker.forget()
+    await checker.resetHistory()
     #expect(await checker.check().action == .force)
     #expect(source.looks == 2)
   }

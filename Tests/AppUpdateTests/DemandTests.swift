@@ -75,7 +75,7 @@ struct DemandTests {
     var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
     let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
     #expect(effects.decided?.action == .force)
-    #expect(effects.decided?.reason == .serverDemands)
+    #expect(effects.decided?.reason == .serverRequiresUpdate)
     #expect(effects.reported?.code == .appVersionWentDown)
     #expect(state.requirement?.needed == (try version("2.1")))
   }

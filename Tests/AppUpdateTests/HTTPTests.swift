@@ -64,10 +64,10 @@ struct HTTPTests {
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
     let answer = try await source.answer(for: try AppUpdateTests.app("1.4"), account: "a&b=ü")
-    #expect(answer.demand == .force)
+    #expect(answer.requestedAction == .force)
     #expect(answer.downloadURL == (try link("https://get.example/courier")))
-    #expect(
-      try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil).demand == .remind)
+    let newer = try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil)
+    #expect(newer.requestedAction == .remind)
     #expect(server.server.requests.last?.status == 200)
   }
 
@@ -105,7 +105,7 @@ struct HTTPTests {
     try server.offer("2.0", [:], ["countries": .array([.string("cn")])])
     let china: CountryCode = "cn"
     let finding = try await server.lookup().find(key, candidates: ["de", china])
-    #expect(finding == .elsewhere(listing("2.0"), china))
+    #expect(finding == .elsewhere(listing("2.0"), in: china))
     let unknown = try await server.lookup().find(.bundleIDs(["com.example.none"]))
     #expect(unknown == .unknown(tried: [.us]))
   }
@@ -190,7 +190,7 @@ struct HTTPTests {
     #expect(await first.enterForeground().reason == .upToDate)
 
     try server.offer("2.0")
-    #expect(await first.enterForeground().reason == .lookedRecently(until: noon + hour))
+    #expect(await first.enterForeground().reason == .checkedRecently(until: noon + hour))
     clock.advance(hour)
     #expect(await first.enterForeground().action == .remind)
     clock.advance(hour)

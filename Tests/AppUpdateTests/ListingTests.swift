@@ -39,12 +39,12 @@ struct ListingTests {
     #expect(app.price == Price(2.99, currency: "USD"))
     #expect(app.releaseDate == Date(timeIntervalSince1970: 1_270_105_200))
     #expect(app.currentVersionReleaseDate == Date(timeIntervalSince1970: 1_764_577_800))
-    #expect(app.minimumOsVersion == (try version("15.1")))
+    #expect(app.minimumOSVersion == (try version("15.1")))
     #expect(app.isGameCenterEnabled == false)
-    #expect(app.isVppDeviceBasedLicensingEnabled == true)
+    #expect(app.isVPPDeviceBasedLicensingEnabled == true)
     #expect(app.genreIDs == ["6018", "6012"])
-    #expect(app.ipadScreenshotURLs == [])
-    #expect(app.appletvScreenshotURLs?.count == 1)
+    #expect(app.iPadScreenshotURLs == [])
+    #expect(app.appleTVScreenshotURLs?.count == 1)
     #expect(app.averageUserRatingForCurrentVersion == 4)
     let texts = [
       app.wrapperType, app.kind, app.artistName, app.sellerName, app.bundleID, app.trackName,

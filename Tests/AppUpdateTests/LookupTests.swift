@@ -281,7 +281,7 @@ struct FindingTests {
   func elsewhere() async throws {
     let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
     let finding = try await find(transport, candidates: ["us", "de", "cn", "fr"])
-    #expect(finding == .elsewhere(listing("1.0"), "cn"))
+    #expect(finding == .elsewhere(listing("1.0"), in: "cn"))
     #expect(transport.requests.map { $0.parameters["country"] } == ["us", "us", "de", "cn"])
   }
 

@@ -111,10 +111,10 @@ struct PolicyTests {
   @Test("A missing offer and an invalid version have their own reasons")
   func noOffer() throws {
     #expect(try decide(nil).reason == .notOffered)
-    #expect(try decide(store("latest")).reason == .versionUnreadable)
-    #expect(try decide(UpdateOffer(AppListing(fields: [:]))).reason == .versionUnreadable)
+    #expect(try decide(store("latest")).reason == .versionInvalid)
+    #expect(try decide(UpdateOffer(AppListing(fields: [:]))).reason == .versionInvalid)
     let garbled = server(["needUpgrade": .bool(true), "version": .string("new!")])
-    #expect(try decide(garbled).reason == .versionUnreadable)
+    #expect(try decide(garbled).reason == .versionInvalid)
   }
 
   @Test("A decreased version is refused, unless a server forces it")
@@ -229,9 +229,9 @@ struct PolicyTests {
     #expect(decision.action == expected)
     #expect(decision.downloadURL == (try link("https://get.example/courier")))
     switch expected {
-    case .force: #expect(decision.reason == .serverDemands)
-    case .remind: #expect(decision.reason == .serverOffers)
-    case .none: #expect(decision.reason == .serverHasNone)
+    case .force: #expect(decision.reason == .serverRequiresUpdate)
+    case .remind: #expect(decision.reason == .serverOffersUpdate)
+    case .none: #expect(decision.reason == .serverHasNoUpdate)
     }
     #expect(!decision.allowsSkip, "without a version, skipping is impossible")
   }
@@ -301,6 +301,22 @@ struct PolicyTests {
     let json = Data(#"{"every":{"seconds":\#(seconds)}}"#.utf8)
     let frequency = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: json)
     #expect(frequency == .every(.seconds(read)))
+  }
+
+  @Test(
+    "The names of reasons and of a policy's fields in JSON are stable",
+    arguments: [
+      (UpdateDecision.Reason.serverRequiresUpdate, #"{"serverDemands":{}}"#, "serverDemands"),
+      (.pushRequiresUpdate, #"{"pushDemands":{}}"#, "pushDemands"),
+      (.belowMinimum("1.5"), #"{"belowMinimum":{"_0":"1.5"}}"#, "belowMinimum"),
+      (.newVersion(.major), #"{"newVersion":{"_0":"major"}}"#, "newVersion"),
+    ])
+  func names(reason: UpdateDecision.Reason, json: String, name: String) throws {
+    #expect(String(decoding: try JSONEncoder().encode(reason), as: UTF8.self) == json)
+    #expect(try JSONDecoder().decode(UpdateDecision.Reason.self, from: Data(json.utf8)) == reason)
+    #expect(reason.name == name)
+    let policy = String(decoding: try JSONEncoder().encode(AppUpdatePolicy()), as: UTF8.self)
+    #expect(policy.contains(#""allowsItmsServices":false"#))
   }
 
   @Test("Encoding and decoding preserves a policy and a decision")

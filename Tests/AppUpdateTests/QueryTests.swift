@@ -62,7 +62,7 @@ struct QueryTests {
   @Test("A lookup's URL has the parameters of the server's documentation")
   func lookupParameters() throws {
     let query = LookupQuery(
-      .ids([1, 22]), country: "cn", entity: "software", limit: 5, sortsByRecent: true)
+      .ids([1, 22]), country: "cn", entity: "software", limit: 5, sortsNewestFirst: true)
     #expect(
       try query.parameters().map(\.encoded) == [
         "id=1%2C22", "country=cn", "entity=software", "limit=5", "sort=recent",

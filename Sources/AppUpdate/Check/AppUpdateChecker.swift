@@ -91,7 +91,7 @@ public actor AppUpdateChecker {
       memory: memory, installed: configuration.app, policy: configuration.policy,
       checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
-        itmsServices: configuration.policy.allowsItmsServices))
+        itmsServices: configuration.policy.allowsITMSServices))
     // A launch only closes the gate, or removes a requirement that is met. Everything else waits
     // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
@@ -173,7 +173,7 @@ public actor AppUpdateChecker {
   /// Forgets skipped versions, reminders and the highest offered versions.
   ///
   /// A forced update stays.
-  public func forget() async { _ = await take(.forgotten) }
+  public func resetHistory() async { _ = await take(.forgotten) }
 
   // MARK: Observers
 
@@ -199,7 +199,7 @@ public actor AppUpdateChecker {
 
   private var current: UpdateDecision {
     state.requirement?.decision
-      ?? UpdateDecision(.none, .serverSilent, installed: configuration.app.version)
+      ?? UpdateDecision(.none, .serverDidNotAnswer, installed: configuration.app.version)
   }
 
   /// Applies an event, performs its effects, and returns the decision.

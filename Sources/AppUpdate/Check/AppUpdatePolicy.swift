@@ -97,7 +97,14 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   ///
   /// Such a link installs from a manifest on any web server, bypassing the store. The manifest must
   /// have an HTTPS URL. Default: false.
-  public var allowsItmsServices = false
+  public var allowsITMSServices = false
+
+  /// The names in JSON.
+  private enum CodingKeys: String, CodingKey {
+    case major, minor, patch, revision, suffix, serverReminder
+    case minimumSupportedVersion, blockedVersions, daysSinceRelease
+    case allowsITMSServices = "allowsItmsServices"
+  }
 
   /// Creates a policy with the same rule for every level.
   public init(
@@ -199,7 +206,7 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   /// them.
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
-    let isCorrected = offer.isExplicitlyOptional || offer.demand == .force
+    let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
     let highest =
       isCorrected ? version : max(version, highest(of: offer.origin) ?? version)
     switch offer.origin {

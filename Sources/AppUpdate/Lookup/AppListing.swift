@@ -30,7 +30,7 @@ public struct AppListing: Hashable, Sendable {
   /// The release notes of this version.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system.
-  public var minimumOsVersion: AppVersion? {
+  public var minimumOSVersion: AppVersion? {
     fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
   }
   /// The size of the download in bytes.
@@ -81,7 +81,7 @@ public struct AppListing: Hashable, Sendable {
   /// The currency (ISO 4217).
   public var currency: String? { fields["currency"]?.string }
   /// Whether organizations can license it for devices.
-  public var isVppDeviceBasedLicensingEnabled: Bool? {
+  public var isVPPDeviceBasedLicensingEnabled: Bool? {
     fields["isVppDeviceBasedLicensingEnabled"]?.bool
   }
 
@@ -117,9 +117,9 @@ public struct AppListing: Hashable, Sendable {
   /// Screenshots for phones.
   public var screenshotURLs: [URL]? { urls("screenshotUrls") }
   /// Screenshots for tablets.
-  public var ipadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
+  public var iPadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
   /// Screenshots for televisions.
-  public var appletvScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
+  public var appleTVScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
   /// The icon, 60 pixels wide.
   public var artworkURL60: URL? { fields["artworkUrl60"]?.url }
   /// The icon, 100 pixels wide.

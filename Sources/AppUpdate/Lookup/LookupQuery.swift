@@ -26,18 +26,18 @@ public struct LookupQuery: Hashable, Sendable {
   /// The maximum number of results, 1 to 200.
   public var limit: Int?
   /// Whether the newest results come first.
-  public var sortsByRecent: Bool
+  public var sortsNewestFirst: Bool
 
   /// Creates a query for `key`.
   public init(
     _ key: Key, country: CountryCode? = nil, entity: String? = nil, limit: Int? = nil,
-    sortsByRecent: Bool = false
+    sortsNewestFirst: Bool = false
   ) {
     self.key = key
     self.country = country
     self.entity = entity
     self.limit = limit
-    self.sortsByRecent = sortsByRecent
+    self.sortsNewestFirst = sortsNewestFirst
   }
 
   /// The parameters in a fixed order.
@@ -53,7 +53,7 @@ public struct LookupQuery: Hashable, Sendable {
     for value in values { try key.check(value) }
     var parameters = [QueryParameter(name, values.joined(separator: ","))]
     parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)
-    if sortsByRecent { parameters.append(QueryParameter("sort", "recent")) }
+    if sortsNewestFirst { parameters.append(QueryParameter("sort", "recent")) }
     return parameters
   }
 }

@@ -45,7 +45,7 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
     _ decision: UpdateDecision, appName: String, texts: UpdateTexts, languages: [String]
   ) {
     guard decision.action != .none else { return nil }
-    let (language, words) = texts.words(for: languages)
+    let (language, words) = texts.translation(for: languages)
     let isForced = decision.action == .force
     let fill = { (template: String) in
       UpdateTexts.fill(

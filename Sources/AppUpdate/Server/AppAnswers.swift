@@ -102,7 +102,7 @@ extension AppCatalog.App {
       minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)
       || account.map(forcedAccounts.contains) ?? false
     let answer = AppVersionAnswer(
-      hasNewVersion: isNewer, needUpgrade: isNewer && isForced,
+      hasNewVersion: isNewer, requiresUpdate: isNewer && isForced,
       downloadURL: downloadURL ?? listing.trackViewURL, version: listing.version,
       releaseNotes: listing.releaseNotes)
     var fields = answer.fields

@@ -95,7 +95,7 @@ struct AppUpdateQuestion: Sendable {
       return (UpdateOffer(listing), listing, .storefront(country, found: "offered"))
     case .lagging(let listing):
       return (UpdateOffer(listing), listing, .storefront(country, found: "lagging"))
-    case .elsewhere(let listing, let place):
+    case .elsewhere(let listing, in: let place):
       return (UpdateOffer(listing), listing, .storefront(place, found: "elsewhere"))
     case .unknown(let tried):
       throw ContentError(
