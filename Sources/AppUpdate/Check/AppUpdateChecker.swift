@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// Its state survives restarts. Only one checker can use a folder. It has no user interface:
 /// observers get prompts as data. It does not interrupt the user: a forced update closes `gate`,
-/// which refuses the next core operation.
+/// which refuses the next core operation. Can be used from any task.
 public actor AppUpdateChecker {
   /// The configuration of a checker.
   public struct Configuration: Sendable {
@@ -22,13 +22,21 @@ public actor AppUpdateChecker {
     ///
     /// Default: one hour.
     public var checkInterval: Duration
-    /// The types of pushes that force an update.
+    /// The types of pushes that force an update; other types are ignored.
+    ///
+    /// Default: `UpdatePush.defaultType`.
     public var pushTypes: Set<String>
-    /// The link to the update, if store, server and push have no permitted link.
+    /// The link to the update if store, server and push do not have a permitted link.
+    ///
+    /// Default: nil.
     public var storeURL: URL?
     /// The texts of prompts.
+    ///
+    /// Default: the built-in texts.
     public var texts: UpdateTexts
-    /// The user's languages, in order of preference.
+    /// The user's languages (BCP 47), in order of preference.
+    ///
+    /// Default: English.
     public var languages: [String]
 
     /// Creates a configuration with default values for the rest.
@@ -154,7 +162,7 @@ public actor AppUpdateChecker {
 
   /// Call it with the user's choice.
   ///
-  /// Skipping is recorded, except for a forced update.
+  /// Skipping is recorded, except for a forced update. Other choices change nothing.
   public func choose(_ choice: UpdatePrompt.Choice, in prompt: UpdatePrompt) async {
     guard choice == .skip, prompt.decision.allowsSkip, let version = prompt.decision.offered
     else { return }
@@ -179,7 +187,7 @@ public actor AppUpdateChecker {
 
   /// Adds an observer with a weak reference.
   ///
-  /// The first observer also gets earlier events.
+  /// The first observer or stream also gets earlier events.
   public nonisolated func add(_ observer: any AppUpdateObserver) {
     delivery.add(observer, of: self)
   }
@@ -191,8 +199,8 @@ public actor AppUpdateChecker {
 
   /// Returns a new stream of all events from now on.
   ///
-  /// A stream before the first observer also gets earlier events. Events are kept until they are
-  /// read. The stream ends when the checker is released.
+  /// The first observer or stream also gets earlier events. Events are kept until they are read.
+  /// The stream ends when the checker is released.
   public nonisolated func events() -> AsyncStream<AppUpdateEvent> { delivery.stream() }
 
   // MARK: Effects
@@ -280,8 +288,13 @@ public actor AppUpdateChecker {
 }
 
 /// A source for the newest version: a store's lookup or your own server.
+///
+/// You can provide your own implementation.
 public protocol AppUpdateSource: Sendable {
   /// Returns the newest offered version; nil if no storefront offers the app.
+  ///
+  /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
+  /// checker calls it from a task of its own, and reports a thrown error to its observers.
   func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer?

@@ -90,8 +90,10 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var minimumSupportedVersion: AppVersion?
   /// Versions that must be updated if a newer version is offered.
   public var blockedVersions: Set<AppVersion> = []
-  /// The minimum age of a version in whole days, because a lookup may list it before all
+  /// The minimum age of a store's version in days, because a lookup may list it before all
   /// storefronts.
+  ///
+  /// Negative values count as 0. Default: 1.
   public var daysSinceRelease: Int
   /// Whether an update link may have the scheme `itms-services`.
   ///

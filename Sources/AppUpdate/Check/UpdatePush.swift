@@ -29,7 +29,7 @@ public struct UpdatePush: Hashable, Sendable {
 
   /// Reads a payload of at most 64 KiB.
   ///
-  /// Throws `answerUnreadable`.
+  /// Throws `answerUnreadable` if it is larger or is not JSON.
   public init(json bytes: [UInt8]) throws {
     let document = try JSONField(document: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])

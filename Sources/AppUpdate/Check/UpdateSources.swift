@@ -25,6 +25,8 @@ public struct StoreUpdateSource: AppUpdateSource {
   }
 
   /// Returns the store's offer; nil if no storefront has the app.
+  ///
+  /// Throws like `AppLookup.lookUp(_:caching:)`.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
@@ -61,7 +63,7 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's offer.
   ///
-  /// The request contains the account if one is logged in.
+  /// The request contains the account if one is logged in. Throws like `answer`.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
@@ -70,8 +72,9 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's answer.
   ///
-  /// Throws `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`,
-  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
+  /// Throws `queryInvalid` for a server URL with a query or another scheme,
+  /// `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
+  /// `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {

@@ -23,7 +23,7 @@ public struct LookupQuery: Hashable, Sendable {
   /// The type of items to return in addition or instead, such as `software` for all apps of a
   /// seller.
   public var entity: String?
-  /// The maximum number of results, 1 to 200.
+  /// The maximum number of results, 1 to 200; nil uses the server's default.
   public var limit: Int?
   /// Whether the newest results come first.
   public var sortsNewestFirst: Bool

@@ -3,7 +3,7 @@ public import FoundationEssentials
 
 /// Sends requests to a server for app versions.
 ///
-/// You can provide your own implementation.
+/// You can provide your own implementation. Several tasks may call it at once.
 public protocol LookupTransport: Sendable {
   /// Sends `request` and returns the response, with any status.
   ///
@@ -47,7 +47,7 @@ public struct LookupResponse: Hashable, Sendable {
   public let status: Int
   /// The headers by lower-case name.
   public let headers: [String: String]
-  /// The body.
+  /// The body, after decoding of its content encoding.
   public let body: [UInt8]
 
   /// Creates a response.

@@ -4,7 +4,7 @@ import Concurrency
 
 /// A store's product page without a user interface: loads the content, and reports the dismissal.
 ///
-/// Source: `SKStoreProductViewController`.
+/// Can be used from any thread. Source: `SKStoreProductViewController`.
 public final class ProductPage: Sendable {
   private let lookup: AppLookup
   private let queue: DispatchQueue
@@ -71,6 +71,8 @@ public final class ProductPage: Sendable {
   }
 
   /// Loads an item's page and calls the completion once, on the delivery queue.
+  ///
+  /// Fails like the `async` form.
   public func load(
     _ parameters: ProductPageParameters,
     completion: @escaping @Sendable (Result<Content, ProductPageError>) -> Void

@@ -2,7 +2,8 @@ import FoundationEssentials
 
 /// The parameters for loading a product page.
 ///
-/// Source: the keys `SKStoreProductParameter…`.
+/// Loading fails for a text that is empty or has more than 255 bytes. Source: the keys
+/// `SKStoreProductParameter…`.
 public struct ProductPageParameters: Hashable, Sendable {
   /// The item's number in the store.
   public var itemIdentifier: AppleID

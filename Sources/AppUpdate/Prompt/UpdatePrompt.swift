@@ -30,14 +30,14 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
   public let title: String
   /// The message.
   public let message: String
-  /// The release notes from the offer.
+  /// The release notes from the offer, at most 8,000 bytes.
   public let releaseNotes: String?
   /// Update; later, unless it is forced; skip, if the rule allows it.
   public let buttons: [Button]
-  /// The language of the texts.
+  /// The language of the texts (BCP 47).
   public let language: String
 
-  /// The link to the update.
+  /// The link to the update; nil if no permitted link is known.
   public var downloadURL: URL? { decision.downloadURL }
 
   /// Creates the prompt for a decision; nil if there is nothing to ask.

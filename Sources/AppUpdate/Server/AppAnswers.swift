@@ -13,6 +13,8 @@ extension AppCatalog {
   public static let paths = ["/lookup", "/search", "/app-version"]
 
   /// Returns the response to a GET of `path` with decoded parameters; nil for other paths.
+  ///
+  /// The status is 400 for an invalid parameter, and 404 for the version of an unknown app.
   public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
     let question = AppQuestion(parameters)

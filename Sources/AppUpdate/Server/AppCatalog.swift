@@ -27,7 +27,7 @@ public struct AppCatalog: Hashable, Sendable {
   /// Reads a file of at most 16 MiB.
   ///
   /// Throws `storeDamaged` with file, line, app and field for an unknown name or a value of the
-  /// wrong type.
+  /// wrong type. `source` names the file in the error.
   public init(json bytes: [UInt8], source: String = "apps.json") throws {
     do {
       let document = try JSONField(document: bytes, limit: 16 << 20, source: source)

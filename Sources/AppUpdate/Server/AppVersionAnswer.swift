@@ -13,7 +13,8 @@ public struct AppVersionAnswer: Hashable, Sendable {
 
   /// Reads an answer of at most 1 MiB.
   ///
-  /// Throws `answerUnreadable`.
+  /// Throws `answerUnreadable` if it is larger or is not a JSON object. `source` is the subject of
+  /// the error.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
     guard let fields = try JSONField(document: bytes, limit: 1 << 20, source: source).members
     else {
