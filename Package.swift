@@ -203,7 +203,7 @@ let package = Package(
     .target(
       name: "CTLSClient", path: "Tests/CTLSClient", linkerSettings: [.linkedLibrary("gnutls")]),
     tests("ContentModelTests", ["ContentModel", "TestSupport"]),
-    tests("ConcurrencyTests", ["Concurrency"]),
+    tests("ConcurrencyTests", ["Concurrency", "TestSupport"]),
     tests("FileIOTests", ["Concurrency", "ContentModel", "FileIO", "TestSupport"]),
     tests("DigestsTests", ["ContentModel", "Digests"]),
     tests(

@@ -53,15 +53,15 @@ extension FuzzTarget {
   static func apps(_ bytes: [UInt8]) -> String? {
     _ = (try? LookupAnswer(json: bytes))?.results.map { ($0.versionText, $0.trackViewURL) }
     if let answer = try? AppVersionAnswer(json: bytes) {
-      _ = (answer.demand, answer.version, answer.downloadURL, answer.minimumOsVersion)
+      _ = (answer.requestedAction, answer.version, answer.downloadURL, answer.minimumOSVersion)
     }
     if let catalog = try? AppCatalog(json: bytes),
       catalog.apps.contains(where: { $0.listing.versionText == nil })
     {
       return "An app without a version was accepted"
     }
-    if let version = try? AppVersion(String(decoding: bytes, as: UTF8.self)),
-      (try? AppVersion(version.rawValue)) != version
+    if let version = try? AppVersion(validating: String(decoding: bytes, as: UTF8.self)),
+      (try? AppVersion(validating: version.rawValue)) != version
     {
       return "A version is not what it says"
     }
@@ -84,7 +84,7 @@ extension FuzzTarget {
         let part = bytes[start..<min(start + chunk, bytes.count)]
         _ = try part.withUnsafeBytes { buffer in
           try rows.take(buffer) { row in
-            found.append((0..<3).map { String(decoding: row.field($0), as: UTF8.self) })
+            found.append((0..<3).map { String(decoding: row.field(at: $0), as: UTF8.self) })
             return true
           }
         }

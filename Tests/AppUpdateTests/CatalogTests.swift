@@ -90,10 +90,10 @@ struct CatalogTests {
     let read = try AppVersionAnswer(json: answer.body)
     #expect(answer.status == 200)
     #expect(read.hasNewVersion == isNew)
-    #expect(read.needUpgrade == isNeeded)
+    #expect(read.requiresUpdate == isNeeded)
     #expect(read.versionText == "2.1")
     #expect(read.downloadURL == (try link("https://get.example/courier")))
-    #expect(read.minimumOsVersion?.rawValue == "15.0")
+    #expect(read.minimumOSVersion?.rawValue == "15.0")
     let byNumber = try catalog().answer(
       path: "/app-version", parameters: parameters("id=364709193&\(query)"))
     #expect(byNumber == answer)
@@ -137,7 +137,7 @@ struct CatalogTests {
     let answer = try #require(
       try catalog().answer(path: "/lookup", parameters: parameters("id=364709193")))
     let app = try #require(LookupAnswer(json: answer.body).results.first)
-    #expect(app.otherFields["own"] == .list([.integer(1)]))
+    #expect(app.otherFields["own"] == .array([.integer(1)]))
     #expect(app.fields == (try catalog().apps[0].listing.fields))
   }
 

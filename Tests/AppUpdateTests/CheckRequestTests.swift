@@ -41,6 +41,13 @@ struct CheckRequestTests {
     #expect(transport.requests[2].headers["Cache-Control"] == "no-cache")
   }
 
+  @Test("A checker's folder must be a file URL")
+  func folderURL() throws {
+    let configuration = AppUpdateChecker.Configuration(
+      app: try app("1.0"), folder: try link("https://example.com/updates"))
+    #expect(code { try AppUpdateChecker(configuration, source: ScriptedSource(nil)) } == .usage)
+  }
+
   @Test("The minimum can be raised and lowered at run time")
   func policyAtRunTime() async throws {
     let checker = try checker(ScriptedSource(listing("2.0")))

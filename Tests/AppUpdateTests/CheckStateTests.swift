@@ -12,7 +12,7 @@ struct CheckStateTests {
     policy: AppUpdatePolicy = AppUpdatePolicy()
   ) throws -> UpdateCheckState {
     UpdateCheckState(
-      memory: memory, installed: try app(installed), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app(installed), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
   }
 
@@ -27,21 +27,21 @@ struct CheckStateTests {
   }
 
   static let demand = AppVersionAnswer(
-    hasNewVersion: true, needUpgrade: true, downloadURL: URL(string: "https://get.example/2"),
-    version: try? AppVersion("2.0"))
+    hasNewVersion: true, requiresUpdate: true, downloadURL: URL(string: "https://get.example/2"),
+    version: "2.0")
   static let offer = AppVersionAnswer(
-    hasNewVersion: true, needUpgrade: false, version: try? AppVersion("2.0"))
-  static let nothing = AppVersionAnswer(hasNewVersion: false, needUpgrade: false)
+    hasNewVersion: true, requiresUpdate: false, version: "2.0")
+  static let nothing = AppVersionAnswer(hasNewVersion: false, requiresUpdate: false)
 
   static func push(
     account: String? = "ada", type: String? = UpdatePush.defaultType, version: String? = nil,
     link: String? = "https://get.example/push"
   ) -> UpdatePush {
     var fields: [String: JSONField] = [:]
-    fields["account"] = account.map(JSONField.text)
-    fields["type"] = type.map(JSONField.text)
-    fields["version"] = version.map(JSONField.text)
-    fields["downloadUrl"] = link.map(JSONField.text)
+    fields["account"] = account.map(JSONField.string)
+    fields["type"] = type.map(JSONField.string)
+    fields["version"] = version.map(JSONField.string)
+    fields["downloadUrl"] = link.map(JSONField.string)
     return UpdatePush(fields: fields)
   }
 
@@ -67,7 +67,7 @@ struct CheckStateTests {
     #expect(state.apply(.foreground(ignoresInterval: false), at: noon) == [.look])
     _ = state.apply(.looked(UpdateOffer(listing("1.0")), account: nil), at: noon)
     let early = state.apply(.foreground(ignoresInterval: false), at: noon + hour - 1)
-    #expect(early.decided?.reason == .lookedRecently(until: noon + hour))
+    #expect(early.decided?.reason == .checkedRecently(until: noon + hour))
     #expect(!early.contains(.look))
     #expect(state.apply(.foreground(ignoresInterval: true), at: noon + 1) == [.look])
     #expect(state.apply(.foreground(ignoresInterval: false), at: noon + hour) == [.look])
@@ -80,7 +80,7 @@ struct CheckStateTests {
   func failedLook() throws {
     let error = ContentError(.hostNotFound, "No address", remedy: "Wait")
     var free = try state()
-    #expect(free.apply(.lookFailed(error), at: noon).decided?.reason == .lookFailed)
+    #expect(free.apply(.lookFailed(error), at: noon).decided?.reason == .checkFailed)
     #expect(free.apply(.foreground(ignoresInterval: false), at: noon) == [.look])
     var forced = try state(after: .loggedIn(account: "ada", Self.demand))
     let effects = forced.apply(.lookFailed(error), at: noon)
@@ -94,7 +94,7 @@ struct CheckStateTests {
     var forced = try state(after: .loggedIn(account: "ada", Self.demand))
     for number in 1...3 {
       let effects = forced.apply(.foreground(ignoresInterval: false), at: noon + Double(number))
-      #expect(effects.presented?.reason == .serverDemands)
+      #expect(effects.presented?.reason == .serverRequiresUpdate)
     }
     for (installed, isForced) in [("1.0", true), ("1.9", true), ("2.0", false), ("2.1", false)] {
       var next = try state(installed: installed, memory: forced.memory)
@@ -107,7 +107,7 @@ struct CheckStateTests {
 
   @Test("A requirement without a version is met by any newer version")
   func unversionedDemand() throws {
-    let answer = AppVersionAnswer(hasNewVersion: true, needUpgrade: true)
+    let answer = AppVersionAnswer(hasNewVersion: true, requiresUpdate: true)
     let forced = try state(after: .loggedIn(account: "ada", answer), installed: "1.4")
     for (installed, isForced) in [("1.4.0", true), ("1.3", true), ("1.4.1", false)] {
       var next = try state(installed: installed, memory: forced.memory)
@@ -190,7 +190,7 @@ struct CheckStateTests {
       let expected = one.push.downloadURL ?? state.storeURL
       #expect(demanded.downloadURL == expected)
       let foreground = state.apply(.foreground(ignoresInterval: false), at: noon + 1)
-      #expect(foreground.presented?.reason == .pushDemands)
+      #expect(foreground.presented?.reason == .pushRequiresUpdate)
     }
   }
 

@@ -96,7 +96,7 @@ struct CheckerTests {
   func foreground() async throws {
     let source = ScriptedSource(listing("2.0"))
     let checker = try checker(source)
-    var events = checker.events.makeAsyncIterator()
+    var events = checker.events().makeAsyncIterator()
     #expect(await checker.enterForeground().action == .remind)
     guard case .prompt(let prompt)? = await events.next() else {
       Issue.record("no prompt")
@@ -191,7 +191,7 @@ struct CheckerTests {
     #expect(finished.count == passed, "entries that passed completed, refused ones did not run")
     #expect(passed <= 1000)
     await #expect(throws: UpdateRequired.self) { try await checker.gate.enter("late") }
-    #expect(checker.gate.closedBy?.reason == .pushDemands)
+    #expect(checker.gate.closedBy?.reason == .pushRequiresUpdate)
   }
 
   @Test("Concurrent checks share one request")
@@ -285,7 +285,7 @@ struct CheckerTests {
     try memory.replaceFile(file, with: Array(text.utf8))
 
     let checker = try checker(ScriptedSource(listing("2.0")))
-    var events = checker.events.makeAsyncIterator()
+    var events = checker.events().makeAsyncIterator()
     guard case .failed(let error)? = await events.next() else {
       Issue.record("no report")
       return
@@ -358,7 +358,7 @@ struct CheckerTests {
     let decision = try await checker.logIn(account: "ada", answer: CheckStateTests.nothing)
     checker.add(first)
     checker.add(second)
-    let stream = checker.events
+    let stream = checker.events()
     let later = try await checker.logIn(account: "ada", answer: CheckStateTests.offer)
     queue.resume()
     await drain()
@@ -375,8 +375,8 @@ struct CheckerTests {
     let notes = String(repeating: "\u{1}", count: 100_000)
     let url = "https://get.example/" + String(repeating: "a", count: 1900)
     let answer = AppVersionAnswer(fields: [
-      "needUpgrade": .truth(true), "downloadUrl": .text(url), "releaseNotes": .text(notes),
-      "version": .text("9." + String(repeating: "0", count: 190)),
+      "needUpgrade": .bool(true), "downloadUrl": .string(url), "releaseNotes": .string(notes),
+      "version": .string("9." + String(repeating: "0", count: 190)),
     ])
     let account = String(repeating: "\u{1}", count: 1024)
     try await checker().logIn(account: account, answer: answer)
@@ -394,7 +394,7 @@ struct CheckerTests {
     try await checker.logIn(account: "ada", answer: CheckStateTests.demand)
     #expect(await checker.enterForeground().action == .force)
     await checker.logOut()
-    await checker.forget()
+    await checker.resetHistory()
     #expect(await checker.check().action == .force)
     #expect(source.looks == 2)
   }

@@ -14,7 +14,7 @@ struct DemandTests {
     policy: AppUpdatePolicy = AppUpdatePolicy(), after events: [Event] = []
   ) throws -> UpdateCheckState {
     var state = UpdateCheckState(
-      memory: memory, installed: try app(installed), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app(installed), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
     for event in events { _ = state.apply(event, at: noon) }
     return state
@@ -24,8 +24,8 @@ struct DemandTests {
   ///
   /// Without the field `needUpgrade` for nil.
   private func answer(_ version: String, new: Bool = true, needUpgrade: Bool?) -> Event {
-    var fields: [String: JSONField] = ["version": .text(version), "hasNewVersion": .truth(new)]
-    fields["needUpgrade"] = needUpgrade.map(JSONField.truth)
+    var fields: [String: JSONField] = ["version": .string(version), "hasNewVersion": .bool(new)]
+    fields["needUpgrade"] = needUpgrade.map(JSONField.bool)
     return .looked(UpdateOffer(AppVersionAnswer(fields: fields)), account: "ada")
   }
 
@@ -75,7 +75,7 @@ struct DemandTests {
     var state = try state(after: [ada, answer("20.0", needUpgrade: false)])
     let effects = state.apply(answer("2.1", needUpgrade: true), at: noon + hour)
     #expect(effects.decided?.action == .force)
-    #expect(effects.decided?.reason == .serverDemands)
+    #expect(effects.decided?.reason == .serverRequiresUpdate)
     #expect(effects.reported?.code == .appVersionWentDown)
     #expect(state.requirement?.needed == (try version("2.1")))
   }
@@ -146,11 +146,11 @@ struct DemandTests {
         .init(app: app(installed), folder: URL(filePath: server.folder.path("memory"))),
         source: source)
     }
-    try server.offer("20.0", [:], ["minimumVersion": .text("1.5")])
+    try server.offer("20.0", [:], ["minimumVersion": .string("1.5")])
     let old = try checker("1.0")
     try await old.logIn(account: "ada", answer: nil)
     #expect(await old.check().action == .force)
-    try server.offer("2.0", [:], ["minimumVersion": .text("1.5")])
+    try server.offer("2.0", [:], ["minimumVersion": .string("1.5")])
     let updated = try checker("2.0")
     _ = await updated.check()
     try await updated.gate.enter("send order")
@@ -166,7 +166,7 @@ struct DemandTests {
     let policy = AppUpdatePolicy(all: .critical)
     var state = try state(policy: policy, after: [store("2.0")])
     let effects = state.apply(
-      store("2.1", ["currentVersionReleaseDate": .text(date)]), at: noon)
+      store("2.1", ["currentVersionReleaseDate": .string(date)]), at: noon)
     #expect(effects.decided?.action == .force)
     #expect(!effects.contains(.openGate))
     #expect(state.requirement?.needed == (try version("2.0")))
@@ -179,7 +179,7 @@ struct DemandTests {
     for date in ["2025-12-01T08:00:00Z", "2025-12-01T20:00:00Z"] {
       let now = try Date("2025-12-01T09:00:00Z", strategy: .iso8601)
       let effects = state.apply(
-        store("2.0", ["currentVersionReleaseDate": .text(date)]), at: now)
+        store("2.0", ["currentVersionReleaseDate": .string(date)]), at: now)
       #expect(effects.decided?.action == .force)
     }
   }
@@ -187,7 +187,7 @@ struct DemandTests {
   @Test("A release date far in the future does not delay an update")
   func farFuture() throws {
     var state = try state(policy: AppUpdatePolicy(all: .critical))
-    let future = store("2.0", ["currentVersionReleaseDate": .text("2027-01-15T12:00:00Z")])
+    let future = store("2.0", ["currentVersionReleaseDate": .string("2027-01-15T12:00:00Z")])
     #expect(state.apply(future, at: noon).decided?.action == .force)
   }
 

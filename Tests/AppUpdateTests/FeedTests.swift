@@ -36,7 +36,7 @@ struct FeedTests {
   private func read(_ feed: PartnerFeed) throws -> (PartnerFeed.Summary, [[String: String]]) {
     var rows: [[String: String]] = []
     let summary = try feed.forEachRow {
-      rows.append($0.texts)
+      rows.append($0.textsByColumn)
       return true
     }
     return (summary, rows)
@@ -47,7 +47,7 @@ struct FeedTests {
     let feed = try feed((0..<5).map(row), footer: "#recordsWritten:5", chunk: chunk)
     let (summary, rows) = try read(feed)
     #expect(summary.columns == ["export_date", "application_id", "title", "version"])
-    #expect(summary.rows == 5)
+    #expect(summary.rowCount == 5)
     #expect(summary.recordsWritten == 5)
     #expect(summary.isComplete)
     #expect(rows.map { $0["version"] } == (0..<5).map { "1.\($0)" })
@@ -62,9 +62,9 @@ struct FeedTests {
     #expect(try feed.rows(where: "application_id", isIn: ["7"]).isEmpty)
     #expect(try feed.rows(where: "export_date", isIn: ["1768478400"]).count == 1)
     #expect(
-      try feed.rows(where: "export_date", isIn: ["1768478400"], takesAll: true).count == 100)
+      try feed.rows(where: "export_date", isIn: ["1768478400"], findsAllRows: true).count == 100)
     let stopped = try feed.forEachRow { _ in false }
-    #expect(stopped.rows == 1)
+    #expect(stopped.rowCount == 1)
     #expect(!stopped.isComplete)
   }
 
@@ -72,7 +72,7 @@ struct FeedTests {
   func oddRows() throws {
     let feed = try feed([["", "", "a\u{2}b", ""], ["1"], []])
     let (summary, rows) = try read(feed)
-    #expect(summary.rows == 3)
+    #expect(summary.rowCount == 3)
     #expect(rows[0]["title"] == "a\u{2}b")
     #expect(rows[1]["export_date"] == "1")
     #expect(rows[1]["version"] == "")
@@ -91,7 +91,7 @@ struct FeedTests {
     #expect(code { try noColumn.rows(where: "bundle_id", isIn: ["x"]) } == .feedDamaged)
     let noHeader = try feed([row(1)], header: [])
     #expect(code { try noHeader.rows(where: "application_id", isIn: ["1"]) } == .feedDamaged)
-    let missing = PartnerFeed(path: folder.path("missing"))
+    let missing = try PartnerFeed(url: URL(filePath: folder.path("missing")))
     #expect(code { try read(missing) } == .fileMissing)
   }
 
@@ -99,10 +99,16 @@ struct FeedTests {
   func noRows() throws {
     let bytes = [UInt8](repeating: 0x61, count: PartnerFeed.rowLimit + 1)
     try folder.directory.replaceFile("application", with: bytes)
-    let feed = PartnerFeed(path: folder.path("application"))
+    let feed = try PartnerFeed(url: URL(filePath: folder.path("application")))
     #expect(code { try read(feed) } == .feedDamaged)
     try folder.directory.replaceFile("application", with: [])
-    #expect(try read(feed).0.rows == 0)
+    #expect(try read(feed).0.rowCount == 0)
+  }
+
+  @Test("A feed needs a file URL")
+  func fileURL() throws {
+    let url = try link("https://feed.example/application")
+    #expect(code { try PartnerFeed(url: url) } == .usage)
   }
 
   @Test("Random feeds are read back unchanged")

@@ -49,14 +49,14 @@ struct HTTPTests {
   func wholeWay() async throws {
     let server = try AppServer()
     try server.offer(
-      "2.0", ["fileSizeBytes": .text("99"), "own": .truth(true)],
-      ["minimumVersion": .text("1.5"), "downloadUrl": .text("https://get.example/courier")])
+      "2.0", ["fileSizeBytes": .string("99"), "own": .bool(true)],
+      ["minimumVersion": .string("1.5"), "downloadUrl": .string("https://get.example/courier")])
     let lookup = try server.lookup()
     let app = try #require(try await lookup.lookUp(LookupQuery(key)).results.first)
     #expect(app.version == (try version("2.0")))
     #expect(app.fileSizeBytes == 99)
-    #expect(app.otherFields == ["own": .truth(true)])
-    let byNumber = LookupQuery(.ids([try AppleID("id364709193")]))
+    #expect(app.otherFields == ["own": .bool(true)])
+    let byNumber = LookupQuery(.ids([364_709_193]))
     #expect(try await lookup.lookUp(byNumber).results == [app])
     #expect(try await lookup.search(SearchQuery("cour ier & ü")).results.isEmpty)
     #expect(try await lookup.search(SearchQuery("COURIER")).results == [app])
@@ -64,10 +64,10 @@ struct HTTPTests {
     let source = ServerUpdateSource(
       server: server.url, bundleID: "com.example.courier", transport: try HTTPLookupTransport())
     let answer = try await source.answer(for: try AppUpdateTests.app("1.4"), account: "a&b=ü")
-    #expect(answer.demand == .force)
+    #expect(answer.requestedAction == .force)
     #expect(answer.downloadURL == (try link("https://get.example/courier")))
-    #expect(
-      try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil).demand == .remind)
+    let newer = try await source.answer(for: try AppUpdateTests.app("1.5"), account: nil)
+    #expect(newer.requestedAction == .remind)
     #expect(server.server.requests.last?.status == 200)
   }
 
@@ -102,11 +102,10 @@ struct HTTPTests {
   @Test("An app that is sold in another country is found there")
   func storefronts() async throws {
     let server = try AppServer()
-    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
-    let china = try CountryCode("cn")
-    let candidates = [try CountryCode("de"), china]
-    let finding = try await server.lookup().find(key, candidates: candidates)
-    #expect(finding == .elsewhere(listing("2.0"), china))
+    try server.offer("2.0", [:], ["countries": .array([.string("cn")])])
+    let china: CountryCode = "cn"
+    let finding = try await server.lookup().find(key, candidates: ["de", china])
+    #expect(finding == .elsewhere(listing("2.0"), in: china))
     let unknown = try await server.lookup().find(.bundleIDs(["com.example.none"]))
     #expect(unknown == .unknown(tried: [.us]))
   }
@@ -114,14 +113,15 @@ struct HTTPTests {
   @Test("A version query finds an app of one country with that country or without a country")
   func country() async throws {
     let server = try AppServer()
-    try server.offer("2.0", [:], ["countries": .list([.text("cn")])])
+    try server.offer("2.0", [:], ["countries": .array([.string("cn")])])
     let answers: [(String?, ContentError.Code?)] = [
       (nil, nil), ("cn", nil), ("us", .requestRefused),
     ]
     for (country, expected) in answers {
       let source = ServerUpdateSource(
         server: server.url, bundleID: "com.example.courier",
-        country: try country.map { try CountryCode($0) }, transport: try HTTPLookupTransport())
+        country: try country.map { try CountryCode(validating: $0) },
+        transport: try HTTPLookupTransport())
       let app = try AppUpdateTests.app("1.0")
       #expect(await code { try await source.answer(for: app, account: "ada") } == expected)
     }
@@ -148,16 +148,16 @@ struct HTTPTests {
   @Test("Oversized, truncated and non-JSON answers are typed errors, and the next query works")
   func badAnswers() async throws {
     let server = try AppServer(faults: "/lookup cut 20 3 times")
-    try server.offer("2.0", ["description": .text(String(repeating: "x", count: 100_000))])
-    let lookup = try server.lookup { $0.timeout = 5 }
+    try server.offer("2.0", ["description": .string(String(repeating: "x", count: 100_000))])
+    let lookup = try server.lookup { $0.timeout = .seconds(5) }
     #expect(
       await code { try await lookup.lookUp(LookupQuery(key)) } != nil, "both attempts broke off")
     _ = try await lookup.lookUp(LookupQuery(key))
-    let small = try server.lookup { $0.answerLimit = 50_000 }
+    let small = try server.lookup { $0.maximumAnswerSize = 50_000 }
     #expect(await code { try await small.lookUp(LookupQuery(key)) } == .limitExceeded)
     let gone = try AppServer()
     try gone.offer("1.0")
-    let late = try gone.lookup { $0.timeout = 5 }
+    let late = try gone.lookup { $0.timeout = .seconds(5) }
     gone.server.stop()
     #expect(await code { try await late.lookUp(LookupQuery(key)) } == .connectionRefused)
   }
@@ -166,7 +166,7 @@ struct HTTPTests {
   func cancel() async throws {
     let server = try AppServer(faults: "/lookup latency 60s")
     try server.offer("2.0")
-    let lookup = try server.lookup { $0.timeout = 3600 }
+    let lookup = try server.lookup { $0.timeout = .seconds(3600) }
     let task = Task { try await lookup.lookUp(LookupQuery(key)) }
     task.cancel()
     #expect(await code { try await task.value } == .stopped)
@@ -190,13 +190,13 @@ struct HTTPTests {
     #expect(await first.enterForeground().reason == .upToDate)
 
     try server.offer("2.0")
-    #expect(await first.enterForeground().reason == .lookedRecently(until: noon + hour))
+    #expect(await first.enterForeground().reason == .checkedRecently(until: noon + hour))
     clock.advance(hour)
     #expect(await first.enterForeground().action == .remind)
     clock.advance(hour)
     #expect(await first.enterForeground().reason == .remindedRecently(until: noon + hour + day))
 
-    try server.offer("2.0", [:], ["forcedAccounts": .list([.text("ada")])])
+    try server.offer("2.0", [:], ["forcedAccounts": .array([.string("ada")])])
     #expect(await first.check().action == .force)
     await #expect(throws: UpdateRequired.self) { try await first.gate.enter("send order") }
 

@@ -32,19 +32,19 @@ struct ListingTests {
     let answer = try read(json)
     let app = try #require(answer.results.first)
     #expect(answer.resultCount == 1)
-    #expect(answer.otherFields["serverHint"] == .text("a"))
+    #expect(answer.otherFields["serverHint"] == .string("a"))
     #expect(app.trackID?.rawValue == 364_709_193)
     #expect(app.version == (try version("1.10.2")))
     #expect(app.fileSizeBytes == 123_456_789)
-    #expect(app.price == 2.99)
+    #expect(app.price == Price(2.99, currency: "USD"))
     #expect(app.releaseDate == Date(timeIntervalSince1970: 1_270_105_200))
     #expect(app.currentVersionReleaseDate == Date(timeIntervalSince1970: 1_764_577_800))
-    #expect(app.minimumOsVersion == (try version("15.1")))
+    #expect(app.minimumOSVersion == (try version("15.1")))
     #expect(app.isGameCenterEnabled == false)
-    #expect(app.isVppDeviceBasedLicensingEnabled == true)
+    #expect(app.isVPPDeviceBasedLicensingEnabled == true)
     #expect(app.genreIDs == ["6018", "6012"])
-    #expect(app.ipadScreenshotURLs == [])
-    #expect(app.appletvScreenshotURLs?.count == 1)
+    #expect(app.iPadScreenshotURLs == [])
+    #expect(app.appleTVScreenshotURLs?.count == 1)
     #expect(app.averageUserRatingForCurrentVersion == 4)
     let texts = [
       app.wrapperType, app.kind, app.artistName, app.sellerName, app.bundleID, app.trackName,
@@ -58,7 +58,8 @@ struct ListingTests {
     ]
     #expect(!urls.contains(nil))
     let numbers = [
-      app.artistID, app.primaryGenreID, app.userRatingCount, app.userRatingCountForCurrentVersion,
+      app.artistID?.rawValue, app.primaryGenreID, app.userRatingCount,
+      app.userRatingCountForCurrentVersion,
     ]
     #expect(!numbers.contains(nil))
     #expect([app.genres, app.languageCodesISO2A, app.supportedDevices].allSatisfy { $0 != nil })
@@ -73,8 +74,8 @@ struct ListingTests {
   @Test(
     "The size can be a string or a number",
     arguments: [
-      (JSONField.text("5"), Int64?(5)), (.integer(5), 5), (.number(5), 5), (.text("x"), nil),
-      (.null, nil), (.number(5.5), nil), (.list([]), nil),
+      (JSONField.string("5"), Int64?(5)), (.integer(5), 5), (.double(5), 5), (.string("x"), nil),
+      (.null, nil), (.double(5.5), nil), (.array([]), nil),
     ])
   func size(field: JSONField, bytes: Int64?) {
     #expect(AppListing(fields: ["fileSizeBytes": field]).fileSizeBytes == bytes)
@@ -83,10 +84,10 @@ struct ListingTests {
   @Test(
     "Booleans can be booleans, numbers or strings",
     arguments: [
-      (JSONField.truth(true), Bool?(true)), (.integer(1), true), (.text("1"), true),
-      (.text("TRUE"), true), (.text("yes"), true), (.truth(false), false), (.integer(0), false),
-      (.text("0"), false), (.text("No"), false), (.text(""), false), (.number(1), true),
-      (.integer(2), nil), (.text("maybe"), nil), (.null, nil), (.list([.truth(true)]), nil),
+      (JSONField.bool(true), Bool?(true)), (.integer(1), true), (.string("1"), true),
+      (.string("TRUE"), true), (.string("yes"), true), (.bool(false), false), (.integer(0), false),
+      (.string("0"), false), (.string("No"), false), (.string(""), false), (.double(1), true),
+      (.integer(2), nil), (.string("maybe"), nil), (.null, nil), (.array([.bool(true)]), nil),
     ])
   func truth(field: JSONField, truth: Bool?) { #expect(field.bool == truth) }
 
@@ -98,34 +99,47 @@ struct ListingTests {
       ("2026-01-15T12:00:00.000Z", 0),
     ] as [(String, Double)])
   func dates(text: String, offset: Double) {
-    #expect(JSONField.text(text).date == noon + offset)
+    #expect(JSONField.string(text).date == noon + offset)
   }
 
   @Test("An invalid date is nil", arguments: ["", "soon", "2026-13-01T00:00:00Z", "15.1.2026"])
-  func noDates(text: String) { #expect(JSONField.text(text).date == nil) }
+  func noDates(text: String) { #expect(JSONField.string(text).date == nil) }
 
   @Test("Missing or invalid fields are nil, and do not affect other fields")
   func missing() throws {
-    let app = try #require(
-      read(
-        #"{"resultCount":1,"results":[{"version":7,"trackId":-1,"releaseNotes":"","price":"1.5"}]}"#
-      )
-      .results.first)
+    let members = #""version":7,"trackId":-1,"releaseNotes":"","price":"1.5","currency":"EUR""#
+    let app = try #require(read(#"{"resultCount":1,"results":[{\#(members)}]}"#).results.first)
     #expect(app.version == (try version("7")))
     #expect(app.trackID == nil)
     #expect(app.releaseNotes == nil)
-    #expect(app.price == 1.5)
+    #expect(app.price == Price(1.5, currency: "EUR"))
     #expect(app.bundleID == nil)
     #expect(app.screenshotURLs == nil)
+  }
+
+  @Test("A price needs an amount and a currency")
+  func price() {
+    let prices: [(JSONField?, String?, Price?)] = [
+      (.double(0.99), "EUR", Price(0.99, currency: "EUR")),
+      (.integer(0), "USD", Price(0, currency: "USD")), (.double(0.99), nil, nil),
+      (nil, "EUR", nil), (.integer(-1), "EUR", nil), (.double(1e300), "EUR", nil),
+      (.string("nan"), "EUR", nil),
+    ]
+    for (amount, currency, expected) in prices {
+      var fields: [String: JSONField] = [:]
+      fields["price"] = amount
+      fields["currency"] = currency.map { .string($0) }
+      #expect(AppListing(fields: fields).price == expected)
+    }
   }
 
   @Test(
     "An unrepresentable value only affects its field",
     arguments: [
-      (#""Thumbs \ud83d up""#, .text("Thumbs \u{fffd} up")), (#""\ude00""#, .text("\u{fffd}")),
-      (#""\ud83d\ud83d\ude00""#, .text("\u{fffd}😀")), (#""\ud83dx""#, .text("\u{fffd}x")),
-      ("1e999", .null), ("-1e999", .null), ("1e-999", .number(0)),
-      ("99999999999999999999", .number(1e20)), ("-0", .integer(0)), ("1.50", .number(1.5)),
+      (#""Thumbs \ud83d up""#, .string("Thumbs \u{fffd} up")), (#""\ude00""#, .string("\u{fffd}")),
+      (#""\ud83d\ud83d\ude00""#, .string("\u{fffd}😀")), (#""\ud83dx""#, .string("\u{fffd}x")),
+      ("1e999", .null), ("-1e999", .null), ("1e-999", .double(0)),
+      ("99999999999999999999", .double(1e20)), ("-0", .integer(0)), ("1.50", .double(1.5)),
     ] as [(String, JSONField)])
   func unrepresentable(text: String, field: JSONField) throws {
     let answer = try read(#"{"results":[{"version":"2.0","x":\#(text)},{"version":"3.0"}]}"#)
@@ -136,7 +150,7 @@ struct ListingTests {
   @Test("Invalid UTF-8 only affects one string")
   func wrongBytes() throws {
     let json = Array(#"{"results":[{"version":"2.0","x":"a"#.utf8) + [0xff] + Array(#"b"}]}"#.utf8)
-    #expect(try LookupAnswer(json: json).results[0].fields["x"] == .text("a\u{fffd}b"))
+    #expect(try LookupAnswer(json: json).results[0].fields["x"] == .string("a\u{fffd}b"))
   }
 
   @Test(
@@ -202,7 +216,7 @@ struct ListingTests {
     let quoted = #"{"results":[],"x":"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"[[["}"#
     #expect(code { try read(quoted) } == nil, "brackets in strings do not count")
     let long = Array(#"{"results":[]}"#.utf8)
-    #expect(code { try LookupAnswer(json: long, limit: long.count) } == nil)
-    #expect(code { try LookupAnswer(json: long, limit: long.count - 1) } == .answerUnreadable)
+    #expect(code { try LookupAnswer(json: long, maximumSize: long.count) } == nil)
+    #expect(code { try LookupAnswer(json: long, maximumSize: long.count - 1) } == .answerUnreadable)
   }
 }

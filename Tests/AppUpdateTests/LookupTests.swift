@@ -7,9 +7,7 @@ import Testing
 @Suite("App lookup")
 struct LookupTests {
   let clock = TestClock()
-  let key: LookupQuery.Key
-
-  init() throws { key = .ids([try AppleID(364_709_193)]) }
+  let key: LookupQuery.Key = .ids([364_709_193])
 
   private func lookup(
     _ transport: ScriptedTransport, _ change: (inout AppLookup.Configuration) -> Void = { _ in }
@@ -28,8 +26,8 @@ struct LookupTests {
     #expect(
       request.url.absoluteString
         == "https://store.example/base/lookup?id=364709193&country=us")
-    #expect(request.timeout == 20)
-    #expect(request.limit == 16 << 20)
+    #expect(request.timeout == .seconds(20))
+    #expect(request.maximumSize == 16 << 20)
     #expect(request.headers["Cache-Control"] == nil)
   }
 
@@ -55,7 +53,7 @@ struct LookupTests {
     _ = try await lookup.lookUp(LookupQuery(key))
     #expect(transport.requests.count == 2)
 
-    let german = LookupQuery(key, country: try CountryCode("de"))
+    let german = LookupQuery(key, country: "de")
     for _ in 0..<2 { #expect(try await lookup.lookUp(german).results.isEmpty) }
     #expect(transport.requests.count == 3)
     clock.advance(300)
@@ -94,7 +92,7 @@ struct LookupTests {
   @Test("The cache size is limited")
   func boundedCache() async throws {
     let transport = ScriptedTransport { _, _ in .listings([listing("1.0")]) }
-    let lookup = try lookup(transport) { $0.cachedAnswers = 2 }
+    let lookup = try lookup(transport) { $0.maximumCachedAnswers = 2 }
     for term in ["a", "b", "c"] {
       _ = try await lookup.search(SearchQuery(term))
       clock.advance(1)
@@ -121,8 +119,8 @@ struct LookupTests {
   func maximumWait() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = try lookup(transport) {
-      $0.callsPerMinute = 1
-      $0.maximumWait = 5
+      $0.maximumCallsPerMinute = 1
+      $0.maximumWait = .seconds(5)
     }
     _ = try await lookup.search(SearchQuery("a"))
     for _ in 0..<3 {
@@ -218,7 +216,7 @@ struct LookupTests {
   @Test("A clock that is set back does not delay calls for days")
   func clockSetBack() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
-    let lookup = try lookup(transport) { $0.callsPerMinute = 1 }
+    let lookup = try lookup(transport) { $0.maximumCallsPerMinute = 1 }
     _ = try await lookup.search(SearchQuery("a"))
     clock.advance(-2 * day)
     _ = try await lookup.search(SearchQuery("b"))
@@ -256,10 +254,11 @@ struct FindingTests {
   let clock = TestClock()
   let key: LookupQuery.Key = .bundleIDs(["com.example.Courier"])
 
-  private func find(_ transport: ScriptedTransport, candidates: [String]) async throws -> AppFinding
-  {
+  private func find(
+    _ transport: ScriptedTransport, candidates: [CountryCode]
+  ) async throws -> AppFinding {
     let lookup = AppLookup(.init(), transport: transport, clock: clock.clock)
-    return try await lookup.find(key, candidates: candidates.map { try CountryCode($0) })
+    return try await lookup.find(key, candidates: candidates)
   }
 
   @Test("The requested storefront offers it")
@@ -282,7 +281,7 @@ struct FindingTests {
   func elsewhere() async throws {
     let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
     let finding = try await find(transport, candidates: ["us", "de", "cn", "fr"])
-    #expect(finding == .elsewhere(listing("1.0"), try CountryCode("cn")))
+    #expect(finding == .elsewhere(listing("1.0"), in: "cn"))
     #expect(transport.requests.map { $0.parameters["country"] } == ["us", "us", "de", "cn"])
   }
 
@@ -290,8 +289,7 @@ struct FindingTests {
   func unknown() async throws {
     let transport = ScriptedTransport(selling: [:])
     let finding = try await find(transport, candidates: ["de", "cn", "de"])
-    let tried = try ["us", "de", "cn"].map { try CountryCode($0) }
-    #expect(finding == .unknown(tried: tried))
+    #expect(finding == .unknown(tried: ["us", "de", "cn"]))
     #expect(finding.listing == nil)
     #expect(transport.requests.count == 4)
   }
@@ -301,7 +299,7 @@ struct FindingTests {
     let transport = ScriptedTransport(selling: ["cn": listing("1.0")])
     let source = StoreUpdateSource(
       AppLookup(.init(), transport: transport, clock: clock.clock), key: key,
-      candidates: [try CountryCode("cn")], entity: "macSoftware")
+      candidates: ["cn"], entity: "macSoftware")
     let offer = try await source.newestOffer(for: app("1.0"), account: nil, caching: .useCache)
     #expect(offer?.version == (try version("1.0")))
     #expect(
@@ -311,7 +309,7 @@ struct FindingTests {
 
   @Test("Another app in the answer is ignored")
   func otherApp() async throws {
-    let other = listing("9.0", ["bundleId": .text("com.example.other")])
+    let other = listing("9.0", ["bundleId": .string("com.example.other")])
     let transport = ScriptedTransport(selling: ["us": other])
     let finding = try await find(transport, candidates: [])
     #expect(finding == .unknown(tried: [.us]))

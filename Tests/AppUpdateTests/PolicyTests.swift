@@ -27,7 +27,7 @@ struct PolicyTests {
   ]
   static let rules: [AppUpdatePolicy.Rule] = [
     .ignore, .annoying, .critical, .standard, .hinting, .persistent, .relaxed,
-    .init(.remind, .every(seconds: 600), allowsSkip: true),
+    .init(.remind, .every(.seconds(600)), allowsSkip: true),
   ]
 
   /// The possible histories of reminders.
@@ -66,14 +66,14 @@ struct PolicyTests {
 
       let isSkipped = past == .skippedThis && rule.allowsSkip
       let ago = past.secondsAgo ?? .infinity
-      let isRecent = ago >= 0 && ago < rule.frequency.seconds
+      let interval = rule.frequency.interval.inSeconds
+      let isRecent = ago >= 0 && ago < interval
       switch rule.action {
       case .none: #expect(decision.reason == .levelIgnored(level))
       case .force: #expect(decision.reason == .newVersion(level))
       case .remind where isSkipped: #expect(decision.reason == .skipped)
       case .remind where isRecent:
-        #expect(
-          decision.reason == .remindedRecently(until: noon - ago + rule.frequency.seconds))
+        #expect(decision.reason == .remindedRecently(until: noon - ago + interval))
       case .remind: #expect(decision.reason == .newVersion(level))
       }
       let isHeldBack = rule.action == .remind && (isSkipped || isRecent)
@@ -111,10 +111,10 @@ struct PolicyTests {
   @Test("A missing offer and an invalid version have their own reasons")
   func noOffer() throws {
     #expect(try decide(nil).reason == .notOffered)
-    #expect(try decide(store("latest")).reason == .versionUnreadable)
-    #expect(try decide(UpdateOffer(AppListing(fields: [:]))).reason == .versionUnreadable)
-    let garbled = server(["needUpgrade": .truth(true), "version": .text("new!")])
-    #expect(try decide(garbled).reason == .versionUnreadable)
+    #expect(try decide(store("latest")).reason == .versionInvalid)
+    #expect(try decide(UpdateOffer(AppListing(fields: [:]))).reason == .versionInvalid)
+    let garbled = server(["needUpgrade": .bool(true), "version": .string("new!")])
+    #expect(try decide(garbled).reason == .versionInvalid)
   }
 
   @Test("A decreased version is refused, unless a server forces it")
@@ -129,13 +129,13 @@ struct PolicyTests {
     #expect(decision.reason == .versionWentDown(from: try version("3.0")))
     #expect(try decide(store("3.0"), policy: policy, history: history).action == .force)
 
-    let offer = server(["needUpgrade": .truth(true), "version": .text("2.9")])
+    let offer = server(["needUpgrade": .bool(true), "version": .string("2.9")])
     #expect(
       try decide(offer, history: history).action == .force, "a store does not judge a server")
-    history.note(server(["version": .text("3.0")]))
+    history.note(server(["version": .string("3.0")]))
     #expect(
       try decide(offer, history: history).action == .force, "an explicit demand counts")
-    let reminder = server(["hasNewVersion": .truth(true), "version": .text("2.9")])
+    let reminder = server(["hasNewVersion": .bool(true), "version": .string("2.9")])
     #expect(
       try decide(reminder, history: history).reason == .versionWentDown(from: version("3.0")))
   }
@@ -145,13 +145,13 @@ struct PolicyTests {
     arguments: [("14.9", "15.0", true), ("15.0", "15", false), ("9.3", "10.0", true)])
   func minimumSystem(system: String, needed: String, isTooOld: Bool) throws {
     let policy = AppUpdatePolicy(all: .critical, minimumSupportedVersion: try version("2.0"))
-    let offer = store("2.0", ["minimumOsVersion": .text(needed)])
+    let offer = store("2.0", ["minimumOsVersion": .string(needed)])
     let decision = try decide(offer, system: system, policy: policy)
     #expect(decision.action == (isTooOld ? .none : .force))
     if isTooOld { #expect(decision.reason == .systemTooOld(needed: try version(needed))) }
     #expect(try decide(offer, policy: policy).action == .force, "an unknown system is not checked")
     let answer = server([
-      "hasNewVersion": .integer(1), "minimumOsVersion": .text(needed), "version": .text("2.0"),
+      "hasNewVersion": .integer(1), "minimumOsVersion": .string(needed), "version": .string("2.0"),
     ])
     #expect(try decide(answer, system: system).action == (isTooOld ? .none : .remind))
   }
@@ -163,7 +163,7 @@ struct PolicyTests {
     history.lastReminder = noon
     let policy = AppUpdatePolicy(
       all: .ignore, minimumSupportedVersion: try version("1.5"), daysSinceRelease: 30)
-    let offer = store("2.0", ["currentVersionReleaseDate": .text("2026-01-15T11:00:00Z")])
+    let offer = store("2.0", ["currentVersionReleaseDate": .string("2026-01-15T11:00:00Z")])
     for (installed, action) in [
       ("1.4.9", UpdateDecision.Action.force), ("1.5", .none), ("1.6", .none),
     ] {
@@ -173,7 +173,7 @@ struct PolicyTests {
     }
     let reason = try decide(offer, policy: policy, history: history).reason
     #expect(reason == .belowMinimum(try version("1.5")))
-    let answer = server(["hasNewVersion": .text("1")])
+    let answer = server(["hasNewVersion": .string("1")])
     #expect(try decide(answer, policy: policy).action == .force)
   }
 
@@ -188,7 +188,7 @@ struct PolicyTests {
     }
     #expect(try decide(store("2.0"), installed: "1.6", policy: policy).reason == .blockedVersion)
     #expect(try decide(store("1.6"), installed: "1.6", policy: policy).reason == .upToDate)
-    let answer = server(["hasNewVersion": .truth(true)])
+    let answer = server(["hasNewVersion": .bool(true)])
     #expect(try decide(answer, installed: "1.6", policy: policy).action == .force)
   }
 
@@ -213,25 +213,25 @@ struct PolicyTests {
   }
 
   static let truths: [(JSONField, Bool)] = [
-    (.truth(true), true), (.integer(1), true), (.text("1"), true), (.text("true"), true),
-    (.truth(false), false), (.integer(0), false), (.text("0"), false), (.text("false"), false),
-    (.null, false), (.text("?"), false),
+    (.bool(true), true), (.integer(1), true), (.string("1"), true), (.string("true"), true),
+    (.bool(false), false), (.integer(0), false), (.string("0"), false), (.string("false"), false),
+    (.null, false), (.string("?"), false),
   ]
 
   @Test("A server's answer can have strings, numbers and booleans", arguments: truths, truths)
   func serverAnswer(new: (JSONField, Bool), needed: (JSONField, Bool)) throws {
     let offer = server([
       "hasNewVersion": new.0, "needUpgrade": needed.0,
-      "downloadUrl": .text("https://get.example/courier"),
+      "downloadUrl": .string("https://get.example/courier"),
     ])
     let decision = try decide(offer)
     let expected: UpdateDecision.Action = needed.1 ? .force : new.1 ? .remind : .none
     #expect(decision.action == expected)
     #expect(decision.downloadURL == (try link("https://get.example/courier")))
     switch expected {
-    case .force: #expect(decision.reason == .serverDemands)
-    case .remind: #expect(decision.reason == .serverOffers)
-    case .none: #expect(decision.reason == .serverHasNone)
+    case .force: #expect(decision.reason == .serverRequiresUpdate)
+    case .remind: #expect(decision.reason == .serverOffersUpdate)
+    case .none: #expect(decision.reason == .serverHasNoUpdate)
     }
     #expect(!decision.allowsSkip, "without a version, skipping is impossible")
   }
@@ -239,14 +239,14 @@ struct PolicyTests {
   @Test("A server that requires the installed version requires nothing")
   func serverDemandsInstalled() throws {
     for (text, reason) in [("1.0", UpdateDecision.Reason.upToDate), ("0.9", .offerIsOlder)] {
-      let offer = server(["needUpgrade": .truth(true), "version": .text(text)])
+      let offer = server(["needUpgrade": .bool(true), "version": .string(text)])
       #expect(try decide(offer).reason == reason)
     }
   }
 
   @Test("A server's reminder has its own rule, and its version can be skipped")
   func serverReminder() throws {
-    let offer = server(["hasNewVersion": .truth(true), "version": .text("2.0")])
+    let offer = server(["hasNewVersion": .bool(true), "version": .string("2.0")])
     var history = UpdateHistory()
     #expect(try decide(offer).allowsSkip)
     history.skippedVersion = try version("2.0.0")
@@ -263,7 +263,7 @@ struct PolicyTests {
       "https://x.example/" + String(repeating: "a", count: 2000),
     ])
   func links(text: String) throws {
-    let offer = server(["needUpgrade": .truth(true), "downloadUrl": .text(text)])
+    let offer = server(["needUpgrade": .bool(true), "downloadUrl": .string(text)])
     #expect(try decide(offer).downloadURL == nil)
     #expect(try decide(offer).action == .force)
   }
@@ -271,22 +271,58 @@ struct PolicyTests {
   @Test(
     "Links to stores are kept", arguments: ["itms-apps://x.example/app/id1", "HTTPS://x.example"])
   func storeLinks(text: String) throws {
-    let offer = server(["needUpgrade": .truth(true), "downloadUrl": .text(text)])
+    let offer = server(["needUpgrade": .bool(true), "downloadUrl": .string(text)])
     #expect(try decide(offer).downloadURL?.absoluteString == text)
   }
 
   @Test("Release notes are truncated between characters")
   func notes() throws {
     let long = String(repeating: "ü", count: 5000)
-    let notes = try decide(store("2.0", ["releaseNotes": .text("a" + long)])).releaseNotes
+    let notes = try decide(store("2.0", ["releaseNotes": .string("a" + long)])).releaseNotes
     #expect(notes == "a" + String(repeating: "ü", count: 3999))
-    #expect(try decide(store("2.0", ["releaseNotes": .text("short")])).releaseNotes == "short")
+    #expect(try decide(store("2.0", ["releaseNotes": .string("short")])).releaseNotes == "short")
+  }
+
+  @Test(
+    "A frequency in JSON has its interval in seconds",
+    arguments: [
+      (AppUpdatePolicy.Frequency.immediately, #"{"immediately":{}}"#), (.daily, #"{"daily":{}}"#),
+      (.weekly, #"{"weekly":{}}"#), (.every(.seconds(600)), #"{"every":{"seconds":600}}"#),
+      (.every(.milliseconds(2500)), #"{"every":{"seconds":2.5}}"#),
+    ])
+  func frequency(frequency: AppUpdatePolicy.Frequency, json: String) throws {
+    #expect(String(decoding: try JSONEncoder().encode(frequency), as: UTF8.self) == json)
+    let read = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: Data(json.utf8))
+    #expect(read == frequency)
+  }
+
+  @Test("An interval in JSON is limited", arguments: [("1e300", 3_155_760_000), ("-1", 0)])
+  func interval(seconds: String, read: Int) throws {
+    let json = Data(#"{"every":{"seconds":\#(seconds)}}"#.utf8)
+    let frequency = try JSONDecoder().decode(AppUpdatePolicy.Frequency.self, from: json)
+    #expect(frequency == .every(.seconds(read)))
+  }
+
+  @Test(
+    "The names of reasons and of a policy's fields in JSON are stable",
+    arguments: [
+      (UpdateDecision.Reason.serverRequiresUpdate, #"{"serverDemands":{}}"#, "serverDemands"),
+      (.pushRequiresUpdate, #"{"pushDemands":{}}"#, "pushDemands"),
+      (.belowMinimum("1.5"), #"{"belowMinimum":{"_0":"1.5"}}"#, "belowMinimum"),
+      (.newVersion(.major), #"{"newVersion":{"_0":"major"}}"#, "newVersion"),
+    ])
+  func names(reason: UpdateDecision.Reason, json: String, name: String) throws {
+    #expect(String(decoding: try JSONEncoder().encode(reason), as: UTF8.self) == json)
+    #expect(try JSONDecoder().decode(UpdateDecision.Reason.self, from: Data(json.utf8)) == reason)
+    #expect(reason.name == name)
+    let policy = String(decoding: try JSONEncoder().encode(AppUpdatePolicy()), as: UTF8.self)
+    #expect(policy.contains(#""allowsItmsServices":false"#))
   }
 
   @Test("Encoding and decoding preserves a policy and a decision")
   func coding() throws {
     var policy = AppUpdatePolicy(all: .relaxed, minimumSupportedVersion: try version("1.5"))
-    policy.major = .init(.remind, .every(seconds: 5), allowsSkip: false)
+    policy.major = .init(.remind, .every(.seconds(5)), allowsSkip: false)
     let policyBytes = try JSONEncoder().encode(policy)
     #expect(try JSONDecoder().decode(AppUpdatePolicy.self, from: policyBytes) == policy)
     let decision = try decide(store("2.0"), policy: policy)

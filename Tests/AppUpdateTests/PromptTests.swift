@@ -9,10 +9,10 @@ struct PromptTests {
   private func decision(
     _ action: UpdateDecision.Action, skip: Bool = true, version: String? = "2.0"
   ) throws -> UpdateDecision {
-    var offer = UpdateOffer(listing("2.0", ["releaseNotes": .text("Faster.")]))
+    var offer = UpdateOffer(listing("2.0", ["releaseNotes": .string("Faster.")]))
     offer.versionText = version
     return UpdateDecision(
-      action, .newVersion(.major), installed: try AppVersion("1.0"), offer: offer, allowsSkip: skip)
+      action, .newVersion(.major), installed: "1.0", offer: offer, allowsSkip: skip)
   }
 
   private func shown(

@@ -19,7 +19,7 @@ struct QueryTests {
       "https://apps.apple.com/us/app/idea-box-id2/id364709193/",
     ])
   func identifier(text: String) throws {
-    #expect(try AppleID(text).rawValue == 364_709_193)
+    #expect(try AppleID(validating: text).rawValue == 364_709_193)
   }
 
   @Test(
@@ -30,33 +30,39 @@ struct QueryTests {
       "１２", "12 3", String(repeating: "1", count: 3000),
     ])
   func noIdentifier(text: String) {
-    #expect(code { try AppleID(text) } == .appIdentifierInvalid)
+    #expect(code { try AppleID(validating: text) } == .appIdentifierInvalid)
+  }
+
+  @Test("A number is an Apple ID from 1", arguments: [0, -1, Int64.min, 1, Int64.max])
+  func number(number: Int64) {
+    #expect(AppleID(rawValue: number)?.rawValue == (number < 1 ? nil : number))
   }
 
   @Test(
     "Assigned country codes are accepted", arguments: ["us", "US", "cn", "Gb", "de", "ru", "xk"])
   func country(text: String) throws {
-    #expect(try CountryCode(text).rawValue == text.lowercased())
+    #expect(try CountryCode(validating: text).rawValue == text.lowercased())
   }
 
   @Test(
     "Languages, locales and three letters are refused as countries",
     arguments: ["en", "en_US", "zh-CN", "usa", "u", "", "xx", "uk", "zz", "d1", "ＵＳ"])
-  func noCountry(text: String) { #expect(code { try CountryCode(text) } == .countryInvalid) }
+  func noCountry(text: String) {
+    #expect(code { try CountryCode(validating: text) } == .countryInvalid)
+  }
 
   @Test("The error for a locale names its country")
   func localeRemedy() {
     for (text, hint) in [("en_US", "“us”"), ("zh-CN", "“cn”"), ("uk", "gb")] {
-      let error = #expect(throws: ContentError.self) { try CountryCode(text) }
+      let error = #expect(throws: ContentError.self) { try CountryCode(validating: text) }
       #expect(error?.remedy.contains(hint) == true)
     }
   }
 
   @Test("A lookup's URL has the parameters of the server's documentation")
   func lookupParameters() throws {
-    let ids = try [AppleID(1), AppleID(22)]
     let query = LookupQuery(
-      .ids(ids), country: try CountryCode("cn"), entity: "software", limit: 5, sortsByRecent: true)
+      .ids([1, 22]), country: "cn", entity: "software", limit: 5, sortsNewestFirst: true)
     #expect(
       try query.parameters().map(\.encoded) == [
         "id=1%2C22", "country=cn", "entity=software", "limit=5", "sort=recent",
@@ -91,7 +97,7 @@ struct QueryTests {
   func outOfRange() async throws {
     let transport = ScriptedTransport { _, _ in .listings([]) }
     let lookup = AppLookup(transport: transport)
-    let id = try AppleID(1)
+    let id: AppleID = 1
     let wrong: [LookupQuery] = [
       LookupQuery(.ids([])), LookupQuery(.ids(Array(repeating: id, count: 201))),
       LookupQuery(.ids([id]), limit: 0), LookupQuery(.ids([id]), limit: 201),
@@ -117,7 +123,7 @@ struct QueryTests {
   func noServer(text: String) async throws {
     let lookup = AppLookup(
       .init(server: try link(text)), transport: ScriptedTransport { _, _ in .listings([]) })
-    let query = LookupQuery(.ids([try AppleID(1)]))
+    let query = LookupQuery(.ids([1]))
     #expect(await code { try await lookup.lookUp(query) } == .queryInvalid)
   }
 }

@@ -10,21 +10,21 @@ let noon = Date(timeIntervalSince1970: 1_768_478_400)
 let hour = 3600.0
 let day = 86_400.0
 
-func version(_ text: String) throws -> AppVersion { try AppVersion(text) }
+func version(_ text: String) throws -> AppVersion { try AppVersion(validating: text) }
 
 func app(_ text: String, system: String? = nil) throws -> InstalledApp {
   InstalledApp(
-    name: "Courier", version: try AppVersion(text),
-    systemVersion: try system.map { try AppVersion($0) })
+    name: "Courier", version: try AppVersion(validating: text),
+    systemVersion: try system.map { try AppVersion(validating: $0) })
 }
 
 /// A listing with the fields that most tests need, and additional ones.
 func listing(_ version: String, _ more: [String: JSONField] = [:]) -> AppListing {
   let fields: [String: JSONField] = [
-    "trackId": .integer(364_709_193), "bundleId": .text("com.example.courier"),
-    "trackName": .text("Courier"), "version": .text(version),
-    "trackViewUrl": .text("https://apps.example.com/us/app/courier/id364709193?uo=4"),
-    "currentVersionReleaseDate": .text("2025-12-01T08:00:00Z"),
+    "trackId": .integer(364_709_193), "bundleId": .string("com.example.courier"),
+    "trackName": .string("Courier"), "version": .string(version),
+    "trackViewUrl": .string("https://apps.example.com/us/app/courier/id364709193?uo=4"),
+    "currentVersionReleaseDate": .string("2025-12-01T08:00:00Z"),
   ]
   return AppListing(fields: fields.merging(more) { $1 })
 }

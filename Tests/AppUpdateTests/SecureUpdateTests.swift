@@ -79,19 +79,19 @@ struct SecureUpdateTests {
 
   @Test("An insecure link is not in a decision, prompt or error", arguments: refused)
   func refusedLinks(text: String) throws {
-    for allowsItmsServices in [false, true] {
+    for allowsITMSServices in [false, true] {
       var policy = AppUpdatePolicy()
-      policy.allowsItmsServices = allowsItmsServices
+      policy.allowsITMSServices = allowsITMSServices
       for offer in offers(text) {
         #expect(try decide(offer, policy).downloadURL == nil, "\(offer.origin)")
       }
       let url = URL(string: text)
-      var offer = UpdateOffer(AppVersionAnswer(hasNewVersion: true, needUpgrade: true))
+      var offer = UpdateOffer(AppVersionAnswer(hasNewVersion: true, requiresUpdate: true))
       offer.downloadURL = url
       #expect(try decide(offer, policy).downloadURL == nil, "an offer of another source")
     }
-    #expect(AppVersionAnswer(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
-    #expect(UpdatePush(fields: ["downloadUrl": .text(text)]).downloadURL == nil)
+    #expect(AppVersionAnswer(fields: ["downloadUrl": .string(text)]).downloadURL == nil)
+    #expect(UpdatePush(fields: ["downloadUrl": .string(text)]).downloadURL == nil)
   }
 
   @Test(
@@ -111,7 +111,7 @@ struct SecureUpdateTests {
   func itmsServices() throws {
     var policy = AppUpdatePolicy()
     for offer in offers(Self.manifest) { #expect(try decide(offer, policy).downloadURL == nil) }
-    policy.allowsItmsServices = true
+    policy.allowsITMSServices = true
     let links = try offers(Self.manifest).map { try decide($0, policy).downloadURL?.absoluteString }
     #expect(links == [Self.manifest, nil], "a store's lookup never bypasses the store")
   }
@@ -119,8 +119,8 @@ struct SecureUpdateTests {
   private func offers(_ link: String) -> [UpdateOffer] {
     [
       UpdateOffer(
-        AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])),
-      UpdateOffer(listing("2.0", ["trackViewUrl": .text(link)])),
+        AppVersionAnswer(fields: ["needUpgrade": .bool(true), "downloadUrl": .string(link)])),
+      UpdateOffer(listing("2.0", ["trackViewUrl": .string(link)])),
     ]
   }
 
@@ -132,17 +132,17 @@ struct SecureUpdateTests {
   // MARK: Forced updates
 
   private func state(
-    _ memory: UpdateMemory = UpdateMemory(), allowsItmsServices: Bool = false
+    _ memory: UpdateMemory = UpdateMemory(), allowsITMSServices: Bool = false
   ) throws -> UpdateCheckState {
     var policy = AppUpdatePolicy(all: .critical)
-    policy.allowsItmsServices = allowsItmsServices
+    policy.allowsITMSServices = allowsITMSServices
     return UpdateCheckState(
-      memory: memory, installed: try app("1.0"), policy: policy, lookInterval: hour,
+      memory: memory, installed: try app("1.0"), policy: policy, checkInterval: hour,
       pushTypes: [UpdatePush.defaultType], storeURL: try link("https://store.example/app"))
   }
 
   private static func demand(_ link: String) -> AppVersionAnswer {
-    AppVersionAnswer(fields: ["needUpgrade": .truth(true), "downloadUrl": .text(link)])
+    AppVersionAnswer(fields: ["needUpgrade": .bool(true), "downloadUrl": .string(link)])
   }
 
   @Test(
@@ -171,7 +171,7 @@ struct SecureUpdateTests {
   func reminded() throws {
     var state = try state()
     let answer = AppVersionAnswer(
-      hasNewVersion: true, needUpgrade: false, downloadURL: try link("http://get.example"))
+      hasNewVersion: true, requiresUpdate: false, downloadURL: try link("http://get.example"))
     let effects = state.apply(.loggedIn(account: "ada", answer), at: noon)
     #expect(effects.presented?.downloadURL == (try link("https://store.example/app")))
     #expect(effects.reportedCodes.isEmpty)
@@ -179,10 +179,10 @@ struct SecureUpdateTests {
 
   @Test("A saved link is checked again when the app starts")
   func remembered() throws {
-    var allowing = try state(allowsItmsServices: true)
+    var allowing = try state(allowsITMSServices: true)
     _ = allowing.apply(.loggedIn(account: "ada", Self.demand(Self.manifest)), at: noon)
     #expect(allowing.requirement?.decision.downloadURL?.absoluteString == Self.manifest)
-    let kept = try state(allowing.memory, allowsItmsServices: true)
+    let kept = try state(allowing.memory, allowsITMSServices: true)
     #expect(kept.requirement?.decision.downloadURL?.absoluteString == Self.manifest)
     #expect(
       try state(allowing.memory).requirement?.decision.downloadURL
@@ -193,7 +193,7 @@ struct SecureUpdateTests {
       .replacing("itms-services:", with: "javascript:")
     memory = try JSONDecoder().decode(UpdateMemory.self, from: Data(text.utf8))
     #expect(
-      try state(memory, allowsItmsServices: true).requirement?.decision.downloadURL
+      try state(memory, allowsITMSServices: true).requirement?.decision.downloadURL
         == (try link("https://store.example/app")))
   }
 
@@ -225,7 +225,7 @@ struct SecureUpdateTests {
   func page() throws {
     for text in ["http://get.example/app", Self.manifest] {
       let url = ProductPageParameters(itemIdentifier: 5).pageURL(
-        of: listing("1.0", ["trackViewUrl": .text(text)]), try AppleID(5))
+        of: listing("1.0", ["trackViewUrl": .string(text)]))
       #expect(url?.absoluteString == "https://apps.apple.com/app/id5")
     }
   }

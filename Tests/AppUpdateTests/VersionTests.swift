@@ -189,7 +189,7 @@ struct VersionTests {
     let original = try version("v1.02-Beta+5")
     #expect(original.rawValue == "v1.02-Beta+5")
     #expect(original.isPrerelease)
-    let field = JSONField.text(original.rawValue)
+    let field = JSONField.string(original.rawValue)
     #expect(field.string.flatMap { try? version($0) } == original)
   }
 }

@@ -156,13 +156,13 @@ print(finding.listing?.version ?? "not offered")
 }
 
 private func checking(
-  china: CountryCode, stateFolder: URL, observer: any AppUpdateObserver,
-  answerOfYourServer: AppVersionAnswer, payload: [UInt8]
+  stateFolder: URL, observer: any AppUpdateObserver, answerOfYourServer: AppVersionAnswer,
+  payload: [UInt8]
 ) async throws {
 let lookup = AppLookup(transport: try HTTPLookupTransport())          // Apple's server, or .init(server: yours)
-let source = StoreUpdateSource(lookup, key: .bundleIDs(["com.example.courier"]), candidates: [china])
+let source = StoreUpdateSource(lookup, key: .bundleIDs(["com.example.courier"]), candidates: ["cn"])
 let checker = try AppUpdateChecker(
-  .init(app: InstalledApp(name: "Courier", version: try AppVersion("1.4")), folder: stateFolder), source: source)
+  .init(app: InstalledApp(name: "Courier", version: "1.4"), folder: stateFolder), source: source)
 checker.add(observer)                                                 // prompts as data, on a queue of your choice
 
 try await checker.logIn(account: "ada", answer: answerOfYourServer)   // at log-in

@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// Its state survives restarts. Only one checker can use a folder. It has no user interface:
 /// observers get prompts as data. It does not interrupt the user: a forced update closes `gate`,
-/// which refuses the next core operation.
+/// which refuses the next core operation. Can be used from any task.
 public actor AppUpdateChecker {
   /// The configuration of a checker.
   public struct Configuration: Sendable {
@@ -14,21 +14,29 @@ public actor AppUpdateChecker {
     public var app: InstalledApp
     /// The rules.
     public var policy: AppUpdatePolicy
-    /// The folder for the checker's state.
+    /// The folder for the checker's state, as a file URL.
     ///
     /// It is created if it does not exist.
     public var folder: URL
-    /// The minimum time between two checks in the foreground, in seconds; 0 checks each time.
+    /// The minimum time between two checks in the foreground; zero checks each time.
     ///
     /// Default: one hour.
-    public var lookInterval: Double
-    /// The types of pushes that force an update.
+    public var checkInterval: Duration
+    /// The types of pushes that force an update; other types are ignored.
+    ///
+    /// Default: `UpdatePush.defaultType`.
     public var pushTypes: Set<String>
-    /// The link to the update, if store, server and push have no permitted link.
+    /// The link to the update if store, server and push do not have a permitted link.
+    ///
+    /// Default: nil.
     public var storeURL: URL?
     /// The texts of prompts.
+    ///
+    /// Default: the built-in texts.
     public var texts: UpdateTexts
-    /// The user's languages, in order of preference.
+    /// The user's languages (BCP 47), in order of preference.
+    ///
+    /// Default: English.
     public var languages: [String]
 
     /// Creates a configuration with default values for the rest.
@@ -36,7 +44,7 @@ public actor AppUpdateChecker {
       self.app = app
       self.policy = policy
       self.folder = folder
-      lookInterval = 3600
+      checkInterval = .seconds(3600)
       pushTypes = [UpdatePush.defaultType]
       storeURL = nil
       texts = UpdateTexts()
@@ -63,9 +71,10 @@ public actor AppUpdateChecker {
 
   /// Creates a checker.
   ///
-  /// Observers are called on `queue`, or on a private queue for nil. Throws if the folder cannot be
-  /// created, and `insecureConnectionRefused` for an insecure store link. If the saved state is
-  /// damaged, the first observer gets `updateMemoryDamaged`.
+  /// Observers are called on `queue`, or on a private queue for nil. Throws `usage` if the folder
+  /// is not a file URL, file errors if it cannot be created, and `insecureConnectionRefused` for an
+  /// insecure store link. If the saved state is damaged, the first observer gets
+  /// `updateMemoryDamaged`.
   public init(
     _ configuration: Configuration, source: any AppUpdateSource,
     deliveringOn queue: DispatchQueue? = nil
@@ -83,14 +92,14 @@ public actor AppUpdateChecker {
     self.clock = clock
     delivery = UpdateDelivery(on: queue)
     file = try UpdateMemoryFile(
-      folder: configuration.folder.path(percentEncoded: false), fileSystem: fileSystem)
+      folder: configuration.folder.filePath(of: "checker's folder"), fileSystem: fileSystem)
     let (memory, damage) = file.load()
     if let damage { delivery.keep(.failed(damage)) }
     state = UpdateCheckState(
       memory: memory, installed: configuration.app, policy: configuration.policy,
-      lookInterval: configuration.lookInterval, pushTypes: configuration.pushTypes,
+      checkInterval: configuration.checkInterval.inSeconds, pushTypes: configuration.pushTypes,
       storeURL: try DownloadLink(configuration.storeURL)?.permitted(
-        itmsServices: configuration.policy.allowsItmsServices))
+        itmsServices: configuration.policy.allowsITMSServices))
     // A launch only closes the gate, or removes a requirement that is met. Everything else waits
     // for events.
     for case .closeGate(let decision) in state.apply(.launched, at: clock.now()) {
@@ -153,7 +162,7 @@ public actor AppUpdateChecker {
 
   /// Call it with the user's choice.
   ///
-  /// Skipping is recorded, except for a forced update.
+  /// Skipping is recorded, except for a forced update. Other choices change nothing.
   public func choose(_ choice: UpdatePrompt.Choice, in prompt: UpdatePrompt) async {
     guard choice == .skip, prompt.decision.allowsSkip, let version = prompt.decision.offered
     else { return }
@@ -172,13 +181,13 @@ public actor AppUpdateChecker {
   /// Forgets skipped versions, reminders and the highest offered versions.
   ///
   /// A forced update stays.
-  public func forget() async { _ = await take(.forgotten) }
+  public func resetHistory() async { _ = await take(.forgotten) }
 
   // MARK: Observers
 
   /// Adds an observer with a weak reference.
   ///
-  /// The first observer also gets earlier events.
+  /// The first observer or stream also gets earlier events.
   public nonisolated func add(_ observer: any AppUpdateObserver) {
     delivery.add(observer, of: self)
   }
@@ -188,16 +197,17 @@ public actor AppUpdateChecker {
   /// It gets no calls after the current one.
   public nonisolated func remove(_ observer: any AppUpdateObserver) { delivery.remove(observer) }
 
-  /// The events as a sequence.
+  /// Returns a new stream of all events from now on.
   ///
-  /// Each access creates a new stream.
-  public nonisolated var events: AsyncStream<AppUpdateEvent> { delivery.stream() }
+  /// The first observer or stream also gets earlier events. Events are kept until they are read.
+  /// The stream ends when the checker is released.
+  public nonisolated func events() -> AsyncStream<AppUpdateEvent> { delivery.stream() }
 
   // MARK: Effects
 
   private var current: UpdateDecision {
     state.requirement?.decision
-      ?? UpdateDecision(.none, .serverSilent, installed: configuration.app.version)
+      ?? UpdateDecision(.none, .serverDidNotAnswer, installed: configuration.app.version)
   }
 
   /// Applies an event, performs its effects, and returns the decision.
@@ -278,8 +288,13 @@ public actor AppUpdateChecker {
 }
 
 /// A source for the newest version: a store's lookup or your own server.
+///
+/// You can provide your own implementation.
 public protocol AppUpdateSource: Sendable {
   /// Returns the newest offered version; nil if no storefront offers the app.
+  ///
+  /// `account` is nil if no account is logged in. `caching` determines which caches may answer. The
+  /// checker calls it from a task of its own, and reports a thrown error to its observers.
   func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer?

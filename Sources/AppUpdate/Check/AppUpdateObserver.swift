@@ -42,7 +42,7 @@ extension AppUpdateObserver {
   public func appUpdateChecker(_ checker: AppUpdateChecker, didFailWith error: ContentError) {}
 }
 
-/// An event of a checker, as a value.
+/// An event of a checker, with the same meaning as the call of an observer.
 public enum AppUpdateEvent: Hashable, Sendable {
   /// Show a prompt to the user.
   case prompt(UpdatePrompt)
@@ -52,6 +52,6 @@ public enum AppUpdateEvent: Hashable, Sendable {
   case gateClosed(UpdateDecision)
   /// The gate is open again.
   case gateOpened
-  /// An operation failed.
+  /// A lookup, a file operation or a decoding failed, or the offered version decreased.
   case failed(ContentError)
 }

@@ -5,23 +5,23 @@ public import FoundationEssentials
 /// Pure: it has no clock.
 public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   /// The frequency of reminders.
-  public enum Frequency: Codable, Hashable, Sendable {
+  public enum Frequency: Hashable, Sendable {
     /// At each check.
     case immediately
     /// At most once in 24 hours.
     case daily
     /// At most once in 7 days.
     case weekly
-    /// At most once in this number of seconds. Negative values are 0.
-    case every(seconds: Double)
+    /// At most once in this time. A negative time is zero.
+    case every(Duration)
 
-    /// The interval in seconds.
-    public var seconds: Double {
+    /// The minimum time between two reminders, at least zero.
+    public var interval: Duration {
       switch self {
-      case .immediately: 0
-      case .daily: 86_400
-      case .weekly: 604_800
-      case .every(let seconds): max(0, seconds)
+      case .immediately: .zero
+      case .daily: .seconds(86_400)
+      case .weekly: .seconds(604_800)
+      case .every(let interval): max(.zero, interval)
       }
     }
   }
@@ -90,14 +90,23 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
   public var minimumSupportedVersion: AppVersion?
   /// Versions that must be updated if a newer version is offered.
   public var blockedVersions: Set<AppVersion> = []
-  /// The minimum age of a version in whole days, because a lookup may list it before all
+  /// The minimum age of a store's version in days, because a lookup may list it before all
   /// storefronts.
+  ///
+  /// Negative values count as 0. Default: 1.
   public var daysSinceRelease: Int
   /// Whether an update link may have the scheme `itms-services`.
   ///
   /// Such a link installs from a manifest on any web server, bypassing the store. The manifest must
   /// have an HTTPS URL. Default: false.
-  public var allowsItmsServices = false
+  public var allowsITMSServices = false
+
+  /// The names in JSON.
+  private enum CodingKeys: String, CodingKey {
+    case major, minor, patch, revision, suffix, serverReminder
+    case minimumSupportedVersion, blockedVersions, daysSinceRelease
+    case allowsITMSServices = "allowsItmsServices"
+  }
 
   /// Creates a policy with the same rule for every level.
   public init(
@@ -123,6 +132,40 @@ public struct AppUpdatePolicy: Codable, Hashable, Sendable {
     case .revision: revision
     case .suffix: suffix
     }
+  }
+}
+
+extension AppUpdatePolicy.Frequency: Codable {
+  /// The form in JSON, such as `{"daily": {}}` and `{"every": {"seconds": 600}}`.
+  private enum Stored: Codable {
+    case immediately, daily, weekly
+    case every(seconds: Double)
+  }
+
+  /// The maximum interval to read: 100 years, because not every number of seconds is a `Duration`.
+  private static let longestInSeconds = 3_155_760_000.0
+
+  /// Reads the frequency; an interval is in seconds, and at most 100 years.
+  public init(from decoder: any Decoder) throws {
+    switch try Stored(from: decoder) {
+    case .immediately: self = .immediately
+    case .daily: self = .daily
+    case .weekly: self = .weekly
+    case .every(let seconds):
+      self = .every(.seconds(min(max(0, seconds), Self.longestInSeconds)))
+    }
+  }
+
+  /// Writes the frequency; an interval is in seconds.
+  public func encode(to encoder: any Encoder) throws {
+    let stored: Stored =
+      switch self {
+      case .immediately: .immediately
+      case .daily: .daily
+      case .weekly: .weekly
+      case .every(let interval): .every(seconds: interval.inSeconds)
+      }
+    try stored.encode(to: encoder)
   }
 }
 
@@ -165,7 +208,7 @@ public struct UpdateHistory: Codable, Hashable, Sendable {
   /// them.
   mutating func note(_ offer: UpdateOffer) {
     guard let version = offer.version else { return }
-    let isCorrected = offer.isExplicitlyOptional || offer.demand == .force
+    let isCorrected = offer.isExplicitlyOptional || offer.requestedAction == .force
     let highest =
       isCorrected ? version : max(version, highest(of: offer.origin) ?? version)
     switch offer.origin {

@@ -53,7 +53,7 @@ struct UpdateCheckState: Sendable {
   let installed: InstalledApp
   private(set) var policy: AppUpdatePolicy
   /// The minimum time between two checks in the foreground, in seconds.
-  let lookInterval: Double
+  let checkInterval: Double
   /// The types of pushes for this checker.
   let pushTypes: Set<String>
   /// The link to the update if no other source has one.
@@ -61,12 +61,12 @@ struct UpdateCheckState: Sendable {
 
   init(
     memory: UpdateMemory, installed: InstalledApp, policy: AppUpdatePolicy,
-    lookInterval: Double, pushTypes: Set<String>, storeURL: URL?
+    checkInterval: Double, pushTypes: Set<String>, storeURL: URL?
   ) {
     self.memory = memory
     self.installed = installed
     self.policy = policy
-    self.lookInterval = lookInterval
+    self.checkInterval = checkInterval
     self.pushTypes = pushTypes
     self.storeURL = storeURL
     // The policy may have changed since the link was saved, and others can write the file.
@@ -106,7 +106,7 @@ struct UpdateCheckState: Sendable {
       memory.lastLook = now
       // A requirement from before the foreground was already presented.
       return judge(offer, wasAsked: requirement != nil, at: now)
-    case .lookFailed(let error): return [.report(error), conclusion(.lookFailed)]
+    case .lookFailed(let error): return [.report(error), conclusion(.checkFailed)]
     case .loggedIn(let account, let answer): return logIn(account, answer, at: now)
     case .loggedOut:
       memory.account = nil
@@ -131,8 +131,8 @@ struct UpdateCheckState: Sendable {
     let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
     // A check in the future means that the clock was set back. It must not prevent a check.
     if !ignoresInterval, let last = memory.lastLook, last <= now {
-      let until = last.addingTimeInterval(lookInterval)
-      if now < until { return effects + [conclusion(.lookedRecently(until: until))] }
+      let until = last.addingTimeInterval(checkInterval)
+      if now < until { return effects + [conclusion(.checkedRecently(until: until))] }
     }
     return effects + [.look]
   }
@@ -149,7 +149,7 @@ struct UpdateCheckState: Sendable {
     memory.account = account
     guard let answer else {
       let effects: [Effect] = requirement.map { [.present($0.decision)] } ?? []
-      return effects + [conclusion(.serverSilent)]
+      return effects + [conclusion(.serverDidNotAnswer)]
     }
     return judge(UpdateOffer(answer), wasAsked: false, at: now)
   }
@@ -191,7 +191,7 @@ struct UpdateCheckState: Sendable {
     }
     switch decision.reason {
     // These do not withdraw a requirement, unless the server explicitly does.
-    case .versionWentDown, .versionUnreadable, .notOffered, .releasedRecently:
+    case .versionWentDown, .versionInvalid, .notOffered, .releasedRecently:
       guard offer?.isExplicitlyOptional == true else { return }
     default: break
     }
@@ -212,12 +212,12 @@ struct UpdateCheckState: Sendable {
       return [.handledPush(.ignored(.upToDate))]
     }
     var offer = UpdateOffer(
-      AppVersionAnswer(hasNewVersion: true, needUpgrade: true, version: push.version))
+      AppVersionAnswer(hasNewVersion: true, requiresUpdate: true, version: push.version))
     offer.downloadURL = push.link?.url
     let refusal = policy.refusal(ofLinkIn: offer)
     offer.downloadURL = policy.link(offer.downloadURL) ?? storeURL
     let decision = UpdateDecision(
-      .force, .pushDemands, installed: installed.version, offer: offer)
+      .force, .pushRequiresUpdate, installed: installed.version, offer: offer)
     let pushed = UpdateRequirement(decision, origin: .server, account: account)
     if let held = memory.requirement(.server, account: account), pushed.isLower(than: held) {
       return [.handledPush(.remembered(held.decision))]

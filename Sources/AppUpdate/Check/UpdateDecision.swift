@@ -21,7 +21,7 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     /// No requested storefront offers the app.
     case notOffered
     /// The offer's version is missing or invalid.
-    case versionUnreadable
+    case versionInvalid
     /// The offer is older than an earlier offer. It is refused and reported.
     case versionWentDown(from: AppVersion)
     /// The offered version needs a newer operating system.
@@ -35,15 +35,15 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     /// The user was reminded recently.
     case remindedRecently(until: Date)
     /// The server has no newer version.
-    case serverHasNone
+    case serverHasNoUpdate
     /// The server's reply did not contain an answer.
-    case serverSilent
+    case serverDidNotAnswer
     /// Another account logged in during the request.
     case accountChanged
     /// The last check is recent.
-    case lookedRecently(until: Date)
+    case checkedRecently(until: Date)
     /// The check failed. The error was reported.
-    case lookFailed
+    case checkFailed
     /// The call was canceled before the check ended.
     case cancelled
     /// A newer version is offered.
@@ -53,11 +53,37 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
     /// The installed version is blocked.
     case blockedVersion
     /// The server offers a newer version.
-    case serverOffers
+    case serverOffersUpdate
     /// The server requires the update.
-    case serverDemands
+    case serverRequiresUpdate
     /// A push requires the update.
-    case pushDemands
+    case pushRequiresUpdate
+
+    /// The names in JSON, which do not change with the names of the cases.
+    private enum CodingKeys: String, CodingKey {
+      case upToDate
+      case offerIsOlder
+      case notOffered
+      case versionInvalid = "versionUnreadable"
+      case versionWentDown
+      case systemTooOld
+      case releasedRecently
+      case levelIgnored
+      case skipped
+      case remindedRecently
+      case serverHasNoUpdate = "serverHasNone"
+      case serverDidNotAnswer = "serverSilent"
+      case accountChanged
+      case checkedRecently
+      case checkFailed
+      case cancelled
+      case newVersion
+      case belowMinimum
+      case blockedVersion
+      case serverOffersUpdate = "serverOffers"
+      case serverRequiresUpdate = "serverDemands"
+      case pushRequiresUpdate = "pushDemands"
+    }
   }
 
   /// The action.
@@ -93,33 +119,35 @@ public struct UpdateDecision: Codable, Hashable, Sendable {
 }
 
 extension UpdateDecision.Reason {
-  /// The name of the reason without its values.
+  /// The name of the reason in JSON, without its values.
   ///
-  /// Stable, for logs and scripts.
-  public var name: String {
+  /// Stable, for logs and scripts. It is not always the name of the case.
+  public var name: String { key.rawValue }
+
+  private var key: CodingKeys {
     switch self {
-    case .upToDate: "upToDate"
-    case .offerIsOlder: "offerIsOlder"
-    case .notOffered: "notOffered"
-    case .versionUnreadable: "versionUnreadable"
-    case .versionWentDown: "versionWentDown"
-    case .systemTooOld: "systemTooOld"
-    case .releasedRecently: "releasedRecently"
-    case .levelIgnored: "levelIgnored"
-    case .skipped: "skipped"
-    case .remindedRecently: "remindedRecently"
-    case .serverHasNone: "serverHasNone"
-    case .serverSilent: "serverSilent"
-    case .accountChanged: "accountChanged"
-    case .lookedRecently: "lookedRecently"
-    case .lookFailed: "lookFailed"
-    case .cancelled: "cancelled"
-    case .newVersion: "newVersion"
-    case .belowMinimum: "belowMinimum"
-    case .blockedVersion: "blockedVersion"
-    case .serverOffers: "serverOffers"
-    case .serverDemands: "serverDemands"
-    case .pushDemands: "pushDemands"
+    case .upToDate: .upToDate
+    case .offerIsOlder: .offerIsOlder
+    case .notOffered: .notOffered
+    case .versionInvalid: .versionInvalid
+    case .versionWentDown: .versionWentDown
+    case .systemTooOld: .systemTooOld
+    case .releasedRecently: .releasedRecently
+    case .levelIgnored: .levelIgnored
+    case .skipped: .skipped
+    case .remindedRecently: .remindedRecently
+    case .serverHasNoUpdate: .serverHasNoUpdate
+    case .serverDidNotAnswer: .serverDidNotAnswer
+    case .accountChanged: .accountChanged
+    case .checkedRecently: .checkedRecently
+    case .checkFailed: .checkFailed
+    case .cancelled: .cancelled
+    case .newVersion: .newVersion
+    case .belowMinimum: .belowMinimum
+    case .blockedVersion: .blockedVersion
+    case .serverOffersUpdate: .serverOffersUpdate
+    case .serverRequiresUpdate: .serverRequiresUpdate
+    case .pushRequiresUpdate: .pushRequiresUpdate
     }
   }
 }

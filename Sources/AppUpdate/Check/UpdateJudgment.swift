@@ -41,7 +41,7 @@ private struct Judgment {
   var objection: UpdateDecision.Reason? {
     guard let version = offer.version else {
       // A server may omit the version, but a given version must be valid.
-      return offer.origin == .server && offer.versionText == nil ? nil : .versionUnreadable
+      return offer.origin == .server && offer.versionText == nil ? nil : .versionInvalid
     }
     if version == installed.version { return .upToDate }
     if version < installed.version { return .offerIsOlder }
@@ -50,7 +50,7 @@ private struct Judgment {
 
   func ofStore() -> UpdateDecision {
     guard let version = offer.version, let level = version.difference(from: installed.version)
-    else { return conclusion(.none, .versionUnreadable) }
+    else { return conclusion(.none, .versionInvalid) }
     if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
     if let reason = forcedByPolicy { return conclusion(.force, reason) }
     if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
@@ -62,16 +62,16 @@ private struct Judgment {
   }
 
   func ofServer() -> UpdateDecision {
-    switch offer.demand {
-    case .force: return conclusion(.force, .serverDemands)
+    switch offer.requestedAction {
+    case .force: return conclusion(.force, .serverRequiresUpdate)
     case .none:
       if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
-      return conclusion(.none, .serverHasNone)
+      return conclusion(.none, .serverHasNoUpdate)
     case .remind:
       if let needed = missingSystem { return conclusion(.none, .systemTooOld(needed: needed)) }
       if let reason = forcedByPolicy { return conclusion(.force, reason) }
       if let highest = higherBefore { return conclusion(.none, .versionWentDown(from: highest)) }
-      return reminder(.serverOffers, policy.serverReminder)
+      return reminder(.serverOffersUpdate, policy.serverReminder)
     }
   }
 
@@ -85,7 +85,7 @@ private struct Judgment {
       return conclusion(.none, .skipped)
     }
     if let last = history.lastReminder {
-      let until = last.addingTimeInterval(rule.frequency.seconds)
+      let until = last.addingTimeInterval(rule.frequency.interval.inSeconds)
       // A reminder in the future means that the clock was set back. It must not delay another one.
       if last <= now, now < until { return conclusion(.none, .remindedRecently(until: until)) }
     }
@@ -94,7 +94,7 @@ private struct Judgment {
 
   /// The required operating system version if this system is older.
   private var missingSystem: AppVersion? {
-    guard let needed = offer.minimumSystem, let system = installed.systemVersion, system < needed
+    guard let needed = offer.minimumOSVersion, let system = installed.systemVersion, system < needed
     else { return nil }
     return needed
   }

@@ -8,7 +8,7 @@ public struct UpdateOffer: Hashable, Sendable {
   public enum Origin: String, Codable, Sendable {
     /// A store's lookup. The policy decides.
     case store
-    /// Your own server. `demand` decides.
+    /// Your own server. `requestedAction` decides.
     case server
   }
 
@@ -19,7 +19,7 @@ public struct UpdateOffer: Hashable, Sendable {
   /// The release date of the version; nil counts as long ago.
   public var releaseDate: Date?
   /// The minimum version of the operating system.
-  public var minimumSystem: AppVersion?
+  public var minimumOSVersion: AppVersion?
   /// The link from the origin.
   ///
   /// A decision only has it if it is secure and permitted.
@@ -27,22 +27,22 @@ public struct UpdateOffer: Hashable, Sendable {
   /// The release notes.
   public var releaseNotes: String?
   /// The action that a server requests; none for a store.
-  public var demand: UpdateDecision.Action
+  public var requestedAction: UpdateDecision.Action
   /// Whether a server explicitly says that no update is required (`needUpgrade` is false).
   public var isExplicitlyOptional: Bool
 
   /// The version; nil if the text is missing or invalid.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
+  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
 
   /// Creates the offer of a lookup result.
   public init(_ listing: AppListing) {
     origin = .store
     versionText = listing.versionText
     releaseDate = listing.currentVersionReleaseDate
-    minimumSystem = listing.minimumOsVersion
+    minimumOSVersion = listing.minimumOSVersion
     downloadURL = DownloadLink(listing.trackViewURL)?.url
     releaseNotes = listing.releaseNotes
-    demand = .none
+    requestedAction = .none
     isExplicitlyOptional = false
   }
 
@@ -51,10 +51,10 @@ public struct UpdateOffer: Hashable, Sendable {
     origin = .server
     versionText = answer.versionText
     releaseDate = nil
-    minimumSystem = answer.minimumOsVersion
+    minimumOSVersion = answer.minimumOSVersion
     downloadURL = answer.link?.url
     releaseNotes = answer.releaseNotes
-    demand = answer.demand
+    requestedAction = answer.requestedAction
     isExplicitlyOptional = answer.fields["needUpgrade"]?.bool == false
   }
 }

@@ -24,12 +24,12 @@ public struct UpdatePush: Hashable, Sendable {
     type = fields["type"]?.string
     account = fields["account"]?.string
     link = DownloadLink(fields["downloadUrl"])
-    version = fields["version"]?.string.flatMap { try? AppVersion($0) }
+    version = fields["version"]?.string.flatMap { try? AppVersion(validating: $0) }
   }
 
   /// Reads a payload of at most 64 KiB.
   ///
-  /// Throws `answerUnreadable`.
+  /// Throws `answerUnreadable` if it is larger or is not JSON.
   public init(json bytes: [UInt8]) throws {
     let document = try JSONField(document: bytes, limit: 64 << 10, source: "push")
     self.init(fields: document.members ?? [:])

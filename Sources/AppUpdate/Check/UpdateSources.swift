@@ -25,6 +25,8 @@ public struct StoreUpdateSource: AppUpdateSource {
   }
 
   /// Returns the store's offer; nil if no storefront has the app.
+  ///
+  /// Throws like `AppLookup.lookUp(_:caching:)`.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
@@ -42,16 +44,15 @@ public final class ServerUpdateSource: AppUpdateSource {
   private let bundleID: String
   private let country: CountryCode?
   private let transport: any LookupTransport
-  private let timeout: Double
+  private let timeout: Duration
   private let limiter = Mutex(CallLimiter(callsPerMinute: .max, maximumWait: 0))
 
   /// Creates a source for `server`, which must use HTTPS unless it is on this machine.
   ///
-  /// A request fails after `timeout` seconds. Without a `country`, the server answers for any
-  /// country.
+  /// A request fails after `timeout`. Without a `country`, the server answers for any country.
   public init(
     server: URL, bundleID: String, country: CountryCode? = nil, transport: any LookupTransport,
-    timeout: Double = 20
+    timeout: Duration = .seconds(20)
   ) {
     self.server = server
     self.bundleID = bundleID
@@ -62,7 +63,7 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's offer.
   ///
-  /// The request contains the account if one is logged in.
+  /// The request contains the account if one is logged in. Throws like `answer`.
   public func newestOffer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy
   ) async throws -> UpdateOffer? {
@@ -71,8 +72,9 @@ public final class ServerUpdateSource: AppUpdateSource {
 
   /// Returns the server's answer.
   ///
-  /// Throws `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`,
-  /// `requestRefused`, `serverFailed`, `answerUnreadable`, and errors of the transport.
+  /// Throws `queryInvalid` for a server URL with a query or another scheme,
+  /// `insecureConnectionRefused` for a server over plain HTTP, `lookupThrottled`, `requestRefused`,
+  /// `serverFailed`, `answerUnreadable`, and errors of the transport.
   public func answer(
     for app: InstalledApp, account: String?, caching: LookupCachePolicy = .reload
   ) async throws -> AppVersionAnswer {
@@ -89,7 +91,8 @@ public final class ServerUpdateSource: AppUpdateSource {
         subject: server.absoluteString)
     }
     // The answer for an account must not come from a cache.
-    let request = LookupRequest(url: url, isFresh: true, limit: 1 << 20, timeout: timeout)
+    let request = LookupRequest(
+      url: url, revalidates: true, maximumSize: 1 << 20, timeout: timeout)
     let response = try await transport.get(request)
     switch response.outcome(of: url, now: Date()) {
     case .body(let bytes): return try AppVersionAnswer(json: bytes, source: server.absoluteString)

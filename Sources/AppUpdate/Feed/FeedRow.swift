@@ -13,8 +13,10 @@ public struct FeedRow {
     self.bytes = bytes
   }
 
-  /// The bytes of a field, counted from 0; empty if the row has fewer fields.
-  public func field(_ index: Int) -> UnsafeRawBufferPointer {
+  /// Returns the bytes of a field, counted from 0; empty if the row has fewer fields.
+  ///
+  /// The bytes are only valid during the call that receives the row.
+  public func field(at index: Int) -> UnsafeRawBufferPointer {
     var start = 0
     for _ in 0..<index {
       guard let end = bytes.firstIndex(of: 0x01, from: start) else {
@@ -29,10 +31,10 @@ public struct FeedRow {
   /// All fields as text by column.
   ///
   /// Columns without a name are omitted.
-  public var texts: [String: String] {
+  public var textsByColumn: [String: String] {
     var texts: [String: String] = [:]
     for (index, column) in columns.enumerated() {
-      texts[column] = String(decoding: field(index), as: UTF8.self)
+      texts[column] = String(decoding: field(at: index), as: UTF8.self)
     }
     return texts
   }
@@ -89,14 +91,14 @@ package struct FeedRows {
   /// Checks conditions that are only known at the end of the file.
   package func finish() throws {
     guard rest.isEmpty else { throw ContentError.feedDamaged(path, "ends in the middle of a row") }
-    if let written = result.recordsWritten, written != result.rows {
-      throw ContentError.feedDamaged(path, "has \(result.rows) rows, expected \(written)")
+    if let written = result.recordsWritten, written != result.rowCount {
+      throw ContentError.feedDamaged(path, "has \(result.rowCount) rows, expected \(written)")
     }
   }
 
   func summary(bytes: Int64, isComplete: Bool) -> PartnerFeed.Summary {
     var result = result
-    result.bytes = bytes
+    result.byteCount = bytes
     result.isComplete = isComplete
     return result
   }
@@ -118,7 +120,7 @@ package struct FeedRows {
     _ bytes: UnsafeRawBufferPointer, _ body: (FeedRow) throws -> Bool
   ) throws -> Bool {
     guard bytes.first == UInt8(ascii: "#") else {
-      result.rows += 1
+      result.rowCount += 1
       return try body(FeedRow(columns: result.columns, bytes: bytes))
     }
     readHeader(String(decoding: bytes.dropFirst(), as: UTF8.self))

@@ -1,6 +1,6 @@
 import ContentModel
 package import FileIO
-import Glibc
+public import FoundationEssentials
 
 /// Reads a flat file of Apple's Enterprise Partner Feed sequentially, in constant memory.
 ///
@@ -12,9 +12,9 @@ public struct PartnerFeed: Sendable {
     /// The names of the columns; empty without a header line.
     public internal(set) var columns: [String] = []
     /// The number of rows read.
-    public internal(set) var rows = 0
+    public internal(set) var rowCount = 0
     /// The number of bytes read.
-    public internal(set) var bytes: Int64 = 0
+    public internal(set) var byteCount: Int64 = 0
     /// The number of rows according to the file's last line; nil if it has none.
     public internal(set) var recordsWritten: Int?
     /// Whether all rows were read.
@@ -32,10 +32,12 @@ public struct PartnerFeed: Sendable {
   private let fileSystem: FileSystem
   private let chunk: Int
 
-  /// Creates a feed for the file at `path`, without opening it.
-  public init(path: String) { self.init(path: path, fileSystem: .real) }
+  /// Creates a feed for a file without opening it.
+  ///
+  /// Throws `usage` if `url` is not a file URL.
+  public init(url: URL) throws { self.init(path: try url.filePath(of: "feed")) }
 
-  package init(path: String, fileSystem: FileSystem, chunk: Int = 1 << 20) {
+  package init(path: String, fileSystem: FileSystem = .real, chunk: Int = 1 << 20) {
     self.path = path
     self.fileSystem = fileSystem
     self.chunk = max(1, chunk)
@@ -66,11 +68,12 @@ public struct PartnerFeed: Sendable {
 
   /// Returns the rows whose `column` has one of `values`, as text by column.
   ///
-  /// Blocks the thread. It reads the file once. It stops after each value was found, unless
-  /// `takesAll`. Throws like `forEachRow`, and `feedDamaged` if the column does not exist.
-  public func rows(where column: String, isIn values: Set<String>, takesAll: Bool = false) throws
-    -> [[String: String]]
-  {
+  /// Blocks the thread. It reads the file once. It stops when each value was found, or reads the
+  /// whole file with `findsAllRows`. Throws like `forEachRow`, and `feedDamaged` if the column does
+  /// not exist.
+  public func rows(
+    where column: String, isIn values: Set<String>, findsAllRows: Bool = false
+  ) throws -> [[String: String]] {
     let wanted = values.map { Array($0.utf8) }
     var found: [[String: String]] = []
     var missing = values
@@ -78,11 +81,11 @@ public struct PartnerFeed: Sendable {
       guard let index = row.columns.firstIndex(of: column) else {
         throw ContentError.feedDamaged(path, "has no column “\(column)”")
       }
-      let field = row.field(index)
+      let field = row.field(at: index)
       guard let match = wanted.first(where: { field.elementsEqual($0) }) else { return true }
-      found.append(row.texts)
+      found.append(row.textsByColumn)
       missing.remove(String(decoding: match, as: UTF8.self))
-      return takesAll || !missing.isEmpty
+      return findsAllRows || !missing.isEmpty
     }
     return found
   }

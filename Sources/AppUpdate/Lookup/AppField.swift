@@ -56,13 +56,13 @@ struct AppField {
 
   /// The elements of a list.
   func elements() throws -> [AppField] {
-    guard case .list(let list) = value else { throw problem("expected a list") }
+    guard case .array(let list) = value else { throw problem("expected a list") }
     return list.enumerated().map { AppField($1, path: path + [String($0)]) }
   }
 
   /// A non-empty text.
   func text() throws -> String {
-    guard case .text(let text) = value, !text.isEmpty else { throw problem("expected a text") }
+    guard case .string(let text) = value, !text.isEmpty else { throw problem("expected a text") }
     return text
   }
 
@@ -71,7 +71,7 @@ struct AppField {
   /// It must be a text, because the number 2.10 equals 2.1.
   func version() throws -> AppVersion {
     let text = try text()
-    return try valid { try AppVersion(text) }
+    return try valid { try AppVersion(validating: text) }
   }
 
   /// Returns the result of `read`.

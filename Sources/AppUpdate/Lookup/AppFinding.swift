@@ -7,7 +7,7 @@ public enum AppFinding: Hashable, Sendable {
   /// The requested storefront offers the app, but caches do not have it yet.
   case lagging(AppListing)
   /// The requested storefront does not offer the app, but this one does.
-  case elsewhere(AppListing, CountryCode)
+  case elsewhere(AppListing, in: CountryCode)
   /// No storefront in `tried` has the app.
   ///
   /// The identifier is wrong, the app was withdrawn, the lookup does not have it yet, or it is sold
@@ -17,7 +17,7 @@ public enum AppFinding: Hashable, Sendable {
   /// The app, if it was found.
   public var listing: AppListing? {
     switch self {
-    case .offered(let listing), .lagging(let listing), .elsewhere(let listing, _): listing
+    case .offered(let listing), .lagging(let listing), .elsewhere(let listing, in: _): listing
     case .unknown: nil
     }
   }
@@ -44,7 +44,7 @@ extension AppLookup {
     for candidate in candidates where !tried.contains(candidate) {
       tried.append(candidate)
       if let listing = try await first(key, in: candidate, entity, caching) {
-        return .elsewhere(listing, candidate)
+        return .elsewhere(listing, in: candidate)
       }
     }
     return .unknown(tried: tried)

@@ -20,7 +20,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Version
 
   /// The offered version; nil if the text is invalid, see `versionText`.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
+  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
   /// The text of the version.
   public var versionText: String? { fields["version"]?.string }
   /// The date of the first release.
@@ -30,8 +30,8 @@ public struct AppListing: Hashable, Sendable {
   /// The release notes of this version.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system.
-  public var minimumOsVersion: AppVersion? {
-    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion($0) }
+  public var minimumOSVersion: AppVersion? {
+    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
   }
   /// The size of the download in bytes.
   public var fileSizeBytes: Int64? { fields["fileSizeBytes"]?.integer }
@@ -39,7 +39,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Identity
 
   /// The numeric Apple ID.
-  public var trackID: AppleID? { fields["trackId"]?.integer.flatMap { try? AppleID($0) } }
+  public var trackID: AppleID? { fields["trackId"]?.integer.flatMap(AppleID.init(rawValue:)) }
   /// The bundle identifier.
   public var bundleID: String? { fields["bundleId"]?.string }
   /// The name.
@@ -56,7 +56,7 @@ public struct AppListing: Hashable, Sendable {
   // MARK: Seller
 
   /// The seller's number.
-  public var artistID: Int64? { fields["artistId"]?.integer }
+  public var artistID: AppleID? { fields["artistId"]?.integer.flatMap(AppleID.init(rawValue:)) }
   /// The seller's name in the store.
   public var artistName: String? { fields["artistName"]?.string }
   /// The seller's page in the store.
@@ -68,14 +68,20 @@ public struct AppListing: Hashable, Sendable {
 
   // MARK: Price
 
-  /// The price in `currency`; 0 is free.
-  public var price: Double? { fields["price"]?.double }
+  /// The price; nil without an amount or a currency.
+  ///
+  /// An amount of 0 is free.
+  public var price: Price? {
+    guard let amount = fields["price"]?.double, (0..<1e11).contains(amount), let currency
+    else { return nil }
+    return Price(Decimal(amount), currency: currency)
+  }
   /// The price, formatted by the storefront.
   public var formattedPrice: String? { fields["formattedPrice"]?.string }
   /// The currency (ISO 4217).
   public var currency: String? { fields["currency"]?.string }
   /// Whether organizations can license it for devices.
-  public var isVppDeviceBasedLicensingEnabled: Bool? {
+  public var isVPPDeviceBasedLicensingEnabled: Bool? {
     fields["isVppDeviceBasedLicensingEnabled"]?.bool
   }
 
@@ -111,9 +117,9 @@ public struct AppListing: Hashable, Sendable {
   /// Screenshots for phones.
   public var screenshotURLs: [URL]? { urls("screenshotUrls") }
   /// Screenshots for tablets.
-  public var ipadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
+  public var iPadScreenshotURLs: [URL]? { urls("ipadScreenshotUrls") }
   /// Screenshots for televisions.
-  public var appletvScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
+  public var appleTVScreenshotURLs: [URL]? { urls("appletvScreenshotUrls") }
   /// The icon, 60 pixels wide.
   public var artworkURL60: URL? { fields["artworkUrl60"]?.url }
   /// The icon, 100 pixels wide.
@@ -137,7 +143,7 @@ public struct AppListing: Hashable, Sendable {
   }
 
   private func urls(_ name: String) -> [URL]? {
-    guard case .list(let list)? = fields[name] else { return nil }
+    guard case .array(let list)? = fields[name] else { return nil }
     return list.compactMap(\.url)
   }
 }

@@ -15,40 +15,46 @@ public actor AppLookup {
     public var server: URL
     /// The storefront of queries without one.
     public var country: CountryCode
-    /// The lifetime of a cached answer in seconds.
+    /// The lifetime of a cached answer; zero caches nothing.
     ///
     /// Default: 4 hours.
-    public var timeToLive: Double
-    /// The lifetime of a cached answer without results, in seconds.
+    public var timeToLive: Duration
+    /// The lifetime of a cached answer without results, at most `timeToLive`.
     ///
     /// Default: 5 minutes.
-    public var emptyTimeToLive: Double
-    /// The maximum number of cached answers.
-    public var cachedAnswers: Int
-    /// The maximum number of calls per minute.
+    public var emptyTimeToLive: Duration
+    /// The maximum number of cached answers; 0 caches nothing.
     ///
-    /// Apple allows about 20.
-    public var callsPerMinute: Int
-    /// The maximum time that a call waits because of the rate limit, in seconds.
+    /// Default: 256.
+    public var maximumCachedAnswers: Int
+    /// The maximum number of calls per minute, at least 1.
     ///
-    /// Then it fails. Default: one minute.
-    public var maximumWait: Double
-    /// The timeout of a call in seconds.
-    public var timeout: Double
+    /// Default: 20, about what Apple allows.
+    public var maximumCallsPerMinute: Int
+    /// The maximum time that a call waits for the rate limit or because the server asked for it.
+    ///
+    /// A call that would wait longer fails at once. Default: one minute.
+    public var maximumWait: Duration
+    /// The timeout of a call, without the wait for the rate limit.
+    ///
+    /// Default: 20 seconds.
+    public var timeout: Duration
     /// The maximum size of an answer in bytes.
-    public var answerLimit: Int
+    ///
+    /// Default: 16 MiB.
+    public var maximumAnswerSize: Int
 
     /// Creates the default configuration, for Apple's server or another one.
     public init(server: URL? = nil) {
       self.server = server ?? AppLookup.appleServer
       country = .us
-      timeToLive = 4 * 3600
-      emptyTimeToLive = 300
-      cachedAnswers = 256
-      callsPerMinute = 20
-      maximumWait = 60
-      timeout = 20
-      answerLimit = 16 << 20
+      timeToLive = .seconds(4 * 3600)
+      emptyTimeToLive = .seconds(300)
+      maximumCachedAnswers = 256
+      maximumCallsPerMinute = 20
+      maximumWait = .seconds(60)
+      timeout = .seconds(20)
+      maximumAnswerSize = 16 << 20
     }
   }
 
@@ -76,8 +82,9 @@ public actor AppLookup {
     self.transport = transport
     self.clock = clock
     limiter = CallLimiter(
-      callsPerMinute: configuration.callsPerMinute, maximumWait: configuration.maximumWait)
-    cache = LookupCache(capacity: configuration.cachedAnswers)
+      callsPerMinute: configuration.maximumCallsPerMinute,
+      maximumWait: configuration.maximumWait.inSeconds)
+    cache = LookupCache(capacity: configuration.maximumCachedAnswers)
   }
 
   // MARK: Queries
@@ -120,14 +127,14 @@ public actor AppLookup {
     let address = isFresh ? try url(path, parameters + [.unique]) : plain
     try await waitForReservation(subject: plain.absoluteString)
     let request = LookupRequest(
-      url: address, isFresh: isFresh, limit: configuration.answerLimit,
+      url: address, revalidates: isFresh, maximumSize: configuration.maximumAnswerSize,
       timeout: configuration.timeout)
     let response = try await transport.get(request)
     let answer = try read(response, of: plain)
-    let seconds =
+    let timeToLive =
       answer.results.isEmpty
       ? min(configuration.emptyTimeToLive, configuration.timeToLive) : configuration.timeToLive
-    cache.store(answer, for: plain.absoluteString, seconds: seconds, at: clock.now())
+    cache.store(answer, for: plain.absoluteString, seconds: timeToLive.inSeconds, at: clock.now())
     return answer
   }
 
@@ -135,7 +142,7 @@ public actor AppLookup {
     switch response.outcome(of: url, now: clock.now()) {
     case .body(let bytes):
       return try LookupAnswer(
-        json: bytes, limit: configuration.answerLimit, source: url.absoluteString)
+        json: bytes, maximumSize: configuration.maximumAnswerSize, source: url.absoluteString)
     case .wait(let seconds):
       limiter.block(forSeconds: seconds, at: clock.now())
       throw ContentError.throttled(
@@ -153,7 +160,7 @@ public actor AppLookup {
       case .after(let seconds): try await clock.sleep(seconds)
       case .refused(let seconds):
         throw ContentError.throttled(
-          "More than \(configuration.callsPerMinute) lookups per minute, or the "
+          "More than \(configuration.maximumCallsPerMinute) lookups per minute, or the "
             + "server asked to wait", seconds: seconds, subject: subject)
       }
       reservation = limiter.recheck(at: clock.now())

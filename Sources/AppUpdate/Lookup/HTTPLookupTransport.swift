@@ -13,6 +13,8 @@ public final class HTTPLookupTransport: LookupTransport {
   private let queue = DispatchQueue(label: "hostedcontent.look-ups", attributes: .concurrent)
 
   /// Creates a transport without connecting.
+  ///
+  /// It uses the proxy from the environment. Throws `usage` if the proxy's address is invalid.
   public init() throws {
     var configuration = HTTPConfiguration()
     configuration.proxy = .environment(ProxyVariables(ProcessInfo.processInfo.environment))
@@ -26,13 +28,14 @@ public final class HTTPLookupTransport: LookupTransport {
   /// Sends a request.
   ///
   /// An attempt that fails without a response is repeated once. Throws `insecureConnectionRefused`
-  /// for plain HTTP, except to this machine.
+  /// for plain HTTP, except to this machine, `stopped` soon after the task is canceled,
+  /// `limitExceeded` for a larger body, and network errors.
   public func get(_ request: LookupRequest) async throws -> LookupResponse {
     let url = try WebURL(request.url.absoluteString)
     try url.checkSecure()
-    var wanted = HTTPRequest(url, limit: request.limit)
+    var wanted = HTTPRequest(url, limit: request.maximumSize)
     wanted.headers = request.headers.sorted { $0.key < $1.key }.map { HTTPHeader($0.key, $0.value) }
-    wanted.deadline = request.timeout
+    wanted.deadline = request.timeout.inSeconds
     wanted.attempts = 2
     // The lookup itself handles the server's requests to wait, for all its calls.
     wanted.returnsEveryStatus = true

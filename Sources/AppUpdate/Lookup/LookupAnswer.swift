@@ -16,18 +16,20 @@ public struct LookupAnswer: Hashable, Sendable {
     otherFields = ["resultCount": .integer(Int64(results.count))]
   }
 
-  /// Reads an answer of at most `limit` bytes.
+  /// Reads an answer of at most `maximumSize` bytes.
   ///
   /// Throws `answerUnreadable`, or `queryInvalid` with the server's message if the query was
-  /// invalid.
-  public init(json bytes: [UInt8], limit: Int = 16 << 20, source: String = "look-up") throws {
-    var members = try JSONField(document: bytes, limit: limit, source: source).members ?? [:]
+  /// invalid. `source` is the subject of the error.
+  public init(
+    json bytes: [UInt8], maximumSize: Int = 16 << 20, source: String = "look-up"
+  ) throws {
+    var members = try JSONField(document: bytes, limit: maximumSize, source: source).members ?? [:]
     if let message = members["errorMessage"]?.string {
       throw ContentError(
         .queryInvalid, "The server refused the query", remedy: "Check the query",
         subject: source, cause: message.printable(limit: 200))
     }
-    guard case .list(let list)? = members.removeValue(forKey: "results") else {
+    guard case .array(let list)? = members.removeValue(forKey: "results") else {
       throw ContentError(
         .answerUnreadable, "The answer does not have a list of results",
         remedy: "Check that the server is a server for app versions", subject: source)
@@ -43,7 +45,7 @@ extension LookupAnswer: Encodable {
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     var members = otherFields
-    members["results"] = .list(results.map { .object($0.fields) })
+    members["results"] = .array(results.map { .object($0.fields) })
     try container.encode(members)
   }
 }

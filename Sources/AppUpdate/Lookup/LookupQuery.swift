@@ -23,21 +23,21 @@ public struct LookupQuery: Hashable, Sendable {
   /// The type of items to return in addition or instead, such as `software` for all apps of a
   /// seller.
   public var entity: String?
-  /// The maximum number of results, 1 to 200.
+  /// The maximum number of results, 1 to 200; nil uses the server's default.
   public var limit: Int?
   /// Whether the newest results come first.
-  public var sortsByRecent: Bool
+  public var sortsNewestFirst: Bool
 
   /// Creates a query for `key`.
   public init(
     _ key: Key, country: CountryCode? = nil, entity: String? = nil, limit: Int? = nil,
-    sortsByRecent: Bool = false
+    sortsNewestFirst: Bool = false
   ) {
     self.key = key
     self.country = country
     self.entity = entity
     self.limit = limit
-    self.sortsByRecent = sortsByRecent
+    self.sortsNewestFirst = sortsNewestFirst
   }
 
   /// The parameters in a fixed order.
@@ -53,7 +53,7 @@ public struct LookupQuery: Hashable, Sendable {
     for value in values { try key.check(value) }
     var parameters = [QueryParameter(name, values.joined(separator: ","))]
     parameters += try QueryParameter.common(country: country, entity: entity, limit: limit)
-    if sortsByRecent { parameters.append(QueryParameter("sort", "recent")) }
+    if sortsNewestFirst { parameters.append(QueryParameter("sort", "recent")) }
     return parameters
   }
 }

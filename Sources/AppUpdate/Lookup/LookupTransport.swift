@@ -3,13 +3,13 @@ public import FoundationEssentials
 
 /// Sends requests to a server for app versions.
 ///
-/// You can provide your own implementation.
+/// You can provide your own implementation. Several tasks may call it at once.
 public protocol LookupTransport: Sendable {
   /// Sends `request` and returns the response, with any status.
   ///
   /// Redirects are followed, but not to plain HTTP, because a response may force an update on the
-  /// user. Throws a `ContentError` if a response does not arrive within the request's timeout, or
-  /// if the body exceeds the request's limit.
+  /// user. Throws a `ContentError` if a response does not arrive within the request's timeout,
+  /// or if the body exceeds the request's maximum size.
   func get(_ request: LookupRequest) async throws -> LookupResponse
 }
 
@@ -20,20 +20,23 @@ public struct LookupRequest: Hashable, Sendable {
   /// The headers.
   public let headers: [String: String]
   /// The maximum size of the body in bytes.
-  public let limit: Int
-  /// The timeout in seconds.
-  public let timeout: Double
+  public let maximumSize: Int
+  /// The time after which the request fails, including redirects and a second attempt.
+  public let timeout: Duration
 
-  /// Creates a request.
+  /// Creates a request for a body of at most `maximumSize` bytes.
   ///
-  /// With `isFresh`, caches must revalidate.
-  public init(url: URL, isFresh: Bool = false, limit: Int = 16 << 20, timeout: Double = 20) {
+  /// With `revalidates`, caches must ask the server before they answer.
+  public init(
+    url: URL, revalidates: Bool = false, maximumSize: Int = 16 << 20,
+    timeout: Duration = .seconds(20)
+  ) {
     self.url = url
     headers =
-      isFresh
+      revalidates
       ? ["Accept": "application/json", "Cache-Control": "no-cache"]
       : ["Accept": "application/json"]
-    self.limit = limit
+    self.maximumSize = maximumSize
     self.timeout = timeout
   }
 }
@@ -44,7 +47,7 @@ public struct LookupResponse: Hashable, Sendable {
   public let status: Int
   /// The headers by lower-case name.
   public let headers: [String: String]
-  /// The body.
+  /// The body, after decoding of its content encoding.
   public let body: [UInt8]
 
   /// Creates a response.

@@ -21,9 +21,9 @@ public struct SearchQuery: Hashable, Sendable {
   ///
   /// It does not select the storefront.
   public var language: String?
-  /// The version of the result's keys, 1 or 2.
+  /// The version of the result's keys, 1 or 2; nil uses the server's default.
   public var version: Int?
-  /// Whether the results include explicit content.
+  /// Whether the results include explicit content; nil uses the server's default.
   public var includesExplicit: Bool?
 
   /// Creates a search for apps.

@@ -4,7 +4,7 @@ import Concurrency
 
 /// A store's product page without a user interface: loads the content, and reports the dismissal.
 ///
-/// Source: `SKStoreProductViewController`.
+/// Can be used from any thread. Source: `SKStoreProductViewController`.
 public final class ProductPage: Sendable {
   private let lookup: AppLookup
   private let queue: DispatchQueue
@@ -47,16 +47,15 @@ public final class ProductPage: Sendable {
 
   /// Loads an item's page.
   ///
-  /// Throws `ProductPageError`, code 5, for an invalid identifier, for an item that the store does
-  /// not have, and if the store cannot be reached. Its cause has the reason.
+  /// Throws `ProductPageError`, code 5, for an invalid token, for an item that the store does not
+  /// have, and if the store cannot be reached. Its cause has the reason.
   @discardableResult
   public func load(_ parameters: ProductPageParameters) async throws -> Content {
     do {
-      let identifier = try AppleID(parameters.itemIdentifier)
       try parameters.check()
+      let identifier = parameters.itemIdentifier
       let finding = try await lookup.find(.ids([identifier]), country: parameters.country)
-      guard let listing = finding.listing else { throw Self.unknown(identifier) }
-      guard let url = parameters.pageURL(of: listing, identifier) else {
+      guard let listing = finding.listing, let url = parameters.pageURL(of: listing) else {
         throw Self.unknown(identifier)
       }
       let content = Content(listing: listing, url: url, parameters: parameters)
@@ -72,6 +71,8 @@ public final class ProductPage: Sendable {
   }
 
   /// Loads an item's page and calls the completion once, on the delivery queue.
+  ///
+  /// Fails like the `async` form.
   public func load(
     _ parameters: ProductPageParameters,
     completion: @escaping @Sendable (Result<Content, ProductPageError>) -> Void

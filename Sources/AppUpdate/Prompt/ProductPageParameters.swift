@@ -2,12 +2,11 @@ import FoundationEssentials
 
 /// The parameters for loading a product page.
 ///
-/// Source: the keys `SKStoreProductParameter…`.
+/// Loading fails for a text that is empty or has more than 255 bytes. Source: the keys
+/// `SKStoreProductParameter…`.
 public struct ProductPageParameters: Hashable, Sendable {
-  /// The item's number.
-  ///
-  /// Loading fails with error 5 if it is invalid.
-  public var itemIdentifier: Int64
+  /// The item's number in the store.
+  public var itemIdentifier: AppleID
   /// The in-app product that the page offers.
   public var productIdentifier: String?
   /// The custom product page of the app, a UUID in App Store Connect.
@@ -24,7 +23,7 @@ public struct ProductPageParameters: Hashable, Sendable {
   public var country: CountryCode?
 
   /// Creates parameters for an item.
-  public init(itemIdentifier: Int64) { self.itemIdentifier = itemIdentifier }
+  public init(itemIdentifier: AppleID) { self.itemIdentifier = itemIdentifier }
 
   /// The tokens that are set, as query parameters of the page's URL.
   private var tokens: [(name: String, value: String)] {
@@ -49,8 +48,8 @@ public struct ProductPageParameters: Hashable, Sendable {
   }
 
   /// The page's URL from the store, with the tokens in its query replacing existing ones.
-  func pageURL(of listing: AppListing, _ identifier: AppleID) -> URL? {
-    let plain = "https://apps.apple.com/app/id\(identifier)"
+  func pageURL(of listing: AppListing) -> URL? {
+    let plain = "https://apps.apple.com/app/id\(itemIdentifier)"
     let page = (try? DownloadLink(listing.trackViewURL)?.permitted())?.absoluteString ?? plain
     let parts = page.split(separator: "#", maxSplits: 1)[0].split(separator: "?", maxSplits: 1)
     let names = Set(tokens.map(\.name))

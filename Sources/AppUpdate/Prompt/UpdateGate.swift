@@ -22,9 +22,10 @@ public final class UpdateGate: Sendable {
     throw UpdateRequired(operation: operation, decision: decision)
   }
 
-  /// Enters the gate, then runs `body`.
+  /// Enters the gate, then runs `body` and returns its result.
   ///
-  /// A gate that closes in the meantime does not affect `body`.
+  /// Throws `UpdateRequired` if the gate is closed, and the errors of `body`. A gate that closes in
+  /// the meantime does not affect `body`.
   public func perform<Value: Sendable>(
     _ operation: String, _ body: @Sendable () async throws -> Value
   ) async throws -> Value {
@@ -32,7 +33,7 @@ public final class UpdateGate: Sendable {
     return try await body()
   }
 
-  /// Closes the gate, like a checker for a forced update.
+  /// Closes the gate for the next operations, like a checker for a forced update.
   public func close(_ decision: UpdateDecision) { demand.withLock { $0 = decision } }
 
   /// Opens the gate.

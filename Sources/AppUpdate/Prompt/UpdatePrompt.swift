@@ -30,14 +30,14 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
   public let title: String
   /// The message.
   public let message: String
-  /// The release notes from the offer.
+  /// The release notes from the offer, at most 8,000 bytes.
   public let releaseNotes: String?
   /// Update; later, unless it is forced; skip, if the rule allows it.
   public let buttons: [Button]
-  /// The language of the texts.
+  /// The language of the texts (BCP 47).
   public let language: String
 
-  /// The link to the update.
+  /// The link to the update; nil if no permitted link is known.
   public var downloadURL: URL? { decision.downloadURL }
 
   /// Creates the prompt for a decision; nil if there is nothing to ask.
@@ -45,7 +45,7 @@ public struct UpdatePrompt: Codable, Hashable, Sendable {
     _ decision: UpdateDecision, appName: String, texts: UpdateTexts, languages: [String]
   ) {
     guard decision.action != .none else { return nil }
-    let (language, words) = texts.words(for: languages)
+    let (language, words) = texts.translation(for: languages)
     let isForced = decision.action == .force
     let fill = { (template: String) in
       UpdateTexts.fill(

@@ -4,7 +4,7 @@
 /// zh-Hant). In titles and messages, `{app}`, `{version}` and `{installed}` are replaced.
 public struct UpdateTexts: Codable, Hashable, Sendable {
   /// The texts of one language.
-  public struct Words: Codable, Hashable, Sendable {
+  public struct Translation: Codable, Hashable, Sendable {
     /// The title of a reminder.
     public var remindTitle: String
     /// The message of a reminder.
@@ -39,10 +39,10 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
   }
 
   /// The texts by language tag (BCP 47, such as `de` or `pt-BR`, case-insensitive).
-  public var byLanguage: [String: Words]
+  public var byLanguage: [String: Translation]
 
   /// Creates the built-in texts, with `byLanguage` added or replacing them.
-  public init(_ byLanguage: [String: Words] = [:]) {
+  public init(_ byLanguage: [String: Translation] = [:]) {
     self.byLanguage = Self.builtIn.merging(byLanguage) { $1 }
   }
 
@@ -50,7 +50,7 @@ public struct UpdateTexts: Codable, Hashable, Sendable {
   ///
   /// A language falls back to its parents: zh-Hans-CN, zh-Hans, zh. Chinese for Taiwan, Hong Kong
   /// and Macau is zh-Hant. Without a translation, the texts are English.
-  public func words(for languages: [String]) -> (language: String, words: Words) {
+  public func translation(for languages: [String]) -> (language: String, texts: Translation) {
     let known = Dictionary(
       byLanguage.map { (Self.normal($0.key), ($0.key, $0.value)) }, uniquingKeysWith: { $1 })
     for language in languages {

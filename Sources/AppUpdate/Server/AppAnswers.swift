@@ -13,6 +13,8 @@ extension AppCatalog {
   public static let paths = ["/lookup", "/search", "/app-version"]
 
   /// Returns the response to a GET of `path` with decoded parameters; nil for other paths.
+  ///
+  /// The status is 400 for an invalid parameter, and 404 for the version of an unknown app.
   public func answer(path: String, parameters: [String: String]) -> AppServerAnswer? {
     guard Self.paths.contains(path) else { return nil }
     let question = AppQuestion(parameters)
@@ -77,7 +79,7 @@ extension AppCatalog {
   ]
 
   private func version(_ question: AppQuestion, _ sold: [App]) -> AppServerAnswer {
-    guard let text = question["version"], let installed = try? AppVersion(text) else {
+    guard let text = question["version"], let installed = try? AppVersion(validating: text) else {
       return .refused(["version"])
     }
     let app = sold.first { app in
@@ -86,7 +88,7 @@ extension AppCatalog {
           ?? question["id"].map { $0 == app.listing.trackID?.description } ?? false
     }
     guard let app else {
-      return .document(404, ["errorMessage": .text("App not found in this country")])
+      return .document(404, ["errorMessage": .string("App not found in this country")])
     }
     return .document(200, app.answer(for: installed, account: question["account"]).fields)
   }
@@ -102,7 +104,7 @@ extension AppCatalog.App {
       minimumVersion.map { installed < $0 } ?? false || blockedVersions.contains(installed)
       || account.map(forcedAccounts.contains) ?? false
     let answer = AppVersionAnswer(
-      hasNewVersion: isNewer, needUpgrade: isNewer && isForced,
+      hasNewVersion: isNewer, requiresUpdate: isNewer && isForced,
       downloadURL: downloadURL ?? listing.trackViewURL, version: listing.version,
       releaseNotes: listing.releaseNotes)
     var fields = answer.fields
@@ -141,7 +143,7 @@ extension AppServerAnswer {
   fileprivate static func refused(_ keys: [String]) -> Self {
     document(
       400,
-      ["errorMessage": .text("Invalid value(s) for key(s): [\(keys.joined(separator: ", "))]")])
+      ["errorMessage": .string("Invalid value(s) for key(s): [\(keys.joined(separator: ", "))]")])
   }
 
   private static func encoded(_ status: Int, _ value: some Encodable) -> Self {

@@ -27,7 +27,7 @@ public struct AppCatalog: Hashable, Sendable {
   /// Reads a file of at most 16 MiB.
   ///
   /// Throws `storeDamaged` with file, line, app and field for an unknown name or a value of the
-  /// wrong type.
+  /// wrong type. `source` names the file in the error.
   public init(json bytes: [UInt8], source: String = "apps.json") throws {
     do {
       let document = try JSONField(document: bytes, limit: 16 << 20, source: source)
@@ -71,7 +71,7 @@ extension AppCatalog.App {
     try entry.checkListing()
     countries = try field["countries"]?.elements().map { item in
       let code = try item.text()
-      return try item.valid { try CountryCode(code) }
+      return try item.valid { try CountryCode(validating: code) }
     }
     minimumVersion = try field["minimumVersion"]?.version()
     if let minimumVersion, minimumVersion > newest {
@@ -83,7 +83,7 @@ extension AppCatalog.App {
     // Each app decides whether `itms-services` is permitted.
     downloadURL = try field["downloadUrl"].map { link in
       let text = try link.text()
-      let url = try link.valid { try DownloadLink(.text(text))?.permitted(itmsServices: true) }
+      let url = try link.valid { try DownloadLink(.string(text))?.permitted(itmsServices: true) }
       guard let url else { throw link.problem("expected a link to a store or a secure web page") }
       return url
     }

@@ -10,7 +10,7 @@ struct AppQuestion {
   ///
   /// Throws `countryInvalid`.
   var country: CountryCode? {
-    get throws { try values["country"].map { try CountryCode($0) } }
+    get throws { try values["country"].map { try CountryCode(validating: $0) } }
   }
 
   /// The limit, 1 to 200; nil if it is invalid.

@@ -2,7 +2,8 @@ public import FoundationEssentials
 
 /// The answer of your own server about the app's version, for example in its reply to a login.
 ///
-/// `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are false.
+/// In JSON, `hasNewVersion` and `needUpgrade` can be booleans, numbers or texts. Missing values are
+/// false.
 public struct AppVersionAnswer: Hashable, Sendable {
   /// All fields, known and unknown.
   public let fields: [String: JSONField]
@@ -12,7 +13,8 @@ public struct AppVersionAnswer: Hashable, Sendable {
 
   /// Reads an answer of at most 1 MiB.
   ///
-  /// Throws `answerUnreadable`.
+  /// Throws `answerUnreadable` if it is larger or is not a JSON object. `source` is the subject of
+  /// the error.
   public init(json bytes: [UInt8], source: String = "app-version") throws {
     guard let fields = try JSONField(document: bytes, limit: 1 << 20, source: source).members
     else {
@@ -25,22 +27,22 @@ public struct AppVersionAnswer: Hashable, Sendable {
 
   /// Creates an answer in the server's format.
   public init(
-    hasNewVersion: Bool, needUpgrade: Bool, downloadURL: URL? = nil, version: AppVersion? = nil,
-    releaseNotes: String? = nil
+    hasNewVersion: Bool, requiresUpdate: Bool, downloadURL: URL? = nil,
+    version: AppVersion? = nil, releaseNotes: String? = nil
   ) {
     var fields: [String: JSONField] = [
-      "hasNewVersion": .truth(hasNewVersion), "needUpgrade": .truth(needUpgrade),
+      "hasNewVersion": .bool(hasNewVersion), "needUpgrade": .bool(requiresUpdate),
     ]
-    fields["downloadUrl"] = downloadURL.map { .text($0.absoluteString) }
-    fields["version"] = version.map { .text($0.rawValue) }
-    fields["releaseNotes"] = releaseNotes.map(JSONField.text)
+    fields["downloadUrl"] = downloadURL.map { .string($0.absoluteString) }
+    fields["version"] = version.map { .string($0.rawValue) }
+    fields["releaseNotes"] = releaseNotes.map(JSONField.string)
     self.fields = fields
   }
 
   /// Whether there is a newer version.
   public var hasNewVersion: Bool { fields["hasNewVersion"]?.bool ?? false }
-  /// Whether the update is required.
-  public var needUpgrade: Bool { fields["needUpgrade"]?.bool ?? false }
+  /// Whether the update is required (`needUpgrade`).
+  public var requiresUpdate: Bool { fields["needUpgrade"]?.bool ?? false }
   /// The link to the update; nil if it is not permitted.
   ///
   /// A permitted link is secure and leads to a store or a web page. `itms-services` is not
@@ -49,21 +51,21 @@ public struct AppVersionAnswer: Hashable, Sendable {
   /// The link to the update, unchecked.
   var link: DownloadLink? { DownloadLink(fields["downloadUrl"]) }
   /// The newest version, if the server sends it.
-  public var version: AppVersion? { versionText.flatMap { try? AppVersion($0) } }
+  public var version: AppVersion? { versionText.flatMap { try? AppVersion(validating: $0) } }
   /// The text of the newest version.
   public var versionText: String? { fields["version"]?.string }
   /// The release notes, if the server sends them.
   public var releaseNotes: String? { fields["releaseNotes"]?.string }
   /// The minimum version of the operating system, if the server sends it.
-  public var minimumOsVersion: AppVersion? {
-    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion($0) }
+  public var minimumOSVersion: AppVersion? {
+    fields["minimumOsVersion"]?.string.flatMap { try? AppVersion(validating: $0) }
   }
 
   /// The requested action.
   ///
-  /// `needUpgrade` has priority over `hasNewVersion`.
-  public var demand: UpdateDecision.Action {
-    needUpgrade ? .force : hasNewVersion ? .remind : .none
+  /// `requiresUpdate` has priority over `hasNewVersion`.
+  public var requestedAction: UpdateDecision.Action {
+    requiresUpdate ? .force : hasNewVersion ? .remind : .none
   }
 }
 

@@ -28,7 +28,7 @@ public struct AppVersion: Sendable, CustomStringConvertible {
   /// Throws `versionInvalid` for anything else. Surrounding spaces, a leading `v`, and leading
   /// zeros of a number are ignored. A suffix has ASCII letters and digits, separated by `-`, `_`,
   /// `.`, a space or nothing: 1.2-beta, 1.2 beta 3, 1.2b3.
-  public init(_ text: String) throws {
+  public init(validating text: String) throws {
     var reader = AppVersionReader(text)
     guard text.utf8.count <= 200, let parsed = reader.read() else {
       throw ContentError(
@@ -95,13 +95,27 @@ extension AppVersion: Hashable, Comparable {
 extension AppVersion: Codable {
   /// Reads and validates a string.
   public init(from decoder: any Decoder) throws {
-    try self.init(decoder.singleValueContainer().decode(String.self))
+    try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
   /// Writes the version as it was written.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
+  }
+}
+
+extension AppVersion: ExpressibleByStringLiteral {
+  /// Creates a version from a literal.
+  ///
+  /// An invalid literal is a programming error and stops the program. For other text, use
+  /// `init(validating:)`.
+  public init(stringLiteral text: String) {
+    do {
+      try self.init(validating: text)
+    } catch {
+      preconditionFailure("\(error)")
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import ContentModel
 
-/// The number of an app in the store, such as 364709193.
+/// The number of an app or another item in Apple's stores, such as 364709193.
 public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number, at least 1.
   public let rawValue: Int64
@@ -14,20 +14,12 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
     self.rawValue = rawValue
   }
 
-  /// Creates an ID from a number of at least 1.
-  ///
-  /// Throws `appIdentifierInvalid` for others.
-  public init(_ number: Int64) throws {
-    guard let identifier = AppleID(rawValue: number) else { throw Self.invalid("\(number)") }
-    self = identifier
-  }
-
   /// Reads digits, `id` with digits, or a product link.
   ///
   /// Throws `appIdentifierInvalid`. Examples of links:
   /// https://apps.apple.com/de/app/name/id364709193?mt=8 and the older …/viewSoftware?id=364709193.
   /// At most 2,000 bytes are read.
-  public init(_ text: String) throws {
+  public init(validating text: String) throws {
     guard text.utf8.count <= 2000, let identifier = Self.find(in: text) else {
       throw Self.invalid(text.printable(limit: 60))
     }
@@ -60,5 +52,16 @@ public struct AppleID: RawRepresentable, Hashable, Sendable, CustomStringConvert
     ContentError(
       .appIdentifierInvalid, "“\(text)” is not an Apple ID of an app or a link with one",
       remedy: "Use the number after “id” in the app's store link", subject: text)
+  }
+}
+
+extension AppleID: ExpressibleByIntegerLiteral {
+  /// Creates an ID from a literal of at least 1.
+  ///
+  /// An invalid literal is a programming error and stops the program. For other numbers, use
+  /// `init(rawValue:)`; for text, `init(validating:)`.
+  public init(integerLiteral number: Int64) {
+    guard number > 0 else { preconditionFailure("\(Self.invalid("\(number)"))") }
+    rawValue = number
   }
 }

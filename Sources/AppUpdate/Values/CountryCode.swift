@@ -11,14 +11,12 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
   public var description: String { rawValue }
 
   /// The United States, the default of Apple's lookup.
-  public static let us = CountryCode(checked: "us")
-
-  private init(checked: String) { rawValue = checked }
+  public static let us = CountryCode("us")
 
   /// Reads two letters of an assigned country code in any case.
   ///
   /// Throws `countryInvalid` for others.
-  public init(_ text: String) throws {
+  public init(validating text: String) throws {
     let code = text.lowercased()
     guard Self.assigned.contains(code) else {
       throw ContentError(
@@ -54,12 +52,26 @@ public struct CountryCode: Hashable, Sendable, CustomStringConvertible {
 extension CountryCode: Codable {
   /// Reads and validates a string.
   public init(from decoder: any Decoder) throws {
-    try self.init(decoder.singleValueContainer().decode(String.self))
+    try self.init(validating: decoder.singleValueContainer().decode(String.self))
   }
 
   /// Writes the two letters.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(rawValue)
+  }
+}
+
+extension CountryCode: ExpressibleByStringLiteral {
+  /// Creates a code from a literal.
+  ///
+  /// An invalid literal is a programming error and stops the program. For other text, use
+  /// `init(validating:)`.
+  public init(stringLiteral text: String) {
+    do {
+      try self.init(validating: text)
+    } catch {
+      preconditionFailure("\(error)")
+    }
   }
 }

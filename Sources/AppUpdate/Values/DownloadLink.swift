@@ -29,7 +29,7 @@ struct DownloadLink: Hashable, Sendable {
 
   /// Creates the link from a server's field.
   init?(_ field: JSONField?) {
-    guard case .text(let text)? = field, text.utf8.count <= Self.longest else { return nil }
+    guard case .string(let text)? = field, text.utf8.count <= Self.longest else { return nil }
     self.init(URL(string: text))
   }
 
@@ -72,14 +72,14 @@ struct DownloadLink: Hashable, Sendable {
 extension AppUpdatePolicy {
   /// The link of an offer if it is permitted.
   func link(_ url: URL?) -> URL? {
-    try? DownloadLink(url)?.permitted(itmsServices: allowsItmsServices)
+    try? DownloadLink(url)?.permitted(itmsServices: allowsITMSServices)
   }
 
   /// The error if the link of an offer is not permitted (`insecureConnectionRefused`); nil
   /// otherwise.
   package func refusal(ofLinkIn offer: UpdateOffer) -> ContentError? {
     do {
-      _ = try DownloadLink(offer.downloadURL)?.permitted(itmsServices: allowsItmsServices)
+      _ = try DownloadLink(offer.downloadURL)?.permitted(itmsServices: allowsITMSServices)
       return nil
     } catch { return error as? ContentError }
   }

@@ -10,7 +10,7 @@ public struct InstalledApp: Codable, Hashable, Sendable {
   ///
   /// It is a string, so that it is never compared.
   public var build: String?
-  /// The operating system's version, for `minimumOsVersion`; nil skips that check.
+  /// The operating system's version, for an offer's `minimumOSVersion`; nil skips that check.
   public var systemVersion: AppVersion?
 
   /// Creates a description of the running app.

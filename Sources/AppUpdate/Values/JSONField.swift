@@ -10,25 +10,25 @@ public enum JSONField: Hashable, Sendable {
   /// `null`.
   case null
   /// `true` or `false`.
-  case truth(Bool)
+  case bool(Bool)
   /// An integer in the range of 64 bits.
   case integer(Int64)
   /// Any other number.
-  case number(Double)
+  case double(Double)
   /// A string.
-  case text(String)
-  /// A list.
-  case list([JSONField])
+  case string(String)
+  /// An array.
+  case array([JSONField])
   /// An object. One of several members with the same name is kept.
   case object([String: JSONField])
 
   /// A string, or a number as digits; nil for others and for an empty string.
   public var string: String? {
     switch self {
-    case .text(let text): text.isEmpty ? nil : text
+    case .string(let text): text.isEmpty ? nil : text
     case .integer(let number): String(number)
-    case .number(let number): String(number)
-    case .null, .truth, .list, .object: nil
+    case .double(let number): String(number)
+    case .null, .bool, .array, .object: nil
     }
   }
 
@@ -36,9 +36,9 @@ public enum JSONField: Hashable, Sendable {
   public var integer: Int64? {
     switch self {
     case .integer(let number): number
-    case .number(let number): Int64(exactly: number)
-    case .text(let text): Int64(text)
-    case .null, .truth, .list, .object: nil
+    case .double(let number): Int64(exactly: number)
+    case .string(let text): Int64(text)
+    case .null, .bool, .array, .object: nil
     }
   }
 
@@ -46,9 +46,9 @@ public enum JSONField: Hashable, Sendable {
   public var double: Double? {
     switch self {
     case .integer(let number): Double(number)
-    case .number(let number): number
-    case .text(let text): Double(text)
-    case .null, .truth, .list, .object: nil
+    case .double(let number): number
+    case .string(let text): Double(text)
+    case .null, .bool, .array, .object: nil
     }
   }
 
@@ -56,27 +56,27 @@ public enum JSONField: Hashable, Sendable {
   /// others.
   public var bool: Bool? {
     switch self {
-    case .truth(let truth): truth
-    case .integer(0), .number(0): false
-    case .integer(1), .number(1): true
-    case .text(let text):
+    case .bool(let truth): truth
+    case .integer(0), .double(0): false
+    case .integer(1), .double(1): true
+    case .string(let text):
       switch text.lowercased() {
       case "1", "true", "yes", "y": true
       case "0", "false", "no", "n", "": false
       default: nil
       }
-    case .null, .integer, .number, .list, .object: nil
+    case .null, .integer, .double, .array, .object: nil
     }
   }
 
-  /// The strings of a list, without other elements; nil for other values.
+  /// The strings of an array, without other elements; nil for other values.
   public var strings: [String]? {
-    if case .list(let fields) = self { fields.compactMap(\.string) } else { nil }
+    if case .array(let fields) = self { fields.compactMap(\.string) } else { nil }
   }
 
   /// A URL with a scheme and a host; nil for others.
   public var url: URL? {
-    guard case .text(let text) = self, let url = URL(string: text), url.host() != nil,
+    guard case .string(let text) = self, let url = URL(string: text), url.host() != nil,
       url.scheme != nil
     else { return nil }
     return url
@@ -95,15 +95,15 @@ extension JSONField: Codable {
     if container.decodeNil() {
       self = .null
     } else if let text = try? container.decode(String.self) {
-      self = .text(text)
+      self = .string(text)
     } else if let number = try? container.decode(Int64.self) {
       self = .integer(number)
     } else if let number = try? container.decode(Double.self) {
-      self = .number(number)
+      self = .double(number)
     } else if let truth = try? container.decode(Bool.self) {
-      self = .truth(truth)
+      self = .bool(truth)
     } else if let list = try? container.decode([JSONField].self) {
-      self = .list(list)
+      self = .array(list)
     } else {
       self = .object(try container.decode([String: JSONField].self))
     }
@@ -114,11 +114,11 @@ extension JSONField: Codable {
     var container = encoder.singleValueContainer()
     switch self {
     case .null: try container.encodeNil()
-    case .truth(let truth): try container.encode(truth)
+    case .bool(let truth): try container.encode(truth)
     case .integer(let number): try container.encode(number)
-    case .number(let number): try container.encode(number)
-    case .text(let text): try container.encode(text)
-    case .list(let list): try container.encode(list)
+    case .double(let number): try container.encode(number)
+    case .string(let text): try container.encode(text)
+    case .array(let list): try container.encode(list)
     case .object(let members): try container.encode(members)
     }
   }

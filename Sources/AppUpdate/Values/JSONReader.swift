@@ -74,10 +74,10 @@ struct JSONReader {
     }
     switch next {
     case UInt8(ascii: "{"): return .object(try members(depth: depth + 1))
-    case UInt8(ascii: "["): return .list(try elements(depth: depth + 1))
-    case UInt8(ascii: "\""): return .text(try text())
-    case UInt8(ascii: "t"): return try word("true", .truth(true))
-    case UInt8(ascii: "f"): return try word("false", .truth(false))
+    case UInt8(ascii: "["): return .array(try elements(depth: depth + 1))
+    case UInt8(ascii: "\""): return .string(try text())
+    case UInt8(ascii: "t"): return try word("true", .bool(true))
+    case UInt8(ascii: "f"): return try word("false", .bool(false))
     case UInt8(ascii: "n"): return try word("null", .null)
     default: return try number()
     }
@@ -162,7 +162,7 @@ struct JSONReader {
     let text = String(decoding: bytes[start..<position], as: UTF8.self)
     if isWhole, let number = Int64(text) { return .integer(number) }
     guard let number = Double(text), number.isFinite else { return .null }
-    return .number(number)
+    return .double(number)
   }
 
   private mutating func skipDigits() throws(Failure) -> Int {

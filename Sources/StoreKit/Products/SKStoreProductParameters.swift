@@ -17,14 +17,13 @@ public let SKStoreProductParameterProviderToken = "pt"
 public let SKStoreProductParameterAdvertisingPartnerToken = "advp"
 
 extension ProductPageParameters {
-  /// Reads StoreKit's keys; an item that is not a number becomes 0, which loading refuses.
-  init(storeKit parameters: [String: Any]) {
-    let item = parameters[SKStoreProductParameterITunesItemIdentifier]
-    let number =
-      (item as? NSNumber)?.int64Value ?? (item as? Int).map(Int64.init) ?? (item as? Int64)
-      ?? (item as? String).flatMap { Int64($0) } ?? 0
-    self.init(itemIdentifier: number)
+  /// Reads StoreKit's keys.
+  ///
+  /// Throws `appIdentifierInvalid` if the item is missing or is not a number of at least 1.
+  init(storeKit parameters: [String: Any]) throws {
     let text = { (key: String) in parameters[key].flatMap { ($0 as? String) ?? "\($0)" } }
+    let item = text(SKStoreProductParameterITunesItemIdentifier) ?? ""
+    self.init(itemIdentifier: try AppleID(validating: item))
     productIdentifier = text(SKStoreProductParameterProductIdentifier)
     customProductPageIdentifier = text(SKStoreProductParameterCustomProductPageIdentifier)
     affiliateToken = text(SKStoreProductParameterAffiliateToken)

@@ -43,11 +43,11 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
     withParameters parameters: [String: Any],
     completionBlock block: (@Sendable (Bool, (any Error)?) -> Void)? = nil
   ) {
-    let parameters = ProductPageParameters(storeKit: parameters)
+    let request = Result { try ProductPageParameters(storeKit: parameters) }
     Task { [self] in
       let failure: (any Error)?
       do {
-        try await load(parameters)
+        try await load(request.get())
         failure = nil
       } catch {
         failure = Self.notAvailable(error)
@@ -59,9 +59,8 @@ open class SKStoreProductViewController: NSObject, @unchecked Sendable {
   /// Loads an item's page; throws the errors of the method with a block.
   @discardableResult
   open func loadProduct(withParameters parameters: [String: Any]) async throws -> Bool {
-    let parameters = ProductPageParameters(storeKit: parameters)
     do {
-      try await load(parameters)
+      try await load(ProductPageParameters(storeKit: parameters))
     } catch {
       throw Self.notAvailable(error)
     }

@@ -97,7 +97,7 @@ enum AppUpdateCommand {
       downloadURL = decision.downloadURL?.absoluteString
       releaseDate = offer.releaseDate
       releaseNotes = decision.releaseNotes
-      minimumSystem = offer.minimumSystem?.rawValue
+      minimumSystem = offer.minimumOSVersion?.rawValue
     }
   }
 
@@ -113,7 +113,7 @@ enum AppUpdateCommand {
     case (.remind, _): return "\(version) is available\(country); \(installed)."
     case (.none, .systemTooOld(let needed)):
       return "\(version) needs system \(needed) and cannot be installed here."
-    case (.none, .versionUnreadable): return "\(name) is offered without a readable version."
+    case (.none, .versionInvalid): return "\(name) is offered without a readable version."
     case (.none, .offerIsOlder):
       return
         "\(version) is offered\(country), older than the installed \(decision.installed)."

@@ -20,16 +20,16 @@ struct AppUpdateQuestion: Sendable {
   /// Throws `usage` if they are invalid.
   init(_ arguments: Arguments) throws {
     do {
-      let identifier = try arguments.text("--id").map { try AppleID($0) }
+      let identifier = try arguments.text("--id").map { try AppleID(validating: $0) }
       bundleID = try arguments.text("--bundle-id")
       key = try Self.key(identifier, bundleID)
       app = InstalledApp(
-        name: "", version: try AppVersion(try arguments.required("--installed")),
-        systemVersion: try arguments.text("--system").map { try AppVersion($0) })
-      minimum = try arguments.text("--minimum").map { try AppVersion($0) }
-      country = try arguments.text("--country").map { try CountryCode($0) }
+        name: "", version: try AppVersion(validating: arguments.required("--installed")),
+        systemVersion: try arguments.text("--system").map { try AppVersion(validating: $0) })
+      minimum = try arguments.text("--minimum").map { try AppVersion(validating: $0) }
+      country = try arguments.text("--country").map { try CountryCode(validating: $0) }
       candidates = try (arguments.text("--also") ?? "").split(separator: ",")
-        .map { try CountryCode(String($0)) }
+        .map { try CountryCode(validating: String($0)) }
     } catch let error as ContentError where error.code != .usage {
       throw Self.wrong(error.message, error.remedy)
     }
@@ -95,7 +95,7 @@ struct AppUpdateQuestion: Sendable {
       return (UpdateOffer(listing), listing, .storefront(country, found: "offered"))
     case .lagging(let listing):
       return (UpdateOffer(listing), listing, .storefront(country, found: "lagging"))
-    case .elsewhere(let listing, let place):
+    case .elsewhere(let listing, in: let place):
       return (UpdateOffer(listing), listing, .storefront(place, found: "elsewhere"))
     case .unknown(let tried):
       throw ContentError(
@@ -123,7 +123,7 @@ struct AppUpdateQuestion: Sendable {
       "trackId": "application_id", "trackName": "title", "version": "version",
       "trackViewUrl": "view_url", "sellerName": "seller_name", "fileSizeBytes": "download_size",
     ]
-    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.text) })
+    let listing = AppListing(fields: columns.compactMapValues { row[$0].map(JSONField.string) })
     return (UpdateOffer(listing), listing, .feed)
   }
 }
