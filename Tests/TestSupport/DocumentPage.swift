@@ -53,9 +53,10 @@ package struct DocumentPage: Sendable {
   package static var all: [DocumentPage] {
     get throws {
       let manager = FileManager.default
-      var paths = try manager.contentsOfDirectory(atPath: root.path(percentEncoded: false))
+      var paths = try manager.contentsOfDirectory(
+        atPath: SourceTree.root.path(percentEncoded: false))
       for folder in ["Benchmarks", "Documentation", "SamplePackages", "Sources"] {
-        let start = root.appending(path: folder).path(percentEncoded: false)
+        let start = SourceTree.root.appending(path: folder).path(percentEncoded: false)
         paths += try manager.subpathsOfDirectory(atPath: start).map { "\(folder)/\($0)" }
       }
       return try paths.filter { $0.hasSuffix(".md") }.sorted().map { try DocumentPage($0) }

@@ -193,7 +193,7 @@ extension ContentError {
     case .secureConnection:
       return (
         .secureConnectionFailed, "Cannot establish a secure connection to \(url.host)",
-        "Check that the server offers TLS 1.2 or newer"
+        "Check that the server uses TLS on this port, version 1.2 or newer"
       )
     case .certificate:
       return (

@@ -134,14 +134,15 @@ struct MessageTests {
     let secure = try StoreServer(folder: tool.folder.path("store"), configuration: configuration)
     try plain.start()
     try secure.start()
-    for (url, text) in [
-      ("https://127.0.0.1:\(plain.port)/", "does not use TLS"),
-      ("http://127.0.0.1:\(secure.port)/", "https://"),
+    for (url, texts) in [
+      // The server closes the connection at once, and the client may not see its answer.
+      ("https://127.0.0.1:\(plain.port)/", ["does not use TLS", "uses TLS on this port"]),
+      ("http://127.0.0.1:\(secure.port)/", ["https://"]),
     ] {
       let result = try tool.run(
         "products", "--store", url, "--root", "store/metadata/1.root.json", "--attempts", "1")
       #expect(result.status == 1)
-      #expect(result.errors.contains(text), "\(result.errors)")
+      #expect(texts.contains(where: result.errors.contains), "\(result.errors)")
       #expect(!result.errors.contains("SSL routines::") || url.hasPrefix("https"))
     }
   }
