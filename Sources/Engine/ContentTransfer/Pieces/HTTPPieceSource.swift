@@ -9,16 +9,28 @@ package struct HTTPPieceSource: PieceSource {
   ///
   /// Not empty.
   package let mirrors: [WebURL]
+  private let address: Address
+
+  /// Returns the URL for the next request for a file at one of the mirrors.
+  ///
+  /// Called before each request on the thread of the fetch, and may block. The URL must have the
+  /// mirror's origin. It may expire, because it is used at once and for one request. An error ends
+  /// the fetch.
+  package typealias Address = @Sendable (_ mirror: WebURL, SignedFile) throws -> WebURL
 
   /// Creates a source.
   ///
-  /// Throws `usage` if `mirrors` is empty.
-  package init(_ session: HTTPSession, mirrors: [WebURL]) throws {
+  /// By default, a file's URL is its path below the mirror. Throws `usage` if `mirrors` is empty.
+  package init(
+    _ session: HTTPSession, mirrors: [WebURL],
+    address: @escaping Address = { try $0.appending($1.path) }
+  ) throws {
     guard !mirrors.isEmpty else {
       throw ContentError(.usage, "The store has no address", remedy: "Set at least one address")
     }
     self.session = session
     self.mirrors = mirrors
+    self.address = address
   }
 
   package func bytesMoved(by pieces: [Piece], of file: SignedFile) -> Int64 {
@@ -58,7 +70,8 @@ package struct HTTPPieceSource: PieceSource {
     }
     let fetch = PieceFetch(
       pieces.filter { $0.length > 0 }, of: file,
-      from: try mirrors.map { try $0.appending(file.path) }, session: session, ticket: ticket)
+      from: try mirrors.map { try $0.appending(file.path) }, session: session, ticket: ticket
+    ) { [mirrors, address] in try address(mirrors[$0], file) }
     try fetch.run(deliver)
   }
 }

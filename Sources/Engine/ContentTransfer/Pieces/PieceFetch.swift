@@ -11,7 +11,9 @@ final class PieceFetch {
   private static let smallRemainder = 256 << 10
 
   private let file: SignedFile
+  /// The lasting addresses, for choices and messages.
   private let addresses: [WebURL]
+  private let urlOfRequest: (_ mirror: Int) throws -> WebURL
   private let session: HTTPSession
   private let ticket: TransferTicket
   private let handover = Handover()
@@ -28,9 +30,10 @@ final class PieceFetch {
 
   init(
     _ pieces: [Piece], of file: SignedFile, from addresses: [WebURL], session: HTTPSession,
-    ticket: TransferTicket
+    ticket: TransferTicket, urlOfRequest: @escaping (Int) throws -> WebURL
   ) {
     self.file = file
+    self.urlOfRequest = urlOfRequest
     self.addresses = addresses
     self.session = session
     self.ticket = ticket
@@ -56,8 +59,8 @@ final class PieceFetch {
       for request in requests.values { session.loop.cancel(request.id) }
     }
     while plan.left > 0 {
-      ask()
-      hedgeIdleRequest()
+      try ask()
+      try hedgeIdleRequest()
       for event in handover.takeAll() {
         switch event {
         case .pieces(let number, let slab): try take(slab, of: number, deliver)
@@ -75,7 +78,7 @@ final class PieceFetch {
   // MARK: Requests
 
   /// Sends as many requests as are allowed.
-  private func ask() {
+  private func ask() throws {
     while plan.hasWaiting, mayAsk {
       let now = session.loop.clock.uptime()
       let choice = mirrors.choose(at: now)
@@ -84,7 +87,7 @@ final class PieceFetch {
       guard mayAsk else { return }
       // One request is enough to find out whether a server has recovered.
       if choice.fault != nil, !requests.isEmpty { return }
-      var request = ExchangeRequest(url: addresses[mirror])
+      var request = ExchangeRequest(url: try urlOfRequest(mirror))
       request.notBefore = choice.notBefore
       request.reason = choice.fault.map { TransferWait.Reason($0, from: addresses[mirror]) }
       request.isFresh = mirrors.needsConnection(at: mirror)
@@ -114,7 +117,7 @@ final class PieceFetch {
       && requests.values.reduce(0) { $0 + plan.span(of: $1.pieces).count } < Self.smallRemainder
   }
 
-  /// Sends `exchange` for the pieces `numbers`, and returns the number of the request.
+  /// Sends `exchange` for pieces, and returns the number of the request.
   @discardableResult private func send(
     _ exchange: ExchangeRequest, for numbers: [Int], beginning: [UInt8] = [], at mirror: Int,
     isWhole: Bool, insteadOf count: Int = 1
@@ -154,7 +157,7 @@ final class PieceFetch {
   }
 
   /// Sends a second request for the pieces of an idle request, unless too many were useless.
-  private func hedgeIdleRequest() {
+  private func hedgeIdleRequest() throws {
     guard !hedges.isActive, let (number, idle) = requests.first(where: { $0.value.isIdle })
     else { return }
     requests[number]?.isIdle = false
@@ -163,7 +166,7 @@ final class PieceFetch {
     let second = mirrors.second(
       besides: idle.mirror, isWhole: isWhole, at: session.loop.clock.uptime())
     guard !missing.isEmpty, let second, hedges.allowsMore(length: file.length) else { return }
-    var request = ExchangeRequest(url: addresses[second])
+    var request = ExchangeRequest(url: try urlOfRequest(second))
     request.isFresh = true
     // Only at the same mirror, so that a wrong piece can be attributed to its sender.
     let begun = idle.beginning(of: missing)
@@ -244,10 +247,9 @@ final class PieceFetch {
 
   /// Cancels requests at `mirror` if another mirror is much faster.
   private func leaveSlowMirror(_ mirror: Int, after bytes: Int64) {
-    guard addresses.count > 1 else { return }
     bytesLeft -= bytes
     let limits = session.limits
-    guard limits.bytesPerSecond == nil, limits.bytesPerSecondPerHost == nil,
+    guard addresses.count > 1, limits.bytesPerSecond == nil, limits.bytesPerSecondPerHost == nil,
       mirrors.leaves(mirror, after: bytes, bytesLeft: bytesLeft)
     else { return }
     for (number, request) in requests where request.mirror == mirror {
@@ -277,7 +279,6 @@ final class PieceFetch {
 
   // MARK: End of requests
 
-  /// Handles the end of a request.
   private func settle(_ number: Int, _ end: ExchangeEnd) throws {
     guard let request = requests.removeValue(forKey: number) else { return }
     if let (part, _) = hedges.end(number) {
