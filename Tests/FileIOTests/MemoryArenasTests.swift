@@ -29,7 +29,7 @@ struct MemoryArenasTests {
     return count
   }
 
-  @Test(.enabled(if: isGlibcAsUsual))
+  @Test(.enabled(if: SlowTests.allowExitTests && isGlibcAsUsual))
   func `all threads of a process share two heaps once their number is limited`() async {
     await #expect(processExitsWith: .success) {
       // The testing library also has threads.

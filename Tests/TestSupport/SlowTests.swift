@@ -10,6 +10,12 @@ package enum SlowTests {
   package static let areComplete =
     areOn && String(cString: getenv("HOSTEDCONTENT_SLOW_TESTS")) == "all"
 
+  /// Whether tests may use exit tests.
+  ///
+  /// After the first one, a thread of swift-testing waits for any child of the process. It spins,
+  /// and so takes half of two processors, while a child of another test is a zombie.
+  package static let allowExitTests = areOn
+
   /// Returns the number of runs of a campaign.
   package static func count(quick: Int, slow: Int, all: Int) -> Int {
     areComplete ? all : areOn ? slow : quick

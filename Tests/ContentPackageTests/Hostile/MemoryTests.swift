@@ -12,8 +12,8 @@ struct MemoryTests {
 
   @Test(
     "A refused package takes at most 64 MB more than its size",
-    .enabled(if: PeakMemory.isMeasurable),
-    arguments: SlowTests.cases(Glutton.allCases, quick: 1))
+    .enabled(if: SlowTests.allowExitTests && PeakMemory.isMeasurable),
+    arguments: Glutton.allCases)
   func refused(_ glutton: Glutton) async throws {
     let folder = try TemporaryFolder()
     let bytes = glutton.bytes
@@ -26,7 +26,7 @@ struct MemoryTests {
 
   @Test(
     "An index takes at most 64 MB more than its size",
-    .enabled(if: PeakMemory.isMeasurable))
+    .enabled(if: SlowTests.allowExitTests && PeakMemory.isMeasurable))
   func index() async throws {
     await #expect(processExitsWith: .success) {
       let bytes = Self.index(entries: 100_000)

@@ -2,11 +2,13 @@ import FoundationEssentials
 import ContentModel
 import Glibc
 import HostedContent
+import TestSupport
 import Testing
 
 @Suite("Identifiers of transactions", .timeLimit(.minutes(10)))
 struct IdentifierTests {
-  @Test func `they differ even if the process cannot open another file`() async {
+  @Test(.enabled(if: SlowTests.allowExitTests))
+  func `they differ even if the process cannot open another file`() async {
     await #expect(processExitsWith: .success) {
       let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
       var limit = rlimit()
