@@ -214,7 +214,10 @@ let package = Package(
       ]),
     tests(
       "ContentTransferTests",
-      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport"]),
+      [
+        "Concurrency", "ContentModel", "FileIO", "Digests", "ContentTransfer", "TestSupport",
+        "TestTraits",
+      ]),
     tests(
       "ContentTrustTests",
       [

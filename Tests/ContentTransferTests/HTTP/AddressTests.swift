@@ -2,11 +2,12 @@ import ContentModel
 import Dispatch
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ContentTransfer
 
-@Suite("Hosts with several addresses", .timeLimit(.minutes(20)))
+@Suite("Hosts with several addresses", .waiting, .timeLimit(.minutes(20)))
 struct AddressTests {
   @Test("A host is reached even if its first address does not answer")
   func deadAddress() throws {

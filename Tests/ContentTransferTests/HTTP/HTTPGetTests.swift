@@ -2,11 +2,12 @@ import ContentModel
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ContentTransfer
 
-@Suite("Small answers over HTTP", .timeLimit(.minutes(10)))
+@Suite("Small answers over HTTP", .waiting, .timeLimit(.minutes(10)))
 struct HTTPGetTests {
   private static let impatient = impatientConfiguration()
 

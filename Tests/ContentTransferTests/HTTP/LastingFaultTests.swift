@@ -2,11 +2,13 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite(
   "Permanent faults",
-  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .waiting,
+  .timeLimit(.minutes(10)))
 struct LastingFaultTests {
   private let folder: TemporaryFolder
 

@@ -1,10 +1,11 @@
 import ContentModel
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
 /// Secrets are only sent over plain HTTP to this machine and to allowed servers.
-@Suite("Secrets and plain HTTP", .timeLimit(.minutes(10)))
+@Suite("Secrets and plain HTTP", .waiting, .timeLimit(.minutes(10)))
 struct PlainHTTPTests {
   private func configuration(_ url: String, proxy: ProxySetting = .direct) throws
     -> HTTPConfiguration

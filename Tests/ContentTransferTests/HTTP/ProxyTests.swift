@@ -2,9 +2,10 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Proxies that fail", .timeLimit(.minutes(10)))
+@Suite("Proxies that fail", .waiting, .timeLimit(.minutes(10)))
 struct ProxyTests {
   /// Squid with a required user name and password.
   private static let login = """

@@ -2,11 +2,12 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite(
   "Encrypted connections", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.minutes(10)))
 struct SecureTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

@@ -5,9 +5,10 @@ import FileIO
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Limits, priorities and several transfers at once", .timeLimit(.minutes(10)))
+@Suite("Limits, priorities and several transfers at once", .waiting, .timeLimit(.minutes(10)))
 struct LimitTests {
   @Test("A rate limit keeps the bytes correct, and can change during a transfer")
   func rate() throws {

@@ -2,11 +2,12 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite(
   "Busy servers", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(20)))
+  .waiting, .timeLimit(.minutes(20)))
 struct BusyServerTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

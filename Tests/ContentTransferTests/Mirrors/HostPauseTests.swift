@@ -2,11 +2,12 @@ import ContentModel
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ContentTransfer
 
-@Suite("Hosts that answer 429 or 503", .timeLimit(.minutes(20)))
+@Suite("Hosts that answer 429 or 503", .waiting, .timeLimit(.minutes(20)))
 struct HostPauseTests {
   private let policy = RetryPolicy()
   private let busy = TransferFault(.status(503))

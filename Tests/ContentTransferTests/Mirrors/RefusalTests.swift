@@ -1,8 +1,9 @@
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Servers that answer 429 or 503 for a while", .timeLimit(.minutes(20)))
+@Suite("Servers that answer 429 or 503 for a while", .waiting, .timeLimit(.minutes(20)))
 struct RefusalTests {
   @Test("Refusals of a small answer are retried longer than other failures")
   func patient() throws {

@@ -2,11 +2,13 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite(
   "Mirrors with different speeds",
-  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
+  .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .waiting,
+  .timeLimit(.minutes(10)))
 struct SlowMirrorTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

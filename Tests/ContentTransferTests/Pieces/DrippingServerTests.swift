@@ -1,9 +1,10 @@
 import ContentModel
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Servers that send little for each request", .timeLimit(.minutes(10)))
+@Suite("Servers that send little for each request", .waiting, .timeLimit(.minutes(10)))
 struct DrippingServerTests {
   /// After so many requests a test ends a transfer that does not end by itself.
   private static let requestLimit = 60

@@ -2,9 +2,10 @@ import Concurrency
 import ContentModel
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("URLs that expire", .timeLimit(.minutes(10)))
+@Suite("URLs that expire", .waiting, .timeLimit(.minutes(10)))
 struct ExpiringURLTests {
   @Test("Each request of a file asks for its URL, so a URL can be for one request")
   func once() throws {

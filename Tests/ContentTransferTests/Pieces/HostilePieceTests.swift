@@ -3,6 +3,7 @@ import ContentTransfer
 import Foundation
 import Concurrency
 import TestSupport
+import TestTraits
 import Testing
 
 /// What a server does with a request for the sample file.
@@ -13,7 +14,7 @@ typealias Misdeed =
     _ request: ScriptedServer.Request, _ file: SampleFile, _ right: ScriptedServer.Answer
   ) -> ScriptedServer.Answer
 
-@Suite("Pieces from faulty servers", .timeLimit(.minutes(10)))
+@Suite("Pieces from faulty servers", .waiting, .timeLimit(.minutes(10)))
 struct HostilePieceTests {
   private static let file = try? SampleFile(
     length: 300_000, pieces: [10_000, 300, 64_000, 1, 25_000])

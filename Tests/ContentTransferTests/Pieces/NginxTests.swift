@@ -2,11 +2,12 @@ import ContentModel
 import ContentTransfer
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @Suite(
   "Pieces from nginx", .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)),
-  .timeLimit(.minutes(10)))
+  .waiting, .timeLimit(.minutes(10)))
 struct NginxTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

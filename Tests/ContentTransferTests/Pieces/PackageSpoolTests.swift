@@ -1,9 +1,10 @@
 import ContentModel
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("A package that is read while it is fetched", .timeLimit(.minutes(10)))
+@Suite("A package that is read while it is fetched", .waiting, .timeLimit(.minutes(10)))
 struct PackageSpoolTests {
   private let folder: TemporaryFolder
   private let file: SampleFile

@@ -1,9 +1,10 @@
 import ContentModel
 import ContentTransfer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Answers that stall", .timeLimit(.minutes(10)))
+@Suite("Answers that stall", .waiting, .timeLimit(.minutes(10)))
 struct StallTests {
   private static let file = try? SampleFile(length: 4_000_000, pieces: [8_000])
 

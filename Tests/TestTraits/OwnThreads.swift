@@ -2,35 +2,41 @@ import Foundation
 import Concurrency
 package import Testing
 
-extension Trait where Self == LongTests {
+extension Trait where Self == OwnThreads {
   /// For tests that keep a thread busy for a long time.
-  package static var long: Self { LongTests() }
+  package static var long: Self { OwnThreads(shared: .long) }
+
+  /// For tests that block a thread while they wait for a server or a timer.
+  package static var waiting: Self { OwnThreads(shared: .waiting) }
 }
 
-/// Runs tests that keep a thread busy for a long time on a few shared threads.
+/// Runs tests on a few shared threads, instead of the pool with one thread per processor.
 ///
 /// All other tests then find the pool free, and their waits end in time. Do not use it for exit
 /// tests: they wait for a thread between the start of the process and the wait for its end, and
 /// until then the testing library polls.
-package struct LongTests: SuiteTrait, TestTrait, TestScoping {
+package struct OwnThreads: SuiteTrait, TestTrait, TestScoping {
+  fileprivate let shared: TestThreads
+
   package var isRecursive: Bool { true }
 
   package func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
-    try await withTaskExecutorPreference(LongTestThreads.shared, operation: function)
+    try await withTaskExecutorPreference(shared, operation: function)
   }
 }
 
-private final class LongTestThreads: TaskExecutor {
-  static let shared = LongTestThreads()
+private final class TestThreads: TaskExecutor {
+  // Enough to keep two processors busy while half of them wait for a program or a disk.
+  static let long = TestThreads(4)
+  static let waiting = TestThreads(24)
 
   private let jobs = Mutex<[UnownedJob]>([])
   private let count = DispatchSemaphore(value: 0)
 
-  private init() {
-    // Enough to keep two processors busy while half of them wait for a program or a disk.
-    for _ in 0..<4 { Thread.detachNewThread { [self] in run() } }
+  private init(_ threads: Int) {
+    for _ in 0..<threads { Thread.detachNewThread { [self] in run() } }
   }
 
   func enqueue(_ job: consuming ExecutorJob) {
