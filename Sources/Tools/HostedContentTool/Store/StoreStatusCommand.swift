@@ -38,7 +38,8 @@ enum StoreStatusCommand {
   }
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let status = try arguments.openedStore().status(keepDays: arguments.keepDays())
+    let days = try arguments.keepDays()
+    let status = try arguments.openedStore().status(keepDays: days)
     if arguments.has("--json") {
       try console.print(json: Report(status))
     } else {
