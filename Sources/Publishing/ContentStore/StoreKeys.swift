@@ -24,8 +24,8 @@ struct StoreKeys {
 
   /// Opens the folders.
   ///
-  /// Creates the root keys' folder if `creating`. Without `protecting`, nothing is changed, which is
-  /// enough for a reader.
+  /// Creates the root keys' folder if `creating`. Without `protecting`, permissions do not change,
+  /// which is enough for a reader.
   init(
     _ folder: Directory, _ options: StoreKeyOptions, creating: Bool, protecting: Bool = true
   ) throws {

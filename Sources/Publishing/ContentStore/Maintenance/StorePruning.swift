@@ -54,8 +54,8 @@ extension StoreFolder {
     return try writing(now) { metadata, writer in
       let chain = try StoreMetadata.chain(in: writer.folder, metadata.record, nil)
       let survey = try StoreSurvey(of: folder)
-      let (plan, prunable) = try plan(survey, metadata, chain, keepDays, now)
-      try removeFiles(of: plan)
+      let (decided, prunable) = try plan(survey, metadata, chain, keepDays, now)
+      try removeFiles(of: decided)
       return prunable
     }
   }
@@ -101,12 +101,12 @@ extension StoreFolder {
     let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
     let history = CatalogHistory(catalogs, current: metadata.snapshot.version)
     let kept = history.kept(since: start)
-    let (references, obstacle) = try references(of: kept, metadata, chain)
+    let (paths, obstacle) = try references(of: kept, metadata, chain)
     let plan = try PrunePlan(
       survey,
       PrunePlan.Kept(
         snapshot: metadata.snapshot.version, targets: metadata.targets.version, catalogs: kept,
-        others: history.others(than: kept), foreign: foreign, references: references, start: start)
+        others: history.others(than: kept), foreign: foreign, references: paths, start: start)
     ) { version in
       let role: TargetsRole? = try chain.signed(version, in: folder)
       return role != nil

@@ -41,7 +41,7 @@ struct StoreVerifier {
   }
 
   /// The remedy for signed files that contradict each other.
-  private static let contradiction =
+  private static let contradictionRemedy =
     "Build the package again and publish it with a higher version, then retire this one"
 
   /// Verifies the files of `products`, or all files if it is empty.
@@ -141,7 +141,7 @@ struct StoreVerifier {
         version: listed.offer?.version, path: path ?? targets.path(of: listed.name, listed.file),
         problem: problem, reason: cause.map { "\(reason): \($0)" } ?? reason,
         remedy: problem == .inconsistent && listed.offer != nil
-          ? Self.contradiction : listed.remedy))
+          ? Self.contradictionRemedy : listed.remedy))
   }
 
   private mutating func add(_ damage: StoreDamage) throws {
