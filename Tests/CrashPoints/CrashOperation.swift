@@ -8,12 +8,12 @@ import HostedContent
 ///
 /// It moves a folder between two valid states.
 package enum CrashOperation: String, CaseIterable, Sendable {
-  case install, update, repair, finish, restore, publish, collect, remove
+  case install, update, repair, finish, restore, publish, collect, remove, prune
 
-  /// The library that it uses, or nil if it publishes.
+  /// The library that it uses, or nil if it changes a store.
   package var library: String? {
     switch self {
-    case .publish: nil
+    case .publish, .prune: nil
     case .restore: "other"
     case .install, .update, .repair, .finish, .collect, .remove: "library"
     }
@@ -27,7 +27,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .update: ([own: ["1.0"]], [own: ["1.0", "1.1"]])
     case .repair, .finish: ([own: ["1.0"]], [own: ["1.0"]])
     case .restore: ([:], [own: ["1.0"]])
-    case .publish: ([:], [:])
+    case .publish, .prune: ([:], [:])
     case .collect: ([own: ["1.0", "1.1", "1.2", "1.3"]], [own: ["1.0", "1.3"]])
     case .remove: ([own: ["1.0", "1.1"]], [own: ["1.0"]])
     }
@@ -39,6 +39,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .install, .repair, .finish, .restore: (["1.0"], ["1.0"])
     case .update, .remove: (["1.0", "1.1"], ["1.0", "1.1"])
     case .publish: (["1.0"], ["1.0", "1.1"])
+    case .prune: (["1.1"], ["1.1"])
     case .collect: (["1.0", "1.1", "1.2", "1.3"], ["1.0", "1.1", "1.2", "1.3"])
     }
   }
@@ -47,7 +48,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   package var pinned: String? {
     switch self {
     case .repair, .collect: "1.0"
-    case .install, .update, .finish, .restore, .publish, .remove: nil
+    case .install, .update, .finish, .restore, .publish, .remove, .prune: nil
     }
   }
 
@@ -63,6 +64,9 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     switch self {
     case .install: try world.publishForeign()
     case .publish: _ = try world.source("1.1")
+    case .prune:
+      try world.publish("1.1")
+      try world.store().retire(ProductIdentifier(validating: World.own), ContentVersion("1.0"))
     case .update, .remove:
       try await bring(in: world)
       try world.publish("1.1")

@@ -165,7 +165,7 @@ package struct Inspection {
 
   /// Checks the metadata as a new client does, and that all listed files exist.
   private mutating func checkStore(isFinal: Bool) throws {
-    guard operation == .publish else { return }
+    guard [.publish, .prune].contains(operation) else { return }
     let folder = try FileSystem.real.directory(at: world.storePath)
     let root = try world.store().initialRoot()
     let catalog = try FileSystem.real.withTemporaryDirectory { trust in

@@ -1,5 +1,7 @@
 package import ContentModel
+import ContentStore
 package import FileIO
+import Foundation
 import HostedContent
 
 /// The part of an operation that one process does.
@@ -33,6 +35,7 @@ package final class Session: Sendable {
     case .restore: await all([World.own]) { try await self.restore($0) }
     case .publish: await all([World.own]) { _ in try self.world.publish("1.1", self.fileSystem) }
     case .remove: await all([World.own]) { try self.remove($0) }
+    case .prune: await all([World.own]) { _ in try self.prune() }
     case .collect:
       await all([World.own]) { _ in
         if let failure = try self.queue?.collect().failures.first { throw failure }
@@ -63,6 +66,12 @@ package final class Session: Sendable {
     do {
       try queue?.remove(ProductIdentifier(validating: product), ContentVersion("1.1"))
     } catch let error as ContentError where error.code == .notInstalled {}
+  }
+
+  /// Prunes the store as if all earlier catalogs were old.
+  private func prune() throws {
+    let later = Date().addingTimeInterval(40 * 86_400)
+    try world.store(fileSystem).prune(keepDays: 30, now: later)
   }
 
   private func repair(_ product: String) async throws {

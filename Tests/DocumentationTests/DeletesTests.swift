@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Documentation/Deletes.md lists every call that removes a folder recursively.
-@Suite("The list of recursive deletes")
+/// Documentation/Deletes.md lists every call that removes a folder.
+@Suite("The list of deletes")
 struct DeletesTests {
   private struct Row {
     let place: String
@@ -29,15 +29,16 @@ struct DeletesTests {
       .map { ($0, try String(contentsOf: start.appending(path: $0), encoding: .utf8)) }
   }
 
-  /// The files that define Directory.removeTree and its system call.
+  /// The files that define the removal of folders and its system call.
   private static let definitions: Set<String> = [
-    "System/FileIO/Directory.swift", "System/FileIO/Kernel.swift",
-    "System/FileIO/SystemCalls.swift",
+    "System/FileIO/Directory.swift", "System/FileIO/EmptyDirectory.swift",
+    "System/FileIO/Kernel.swift", "System/FileIO/SystemCalls.swift",
   ]
 
-  /// The calls that remove a folder recursively.
+  /// The calls that remove a folder.
   private static let removals = [
-    "removeTree(", "removeItem(", "trashItem(", "nftw(", "fts_open(", "rmdir(", "unlinkat(",
+    "removeTree(", "removeEmptyDirectory(", "removeItem(", "trashItem(", "nftw(", "fts_open(",
+    "rmdir(", "unlinkat(",
   ]
 
   /// Returns the places of these calls in Sources, by file and function.

@@ -54,6 +54,32 @@ struct DirectoryTests {
     try folder.removeTree("doomed")
   }
 
+  @Test("A folder with entries, a file and a link are not removed as an empty folder")
+  func removeEmptyDirectory() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.createDirectory("full").replaceFile("file", with: [1])
+    try folder.createDirectory("empty")
+    try folder.replaceFile("file", with: [2])
+    try folder.createLink("link", to: "empty")
+    for name in ["full", "file", "link", "none"] {
+      #expect(try !folder.removeEmptyDirectory(name))
+    }
+    #expect(try folder.entries().count == 4)
+    #expect(try folder.removeEmptyDirectory("empty"))
+    #expect(try folder.status(of: "empty") == nil)
+    #expect(code { try folder.removeEmptyDirectory("..") } == .inconsistent)
+  }
+
+  @Test("The modification time of a file can be set")
+  func setModified() throws {
+    let temporary = try TemporaryFolder()
+    let folder = try temporary.opened()
+    try folder.replaceFile("file", with: [1])
+    try folder.file("file").setModified(1_900_000_000.5)
+    #expect(try folder.status(of: "file")?.modified == 1_900_000_000.5)
+  }
+
   @Test("A temporary folder is removed with its content, and no other files are")
   func temporaryDirectory() throws {
     let temporary = try TemporaryFolder()

@@ -1,6 +1,6 @@
 package import ContentModel
 import Digests
-import FileIO
+package import FileIO
 
 /// A difference between the recorded files and the files on disk.
 package struct ContentDamage: Hashable, Codable, Sendable {

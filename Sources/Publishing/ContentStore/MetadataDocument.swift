@@ -25,6 +25,14 @@ struct MetadataDocument {
     role == .timestamp ? role.fileName : "\(version).\(role.fileName)"
   }
 
+  /// The version in the name of a file of `role`; nil for any other name, and for a timestamp.
+  static func version(_ role: RoleName, in file: String) -> Int64? {
+    guard let version = file.split(separator: ".").first.flatMap({ Int64($0) }), version > 0,
+      name(role, version) == file
+    else { return nil }
+    return version
+  }
+
   /// Writes the file.
   ///
   /// The write is durable.

@@ -12,7 +12,7 @@ struct ServedFolder {
   /// The name of a file while it is written.
   ///
   /// One name is enough, because the publisher has locked the store.
-  private static let temporary = ".publication.new"
+  static let temporary = ".publication.new"
 
   init(_ folder: Directory) { self.folder = folder }
 

@@ -33,6 +33,7 @@ extension StoreFolder {
       let metadata = try StoreMetadata(
         reading: writer.folder, record, restored: isRestored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
+      try metadata.postponeLaterSnapshots(writer)
       return try body(metadata, writer)
     }
   }
@@ -81,6 +82,17 @@ extension StoreFolder {
         subject: path)
     }
     return try StoreKeys(keys, options, creating: creating)
+  }
+
+  /// The keys, for a reader; nil if they do not exist or this process cannot read them.
+  func readableKeys() throws -> StoreKeys? {
+    do {
+      return try keysFolder().map {
+        try StoreKeys($0, options, creating: false, protecting: false)
+      }
+    } catch let error as ContentError where error.code == .notPermitted {
+      return nil
+    }
   }
 
   /// Returns the folder of the publication record and the lock.

@@ -84,12 +84,7 @@ extension StoreMetadata {
 extension Directory {
   /// The version numbers of the files of `role` in this folder, highest first.
   fileprivate func versions(of role: RoleName) throws -> [Int64] {
-    try entries().compactMap { entry in
-      guard let version = entry.name.split(separator: ".").first.flatMap({ Int64($0) }),
-        version > 0, MetadataDocument.name(role, version) == entry.name
-      else { return nil }
-      return version
-    }.sorted(by: >)
+    try entries().compactMap { MetadataDocument.version(role, in: $0.name) }.sorted(by: >)
   }
 }
 

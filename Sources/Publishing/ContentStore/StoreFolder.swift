@@ -116,8 +116,11 @@ public final class StoreFolder: Sendable {
   /// a publication. Otherwise the store's own first root is trusted, so the result is as
   /// trustworthy as the folder.
   public func products() throws -> [StoredProduct] {
-    let metadata = try StoreMetadata(
-      reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil)
+    try products(
+      of: StoreMetadata(reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil))
+  }
+
+  func products(of metadata: StoreMetadata) throws -> [StoredProduct] {
     let targets = targets(of: metadata)
     return try StoreListing(targets).products.sorted { $0.key < $1.key }.map { product, entry in
       if let error = entry.error { throw error }
@@ -141,7 +144,7 @@ public final class StoreFolder: Sendable {
     }
   }
 
-  private func targets(of metadata: StoreMetadata) -> TrustedTargets {
+  func targets(of metadata: StoreMetadata) -> TrustedTargets {
     TrustedTargets(metadata.targets, root: metadata.root, fetcher: FolderFetcher(folder))
   }
 

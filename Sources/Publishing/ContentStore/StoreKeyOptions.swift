@@ -3,7 +3,7 @@ import ContentTrust
 public import FoundationEssentials
 
 /// The four roles that sign a store's metadata.
-public enum StoreRole: String, CaseIterable, Hashable, Sendable {
+public enum StoreRole: String, CaseIterable, Hashable, Codable, Sendable {
   /// Lists the keys of all roles. Its own keys are best kept offline.
   case root
   /// Lists the files.

@@ -24,8 +24,11 @@ struct StoreKeys {
 
   /// Opens the folders.
   ///
-  /// Creates the root keys' folder if `creating`.
-  init(_ folder: Directory, _ options: StoreKeyOptions, creating: Bool) throws {
+  /// Creates the root keys' folder if `creating`. Without `protecting`, permissions do not change,
+  /// which is enough for a reader.
+  init(
+    _ folder: Directory, _ options: StoreKeyOptions, creating: Bool, protecting: Bool = true
+  ) throws {
     self.folder = folder
     passphrase = options.passphrase
     rootPassphrases =
@@ -39,7 +42,7 @@ struct StoreKeys {
       rootFolder =
         try folder.status(of: Self.rootName) == nil ? nil : folder.directory(Self.rootName)
     }
-    for folder in [folder, rootFolder].compactMap({ $0 }) { try folder.protect() }
+    for folder in [folder, rootFolder].compactMap({ $0 }) where protecting { try folder.protect() }
     if creating { try folder.sync() }
   }
 
@@ -83,6 +86,23 @@ struct StoreKeys {
       }
     }
     return found
+  }
+
+  /// The keys of `role` that `root` lists and the folders have, and the number of key files that
+  /// cannot be read, such as encrypted ones.
+  func inventory(of role: RoleName, in root: RootRole) throws -> (Set<PublicKey>, unreadable: Int) {
+    var present: Set<PublicKey> = []
+    var unreadable = 0
+    for folder in folders(of: role) {
+      for name in try Self.fileNames(of: role, in: folder) {
+        do {
+          present.insert(try read(name, role, in: folder).publicKey)
+        } catch is ContentError {
+          unreadable += 1
+        }
+      }
+    }
+    return (present.intersection(root.publicKeys(of: role)), unreadable)
   }
 
   private struct KeyFile {

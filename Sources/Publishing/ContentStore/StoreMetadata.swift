@@ -246,26 +246,34 @@ struct StoreMetadata {
     return version + 1
   }
 
+  /// The roles that `renew` signs again: less than half of their lifetime is left, or `everything`.
+  func dueRoles(now: Date, everything: Bool = false) -> [StoreRole] {
+    func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
+      everything || expires < now.addingTimeInterval(lifetime / 2)
+    }
+    if needsSigning || isDue(targets.expires, Self.lifetime) {
+      return [.targets, .snapshot, .timestamp]
+    }
+    if isDue(snapshot.expires, Self.lifetime) { return [.snapshot, .timestamp] }
+    return isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : []
+  }
+
   /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
   ///
   /// Returns the roles that were signed again.
   func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
-    func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
-      everything || expires < writer.now.addingTimeInterval(lifetime / 2)
-    }
-    if needsSigning || isDue(targets.expires, Self.lifetime) {
-      try publish(targets.targets, with: writer)
-      return [.targets, .snapshot, .timestamp]
-    }
-    if isDue(snapshot.expires, Self.lifetime) {
+    let roles = dueRoles(now: writer.now, everything: everything)
+    switch roles.first {
+    case .targets: try publish(targets.targets, with: writer)
+    case .snapshot:
       _ = try writer.publish(
         documents(of: snapshot.targets, signedBy: [root], with: writer), after: record)
-      return [.snapshot, .timestamp]
+    case .timestamp:
+      _ = try writer.publish(
+        [timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)], after: record)
+    case .root, nil: break
     }
-    guard isDue(timestamp.expires, Self.timestampLifetime) else { return [] }
-    _ = try writer.publish(
-      [timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)], after: record)
-    return [.timestamp]
+    return roles
   }
 }
 

@@ -296,10 +296,7 @@ package final class Directory: Sendable {
 
   /// Sets the modification time of this folder, in seconds since 1970.
   package func setModified(_ time: Double) throws {
-    let seconds = time.rounded(.down)
-    let value = timespec(
-      tv_sec: Int(exactly: seconds) ?? 0, tv_nsec: Int(((time - seconds) * 1e9).rounded(.down)))
-    try fileSystem.perform(.write, path) { calls.setModified(descriptor, value) }
+    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
   }
 
   /// Returns the status of this open folder, even if it was renamed.

@@ -164,6 +164,13 @@ package struct File: ~Copyable, Sendable {
     try fileSystem.perform(.write, path) { calls.fchmod(descriptor, mode) }
   }
 
+  /// Sets the modification time, in seconds since 1970.
+  ///
+  /// Only the file's owner may.
+  package func setModified(_ time: Double) throws {
+    try fileSystem.perform(.write, path) { calls.setModified(descriptor, timespec(time)) }
+  }
+
   /// Starts writing cached data to disk, so that a later sync takes less time.
   ///
   /// There is no guarantee, and it only waits if the disk falls behind.

@@ -62,3 +62,12 @@ package struct FileStatus: Hashable, Sendable {
     Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }
+
+extension timespec {
+  /// The time in seconds since 1970.
+  init(_ time: Double) {
+    let seconds = time.rounded(.down)
+    self.init(
+      tv_sec: Int(exactly: seconds) ?? 0, tv_nsec: Int(((time - seconds) * 1e9).rounded(.down)))
+  }
+}

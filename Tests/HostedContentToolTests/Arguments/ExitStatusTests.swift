@@ -25,6 +25,9 @@ struct ExitStatusTests {
     "store refresh": ["folder"],
     "store rotate": ["folder", "root"],
     "store repair": ["folder"],
+    "store status": ["folder"],
+    "store verify": ["store", "com.example.unknown"],
+    "store prune": ["folder"],
     "serve": ["folder"],
     "products": ["com.example.unknown", "--store", "store"],
     "get": ["com.example.unknown", "--store", "store", "--library", "lib"],
@@ -56,7 +59,7 @@ struct ExitStatusTests {
   }
 
   @Test(
-    "An invalid identifier or version is wrong usage and creates nothing",
+    "An invalid identifier, version or number is wrong usage and creates nothing",
     arguments: [
       ["get", "a b", "--store", "store", "--library", "lib"],
       ["products", "a b", "--store", "store"],
@@ -65,6 +68,8 @@ struct ExitStatusTests {
       ["repair", "a b", "--store", "store", "--library", "lib"],
       ["remove", "a b", "--library", "lib"], ["remove", "a", "x", "--library", "lib"],
       ["pin", "a b", "1.0", "--library", "lib"], ["pin", "a", "x", "--library", "lib"],
+      ["store", "verify", "store", "a b"], ["store", "prune", "store", "--keep-days", "0"],
+      ["store", "status", "store", "--keep-days", "x"],
       ["store", "add", "store", "a b"], ["store", "retire", "store", "a b", "1.0"],
       ["store", "retire", "store", "a", "x"],
       ["store", "retire", "store", "a", "1", "--content", ""],

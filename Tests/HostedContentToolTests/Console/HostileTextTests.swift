@@ -53,6 +53,7 @@ struct HostileTextTests {
       ["store", "publish", "store", packages[0]] + details,
       ["store", "add", "store", "com.example.club"] + details,
       ["products", "--store", "store"], ["store", "list", "store"],
+      ["store", "status", "store"], ["store", "verify", "store"], ["store", "prune", "store"],
       ["inspect", packages[0]], ["validate", packages[0]],
       ["unpack", packages[0], "--into", "out\(Self.invisible)"],
       ["get", name] + at + ["--grants", "grants"], ["list", "--library", library],

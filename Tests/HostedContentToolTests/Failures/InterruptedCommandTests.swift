@@ -43,6 +43,17 @@ struct InterruptedCommandTests {
     try tool.succeed("verify", "--library", "lib")
   }
 
+  @Test("An interrupted verification of a store exits with 130", arguments: [SIGINT, SIGTERM])
+  func verifyStore(number: Int32) throws {
+    let tool = try Tool.withBook()
+    let ended = try interrupt(
+      tool, ["store", "verify", "store", "--limit-rate", "1"], with: number,
+      reading: "store/targets")
+    #expect(ended.status == 130)
+    #expect(ended.errors.contains("interrupted"), "\(ended.errors)")
+    try tool.succeed("store", "verify", "store")
+  }
+
   /// The number of threads of a process.
   private func threads(_ process: ChildProcess) throws -> Int {
     try FileManager.default
@@ -103,6 +114,7 @@ struct InterruptedCommandTests {
     ["store", "rotate", "store", "root", "targets", "snapshot", "timestamp"],
     ["store", "add", "store", "com.example.club", "--title", "Club"],
     ["store", "repair", "store"],
+    ["store", "prune", "store"],
     ["remove", Tool.chapter2, "--library", "lib"],
     ["collect", "--library", "lib"],
   ]

@@ -63,6 +63,8 @@ package struct TargetsRole: Role {
   package let targets: [String: TargetFile]
   /// Nil if there are no delegations.
   let delegations: Delegations?
+  /// Whether other roles list files too.
+  package var hasDelegations: Bool { delegations != nil }
   private var unknown: [String: JSONValue] = [:]
 
   package init(version: Int64, expires: Date, targets: [String: TargetFile]) {

@@ -31,7 +31,7 @@ extension ContentError {
       } else {
         nil
       }
-    case .metadataExpired: isForPublisher ? nil : "hostedcontent store refresh STORE"
+    case .metadataExpired: "hostedcontent store refresh STORE"
     case .productUnknown:
       if isForPublisher {
         "hostedcontent store list STORE"

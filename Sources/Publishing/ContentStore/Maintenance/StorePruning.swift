@@ -1,0 +1,173 @@
+import ContentModel
+import ContentTrust
+import FileIO
+public import FoundationEssentials
+
+/// The files of a store that no catalog of the last days refers to.
+public struct PrunableFiles: Hashable, Codable, Sendable {
+  /// A file of a store.
+  public struct File: Hashable, Codable, Sendable {
+    /// The path below the store's folder, such as `metadata/3.targets.json`.
+    public let path: String
+    /// The length in bytes.
+    public let bytes: Int64
+  }
+
+  /// The files, in the order of their removal.
+  public let files: [File]
+  /// Paths that are not a store's, by name or signature; they are never removed.
+  public let unknown: [String]
+  /// Why no file of `targets` can be removed; nil if they can.
+  ///
+  /// A catalog of the last days is missing or damaged, or delegates to other roles. So it is
+  /// unknown which files clients still use.
+  public let obstacle: String?
+
+  /// The length of all files, in bytes.
+  public var bytes: Int64 { files.reduce(0) { $0 + $1.bytes } }
+
+  init(_ plan: PrunePlan, obstacle: String?) {
+    files = plan.files.map { File(path: $0.path, bytes: $0.bytes) }
+    unknown = plan.unknown
+    self.obstacle = obstacle
+  }
+}
+
+extension StoreFolder {
+  /// The default number of days in which a catalog is kept after a newer one was published.
+  public static let standardKeepDays = 30
+
+  /// Removes files that no catalog of the last days refers to, and returns them.
+  ///
+  /// Keeps the current catalog, each catalog that was current in the last `keepDays` days, and all
+  /// files that these list. So a client that has looked at the store in this time finds everything.
+  /// Keeps every root, files that were written in these days, and files that are not the store's.
+  ///
+  /// Needs the publication record and the folder of the keys, but no key. Checks the metadata like
+  /// a publication. Throws `storeLocked` during a publication, and `usage` for less than one day.
+  /// If it is interrupted, the store is complete, and the next call removes the rest.
+  @discardableResult
+  public func prune(
+    keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
+  ) throws -> PrunableFiles {
+    try checkKeepDays(keepDays)
+    return try writing(now) { metadata, writer in
+      let chain = try StoreMetadata.chain(in: writer.folder, metadata.record, nil)
+      let survey = try StoreSurvey(of: folder)
+      let (decided, prunable) = try plan(survey, metadata, chain, keepDays, now)
+      try removeFiles(of: decided)
+      return prunable
+    }
+  }
+
+  /// Returns what `prune(keepDays:now:)` would remove.
+  ///
+  /// Needs no keys and changes nothing. A publication at the same time can change the result.
+  public func prunableFiles(
+    keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
+  ) throws -> PrunableFiles {
+    try checkKeepDays(keepDays)
+    let record = try knownRecord()
+    let metadata = try StoreMetadata(
+      reading: metadataFolder, record, restored: isRestored, keys: nil)
+    return try prunableFiles(
+      StoreSurvey(of: folder), metadata, record, keepDays: keepDays, now: now)
+  }
+
+  /// Returns what can be removed of the files in `survey`.
+  func prunableFiles(
+    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ record: PublicationRecord?, keepDays: Int,
+    now: Date
+  ) throws -> PrunableFiles {
+    let chain = try StoreMetadata.chain(in: metadataFolder, record, nil)
+    return try plan(survey, metadata, chain, keepDays, now).1
+  }
+
+  private func checkKeepDays(_ days: Int) throws {
+    guard !(1...36_500).contains(days) else { return }
+    // A client reads the timestamp first, and the files that it names some time later.
+    throw ContentError(
+      .usage, "Cannot keep the catalogs of \(days) days", remedy: "Use 1 to 36500 days")
+  }
+
+  // MARK: Planning
+
+  private func plan(
+    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ chain: RootChain, _ keepDays: Int,
+    _ now: Date
+  ) throws -> (PrunePlan, PrunableFiles) {
+    let folder = try metadataFolder
+    let start = now.addingTimeInterval(-Double(keepDays) * 86_400)
+    let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
+    let history = CatalogHistory(catalogs, current: metadata.snapshot.version)
+    let kept = history.kept(since: start)
+    let (paths, obstacle) = try references(of: kept, metadata, chain)
+    let plan = try PrunePlan(
+      survey,
+      PrunePlan.Kept(
+        snapshot: metadata.snapshot.version, targets: metadata.targets.version, catalogs: kept,
+        others: history.others(than: kept), foreign: foreign, references: paths, start: start)
+    ) { version in
+      let role: TargetsRole? = try chain.signed(version, in: folder)
+      return role != nil
+    }
+    return (plan, PrunableFiles(plan, obstacle: obstacle))
+  }
+
+  /// The paths of all files that the current catalog and `catalogs` list.
+  ///
+  /// Returns nil and the reason if they are unknown.
+  private func references(
+    of catalogs: [CatalogVersion], _ metadata: StoreMetadata, _ chain: RootChain
+  ) throws -> (Set<String>?, obstacle: String?) {
+    let folder = try metadataFolder
+    var paths: Set<String> = []
+    var versions = Set(catalogs.map(\.targets.version))
+    versions.insert(metadata.targets.version)
+    for version in versions.sorted() {
+      let name = MetadataDocument.name(.targets, version)
+      let isCurrent = version == metadata.targets.version
+      let found: TargetsRole? =
+        try isCurrent ? metadata.targets : chain.signed(version, in: folder)
+      guard let role = found else { return (nil, "\(folder.path(of: name)) is missing or damaged") }
+      guard !role.hasDelegations else {
+        return (nil, "\(folder.path(of: name)) delegates to other roles")
+      }
+      for (name, file) in role.targets {
+        for path in TrustedTargets.paths(
+          of: name, file, consistent: metadata.root.usesConsistentSnapshots)
+        {
+          paths.insert("\(Self.targetsName)/\(path)")
+        }
+      }
+    }
+    return (paths, nil)
+  }
+
+  // MARK: Removing
+
+  /// Removes the files of `plan`, and folders that become empty.
+  ///
+  /// Each step is durable before the next one: the metadata that lists a file is removed before
+  /// the file. The store must be locked.
+  private func removeFiles(of plan: PrunePlan) throws {
+    let metadata = try metadataFolder
+    for files in [plan.snapshots, plan.targetsMetadata] where !files.isEmpty {
+      for file in files { try metadata.removeFile(file.name) }
+      try metadata.sync()
+    }
+    guard !plan.targetFiles.isEmpty else { return }
+    let targets = try targetsFolder()
+    var folders: Set<[String]> = []
+    for file in plan.targetFiles {
+      let path = Array(file.path.pathComponents(omittingEmpty: false).dropFirst().dropLast())
+      try targets.directory(at: path).removeFile(file.name)
+      for count in 1...max(1, path.count) { folders.insert(Array(path.prefix(count))) }
+    }
+    // The deepest folders first.
+    for path in folders.sorted(by: { $0.count > $1.count }) {
+      guard let name = path.last else { continue }
+      try targets.directory(at: path.dropLast()).removeEmptyDirectory(name)
+    }
+  }
+}

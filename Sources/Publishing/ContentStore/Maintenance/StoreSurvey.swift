@@ -1,0 +1,84 @@
+import ContentModel
+import FileIO
+
+/// A file of a store's folder, as a listing found it.
+struct StoreFile: Hashable {
+  /// The path below the store's folder, such as `metadata/3.targets.json`.
+  let path: String
+  /// The length in bytes.
+  let bytes: Int64
+  /// The last change of the bytes, in seconds since 1970.
+  let modified: Double
+
+  /// The name without folders.
+  var name: String { path.lastPathComponent }
+}
+
+/// The files in a store's two folders.
+///
+/// A publication or an upload can change them during the listing: what disappears is not listed.
+struct StoreSurvey {
+  var metadata: [StoreFile] = []
+  var targets: [StoreFile] = []
+  /// Links, devices, names that are not text, and folders where a store has none.
+  var others: [String] = []
+
+  /// The depth of the folders below `targets`: product, version and content.
+  private static let depth = 3
+
+  init() {}
+
+  init(of store: Directory) throws {
+    try list(store.directory(StoreFolder.metadataName), StoreFolder.metadataName, depth: 0) {
+      $0.metadata.append($1)
+    }
+    // A git copy does not contain an empty folder.
+    guard try store.status(of: StoreFolder.targetsName)?.kind == .directory else { return }
+    try list(store.directory(StoreFolder.targetsName), StoreFolder.targetsName, depth: Self.depth) {
+      $0.targets.append($1)
+    }
+  }
+
+  private mutating func list(
+    _ folder: Directory, _ path: String, depth: Int, _ add: (inout StoreSurvey, StoreFile) -> Void
+  ) throws {
+    // Sorted, so that results do not depend on the file system.
+    for entry in try folder.entries().sorted(by: { $0.name < $1.name }) {
+      let place = "\(path)/\(entry.name)"
+      guard entry.isText else {
+        others.append(place)
+        continue
+      }
+      // A publication is writing it, or the next one removes it.
+      if entry.name == ServedFolder.temporary { continue }
+      do {
+        switch entry.kind {
+        case .file:
+          guard let status = try folder.status(of: entry.name) else { continue }
+          add(&self, StoreFile(path: place, bytes: status.size, modified: status.modified))
+        case .directory where depth > 0:
+          try list(folder.directory(entry.name), place, depth: depth - 1, add)
+        case .directory, .link, .other: others.append(place)
+        }
+      } catch let error as ContentError where error.code == .fileMissing {}
+    }
+  }
+
+  /// Whether the file at `path` is named like an archive, an index or a record of a store.
+  static func isTarget(_ path: String) -> Bool {
+    let components = path.pathComponents(omittingEmpty: false).dropFirst()
+    guard components.count > 1, let file = components.last, let product = components.first,
+      let dot = file.firstIndex(of: "."),
+      Digest(hex: file[..<dot])?.hex == String(file[..<dot]),
+      (try? ProductIdentifier(validating: product)) != nil
+    else { return false }
+    let folders = Array(components.dropFirst().dropLast())
+    switch (file[dot...], folders.count) {
+    case (".product.json", 0): return true
+    case (".content.pkg", 1...2), (".content.index", 1...2):
+      return (try? ContentVersion(validating: folders[0])) != nil
+        && folders.dropFirst().allSatisfy { (try? ProductIdentifier(validating: $0)) != nil }
+    default: return false
+    }
+  }
+}

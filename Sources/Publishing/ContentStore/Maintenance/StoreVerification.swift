@@ -1,0 +1,83 @@
+public import ContentModel
+package import FileIO
+
+/// A difference between a store's files and its signed metadata.
+public struct StoreDamage: Hashable, Codable, Sendable {
+  /// The kind of the difference.
+  public enum Problem: String, Codable, Sendable {
+    /// The file does not exist.
+    case missing
+    /// The file has another length or another digest.
+    case changed
+    /// The file cannot be read.
+    case unreadable
+    /// The file is as it was signed, but contradicts another file or its own form.
+    case inconsistent
+  }
+
+  /// The product; nil for a file that belongs to no product.
+  public let productIdentifier: ProductIdentifier?
+  /// The content of an archive or index; nil for other files.
+  public let contentIdentifier: ProductIdentifier?
+  /// The version of an archive or index; nil for other files.
+  public let version: ContentVersion?
+  /// The path below the store's folder.
+  public let path: String
+  /// The kind of the difference.
+  public let problem: Problem
+  /// The difference, as the end of a sentence.
+  public let reason: String
+  /// What to do; a sentence without a final period.
+  public let remedy: String
+}
+
+/// The result of comparing a store's files with its signed metadata.
+public struct StoreVerification: Hashable, Codable, Sendable {
+  /// The number of files that were compared.
+  public internal(set) var files = 0
+  /// The length of these files according to the metadata, in bytes.
+  public internal(set) var bytes: Int64 = 0
+  /// The differences, by product and version.
+  public internal(set) var damages: [StoreDamage] = []
+}
+
+extension StoreFolder {
+  /// Compares every archive, index and record with the signed metadata.
+  ///
+  /// Each must exist with its length and digests; an index must be readable and describe exactly
+  /// its archive; a record must be readable. Changes nothing and needs no keys. The metadata itself
+  /// is verified first, like for `products()`, and errors in it are thrown.
+  ///
+  /// - Parameters:
+  ///   - products: The products to verify; all if empty. Throws `productUnknown` for a product that
+  ///     the store does not have.
+  ///   - bytesPerSecond: The maximum rate of reading; nil for no limit. An archive is read up to
+  ///     three times.
+  ///   - willRead: Called with the path of each file before it is read. An error that it throws
+  ///     ends the verification.
+  ///   - didFind: Called with each difference, which the result has too.
+  public func verify(
+    _ products: Set<ProductIdentifier> = [], bytesPerSecond: Int64? = nil,
+    willRead: @escaping (_ path: String) throws -> Void = { _ in },
+    didFind: @escaping (StoreDamage) throws -> Void = { _ in }
+  ) throws -> StoreVerification {
+    try verify(
+      products, throttle: bytesPerSecond.map { ReadThrottle(bytesPerSecond: $0) },
+      willRead: willRead, didFind: didFind)
+  }
+
+  /// Compares the files; a test can control the clock of `throttle`.
+  package func verify(
+    _ products: Set<ProductIdentifier>, throttle: ReadThrottle?,
+    willRead: @escaping (_ path: String) throws -> Void,
+    didFind: @escaping (StoreDamage) throws -> Void
+  ) throws -> StoreVerification {
+    let metadata = try StoreMetadata(
+      reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil)
+    var verifier = StoreVerifier(
+      folder: folder, targets: targets(of: metadata), throttle: throttle, willRead: willRead,
+      didFind: didFind)
+    try verifier.verify(products)
+    return verifier.result
+  }
+}

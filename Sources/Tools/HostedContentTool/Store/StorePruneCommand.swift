@@ -1,0 +1,66 @@
+import ContentModel
+import ContentStore
+
+/// `store prune`: removes files that no catalog of the last days refers to.
+enum StorePruneCommand {
+  static let command = Command(
+    name: "store prune", summary: "Removes files that no catalog of the last days refers to.",
+    operands: "STORE", operandCount: 1...1,
+    options: [
+      keepDays, .init("--dry-run", nil, "only print what would be removed; needs no keys"), .json,
+    ] + StoreKeyArguments.record,
+    example: "hostedcontent store prune store --keep-days 30 --dry-run", run: run)
+
+  static let keepDays = Command.Option(
+    "--keep-days", "N",
+    "keep what clients saw in the last N days; default \(StoreFolder.standardKeepDays)")
+
+  private struct Report: Encodable {
+    let dryRun: Bool
+    let keepDays: Int
+    let files: [PrunableFiles.File]
+    let bytes: Int64
+    let unknown: [String]
+    let obstacle: String?
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let isDryRun = arguments.has("--dry-run")
+    let days = try arguments.keepDays()
+    let store = try arguments.openedStore()
+    let found = try isDryRun ? store.prunableFiles(keepDays: days) : store.prune(keepDays: days)
+    if arguments.has("--json") {
+      try console.print(
+        json: Report(
+          dryRun: isDryRun, keepDays: days, files: found.files, bytes: found.bytes,
+          unknown: found.unknown, obstacle: found.obstacle))
+      return .done
+    }
+    for file in found.files {
+      let verb = isDryRun ? "would be removed" : "removed"
+      console.print("\(file.path): \(verb), \(Console.bytes(file.bytes))")
+    }
+    for path in found.unknown { console.print("\(path): unknown, kept") }
+    console.print("\(found.summary) \(isDryRun ? "would be removed" : "removed")")
+    if let obstacle = found.obstacle {
+      console.note("No file of targets can be removed: \(obstacle).")
+    }
+    return .done
+  }
+}
+
+extension PrunableFiles {
+  /// The number and length of the files, such as `2 files, 1.5 kB`.
+  var summary: String {
+    "\(files.count) \(files.count == 1 ? "file" : "files"), \(Console.bytes(bytes))"
+  }
+}
+
+extension Arguments {
+  /// The value of `--keep-days`.
+  func keepDays() throws -> Int {
+    let days = try number("--keep-days", minimum: 1) ?? StoreFolder.standardKeepDays
+    guard days <= 36_500 else { throw wrongValue("--keep-days", "takes at most 36500 days") }
+    return days
+  }
+}
