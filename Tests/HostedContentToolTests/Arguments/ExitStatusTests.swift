@@ -25,6 +25,8 @@ struct ExitStatusTests {
     "store refresh": ["folder"],
     "store rotate": ["folder", "root"],
     "store repair": ["folder"],
+    // Nothing listens on this port.
+    "store check": ["--at", "http://127.0.0.1:1/", "--proxy", "none"],
     "serve": ["folder"],
     "products": ["com.example.unknown", "--store", "store"],
     "get": ["com.example.unknown", "--store", "store", "--library", "lib"],
