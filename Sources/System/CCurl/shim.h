@@ -38,6 +38,13 @@ static inline CURLcode hc_easy_get_string(CURL *easy, CURLINFO info, char **valu
 static inline CURLcode hc_easy_get_pointer(CURL *easy, CURLINFO info, void **value) {
   return (curl_easy_getinfo)(easy, info, value);
 }
+// The fields of the server's own certificate, or NULL if CURLOPT_CERTINFO was not set. libcurl owns
+// the list.
+static inline struct curl_slist *hc_easy_get_certificate(CURL *easy) {
+  struct curl_certinfo *info = NULL;
+  CURLcode code = (curl_easy_getinfo)(easy, CURLINFO_CERTINFO, &info);
+  return code == CURLE_OK && info != NULL && info->num_of_certs > 0 ? info->certinfo[0] : NULL;
+}
 static inline CURLMcode hc_multi_set_long(CURLM *multi, CURLMoption option, long value) {
   return (curl_multi_setopt)(multi, option, value);
 }

@@ -28,6 +28,8 @@ struct ExitStatusTests {
     "store status": ["folder"],
     "store verify": ["store", "com.example.unknown"],
     "store prune": ["folder"],
+    // Nothing listens on this port.
+    "store check": ["--at", "http://127.0.0.1:1/", "--proxy", "none"],
     "serve": ["folder"],
     "products": ["com.example.unknown", "--store", "store"],
     "get": ["com.example.unknown", "--store", "store", "--library", "lib"],

@@ -11,7 +11,7 @@ import Testing
 struct UsageTests {
   static let names = CommandTable.commands.map(\.name)
   /// Options that commands require, except for the library of `products`.
-  static let required = ["--store", "--library", "--into", "--output", "--installed"]
+  static let required = ["--store", "--library", "--into", "--output", "--installed", "--at"]
 
   @Test(
     "The help of every command shows its options and an example on standard output",

@@ -30,6 +30,10 @@ struct HostingTests {
       "get", Tool.chapter1, "--store", url, "--root", "store/metadata/1.root.json", "--ca",
       certificate.chain, "--library", "lib")
     #expect(try tool.current() == [Tool.chapter1: "1.0"])
+    let check = try tool.succeed(
+      "store", "check", "--at", url, "--root", "store/metadata/1.root.json", "--ca",
+      certificate.chain)
+    #expect(check.output.contains(": 0 errors, 0 warnings, 0 notes; "), "\(check.output)")
     let request = "printf 'GET /apps.json HTTP/1.0\\r\\n\\r\\n'"
     let answer = try tool.run(
       ["-c", "\(request) | openssl s_client -quiet -connect localhost:\(nginx.port)"],

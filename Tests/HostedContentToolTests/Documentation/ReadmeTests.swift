@@ -10,12 +10,13 @@ struct ReadmeTests {
   private static let start = "Sources/Engine/HostedContent/HostedContent.docc/StartInFiveMinutes.md"
   private static let publishing =
     "Sources/Publishing/ContentStore/ContentStore.docc/PublishingAndKeys.md"
+  private static let hosting = "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md"
   private static let moving = "Sources/StoreKit/StoreKit.docc/MovingFromApple.md"
 
   /// The pages whose commands run one after the other in one folder.
   static let pages = [
     "README.md", "Documentation/CommandLine.md", "Documentation/Package.md",
-    "Documentation/Troubleshooting.md", start, update, publishing, moving,
+    "Documentation/Troubleshooting.md", start, update, publishing, hosting, moving,
   ]
 
   /// Pages whose commands need other keys or servers.
@@ -34,6 +35,7 @@ struct ReadmeTests {
     case "Documentation/Troubleshooting.md":
       try tool.offerBook()
       try tool.succeed("get", "com.example.book", "--store", "store", "--library", "lib")
+    case Self.hosting: try tool.offerBook()
     case Self.start: try makeChapter(tool)
     case Self.update:
       try makeChapter(tool)
@@ -74,6 +76,7 @@ struct ReadmeTests {
     case "Documentation/CommandLine.md":
       #expect(output.contains("com.example.chapter1 1.0: installed\nOnce upon a time\n"))
       #expect(output.contains("com.example.chapter1 1.1: installed"))
+      #expect(output.contains(": 0 errors, 0 warnings, 0 notes; "), "\(output)")
       #expect(try tool.current("library") == ["com.example.chapter1": "1.1"])
       #expect(try tool.current("second") == ["com.example.chapter1": "1.1"])
       #expect(!tool.exists("library/products/com.example.chapter1/1.0"))
@@ -84,12 +87,14 @@ struct ReadmeTests {
     case "Documentation/Troubleshooting.md":
       #expect(output.contains("No unfinished transactions.\n1 version verified, 0 differences\n"))
       #expect(output.contains("\ncom.example.book  1.0 "))
+      #expect(output.contains(": 0 errors, 0 warnings, 0 notes; "), "\(output)")
     case Self.start: #expect(try products(tool).contains("Chapter 1"))
     case Self.update: #expect(try products(tool).contains("com.example.chapter1  1.10 "))
     case Self.publishing:
       for product in ["com.example.forms.zip", "com.example.forms.tar-gz"] {
         #expect(output.contains("\(product) 1.0: published"), "\(output)")
       }
+    case Self.hosting: #expect(output.contains(": 0 errors, 0 warnings, 0 notes; "), "\(output)")
     case Self.moving:
       #expect(output.hasPrefix("chapter1.pkg: valid\n"))
       #expect(try products(tool).contains("2.99 EUR  Chapter 1"))

@@ -101,4 +101,19 @@ final class EasyHandle {
     hc_easy_get_string(pointer, info, &text)
     return text.map { String(cString: $0) }
   }
+
+  /// When the server's certificate expires, in seconds since 1970, or nil if it is unknown.
+  ///
+  /// Needs `CURLOPT_CERTINFO`, and a connection that this request has opened.
+  var certificateExpiry: Int64? {
+    var field = hc_easy_get_certificate(pointer)
+    while let entry = field {
+      if let data = entry.pointee.data {
+        let parts = String(cString: data).split(separator: ":", maxSplits: 1)
+        if parts.count == 2, parts[0] == "Expire date" { return HTTPDate.seconds(String(parts[1])) }
+      }
+      field = entry.pointee.next
+    }
+    return nil
+  }
 }

@@ -17,6 +17,8 @@ extension EasyHandle {
     set(CURLOPT_URL, exchange.url.text)
     set(CURLOPT_NOSIGNAL, 1)
     set(CURLOPT_HTTPGET, 1)
+    if exchange.request.isHead { set(CURLOPT_NOBODY, 1) }
+    if exchange.request.readsCertificate { set(CURLOPT_CERTINFO, 1) }
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     set(CURLOPT_FOLLOWLOCATION, 0)
     set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
@@ -37,9 +39,11 @@ extension EasyHandle {
       set(CURLOPT_RANGE, "\(range.lowerBound)-\(range.upperBound - 1)")
     }
     // Digests are of the published bytes, so servers and proxies must not compress them.
-    let encoding = HTTPHeader("Accept-Encoding", "identity")
+    let headers = exchange.request.headers
+    let hasEncoding = headers.contains { $0.name == "Accept-Encoding" }
+    let encoding = hasEncoding ? [] : [HTTPHeader("Accept-Encoding", "identity")]
     let secrets = configuration.secrets(for: exchange.url)
-    setHeaders([encoding] + exchange.request.headers + secrets)
+    setHeaders(encoding + headers + secrets)
     // A proxy on another machine could read them.
     if !secrets.isEmpty, !exchange.url.isSecure, exchange.url.isLoopback { set(CURLOPT_PROXY, "") }
     answer(to: exchange)

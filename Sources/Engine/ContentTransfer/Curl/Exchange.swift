@@ -22,6 +22,10 @@ struct ExchangeRequest: Sendable {
   var isFresh = false
   /// Whether it must not share the connection of most requests, as it would with HTTP/2.
   var usesSecondConnection = false
+  /// Whether only the head is requested, with the method HEAD.
+  var isHead = false
+  /// Whether the end reports the server's certificate.
+  var readsCertificate = false
 }
 
 extension TransferFault {
@@ -91,6 +95,8 @@ struct ExchangeEnd: Sendable {
   var startedAt: Double
   var protocolName: String?
   var timeToFirstByte: Double?
+  /// When the server's certificate expires, in seconds since 1970, if the request asks for it.
+  var certificateExpiry: Int64?
 }
 
 /// A request in the loop, including all its redirects.

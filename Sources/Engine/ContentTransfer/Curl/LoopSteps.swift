@@ -253,6 +253,7 @@ extension Exchange {
     let firstByte = easy?.seconds(CURLINFO_STARTTRANSFER_TIME_T) ?? 0
     return ExchangeEnd(
       fault: fault, head: head, url: url, startedAt: startedAt,
-      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil)
+      protocolName: head?.version, timeToFirstByte: firstByte > 0 ? firstByte : nil,
+      certificateExpiry: request.readsCertificate ? easy?.certificateExpiry : nil)
   }
 }

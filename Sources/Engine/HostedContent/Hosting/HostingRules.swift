@@ -1,0 +1,289 @@
+import ContentModel
+import ContentTransfer
+import FoundationEssentials
+
+/// The rules for the answers of a store's server.
+///
+/// Pure: the caller sends the requests.
+enum HostingRules {
+  /// The maximum seconds for which a cache may keep a file that changes.
+  private static let cacheSeconds: Int64 = 60
+  /// A certificate must be valid for this many seconds.
+  private static let certificateSeconds: Int64 = 14 * 86_400
+  /// Metadata must be valid for this many days, by role.
+  ///
+  /// A publisher that renews metadata daily does it earlier.
+  private static let metadataDays = ["root": 180, "snapshot": 120, "targets": 120, "timestamp": 30]
+
+  // MARK: Connections
+
+  /// Returns why no answer has arrived, or nil if there is one.
+  static func connection(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    guard let fault = answer.fault else { return nil }
+    let error = ContentError(fault, from: answer.url, subject: path)
+    let cause = error.cause.map { ": \($0)" } ?? ""
+    switch fault.kind {
+    case .redirectRefused where fault.detail.contains("downgrade"):
+      return HostingFinding(
+        .error, .redirectToHTTP, path,
+        "\(path) is redirected from https to http, which clients refuse",
+        remedy: "nginx: return 301 https://$host$request_uri;")
+    case .redirectRefused, .tooManyRedirects:
+      return HostingFinding(
+        .error, .redirect, path, error.message + cause,
+        remedy: "nginx: remove the directives return and rewrite from the store's locations")
+    case .certificate, .hostName, .secureConnection, .handshakeTimeout:
+      return HostingFinding(
+        .error, .secureConnection, path, error.message + cause,
+        remedy: "nginx: ssl_certificate names a valid certificate of this host with all "
+          + "intermediate certificates, and ssl_protocols TLSv1.2 TLSv1.3;")
+    default:
+      return HostingFinding(
+        .error, .transferFailed, path, error.message + cause, remedy: error.remedy)
+    }
+  }
+
+  /// The store's address is redirected.
+  static func redirected(_ path: String, to url: WebURL) -> HostingFinding {
+    HostingFinding(
+      .note, .redirect, path, "\(path) is redirected to \(url), which costs time for each request",
+      remedy: "Give clients the URL after the redirect")
+  }
+
+  /// Returns a warning if the certificate expires soon.
+  static func certificate(_ answer: HTTPProbeAnswer, now: Date) -> HostingFinding? {
+    guard let expiry = answer.certificateExpiry else { return nil }
+    let seconds = expiry - Int64(now.timeIntervalSince1970)
+    guard seconds < certificateSeconds else { return nil }
+    return HostingFinding(
+      .warning, .certificateExpiresSoon, answer.url.origin,
+      "The certificate of \(answer.url.host) expires on \(HTTPDate.text(expiry))",
+      remedy: "Renew it, then nginx -s reload, and automate both")
+  }
+
+  // MARK: Files
+
+  /// Returns why the answer is not the file at `path`, or nil if it may be.
+  ///
+  /// Ignores a body that ends early: the caller compares its length.
+  static func file(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    if answer.status == 0 { return connection(answer, path) }
+    switch answer.status {
+    case 200, 203, 206, 416: break
+    case 404, 410:
+      return HostingFinding(
+        .error, .fileMissing, path, "\(path) is missing (status \(answer.status))",
+        remedy: "Upload it, targets before metadata. nginx: root names the store's folder")
+    case 401, 403, 407:
+      return HostingFinding(
+        .error, .accessDenied, path, "\(path) is denied (status \(answer.status))",
+        remedy: "Make files (0644) and folders (0755) readable. nginx: allow all; or give the "
+          + "check the clients' token")
+    default:
+      return HostingFinding(
+        .error, .status, path, "\(path) is answered with status \(answer.status)",
+        remedy: "Read the server's log. nginx: error_log names its file")
+    }
+    if let encoding = answer.encoding {
+      return HostingFinding(
+        .error, .compression, path,
+        "\(path) is sent with Content-Encoding \(encoding.printable(limit: 60)), which clients "
+          + "refuse",
+        remedy: "nginx: gzip off; gzip_static off;")
+    }
+    if answer.status != 206, answer.isPage {
+      return HostingFinding(
+        .error, .wrongBytes, path, "\(path) is answered with a web page instead of the file",
+        remedy: "nginx: remove auth and fallback pages: try_files $uri =404;")
+    }
+    return nil
+  }
+
+  /// Returns a warning for the type of a web page.
+  static func type(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    guard answer.hasPageType, answer.status == 200 || answer.status == 206 else { return nil }
+    return HostingFinding(
+      .warning, .pageType, path, "\(path) has the type of a web page, which proxies may change",
+      remedy: "nginx: types { } default_type application/octet-stream;")
+  }
+
+  /// Returns a warning if a server that may compress does so.
+  static func compression(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    guard let encoding = answer.encoding else { return nil }
+    return HostingFinding(
+      .warning, .compression, path,
+      "\(path) is compressed (\(encoding.printable(limit: 60))) for programs that accept it, and "
+        + "caches may send that to clients",
+      remedy: "nginx: gzip off; gzip_static off;")
+  }
+
+  /// Returns the difference between the declared and the signed length.
+  static func length(_ answer: HTTPProbeAnswer, _ path: String, expected: Int64)
+    -> HostingFinding?
+  {
+    let found = answer.status == 200 ? answer.contentLength : answer.totalLength
+    if let found, found != expected { return wrongLength(path, found, expected: expected) }
+    guard answer.status == 206, let range = answer.range, let length = answer.contentLength,
+      length != Int64(range.count)
+    else { return nil }
+    return HostingFinding(
+      .error, .wrongLength, path,
+      "A part of \(path) has Content-Length \(length), but its range has \(range.count) bytes",
+      remedy: wrongLengthRemedy)
+  }
+
+  private static let wrongLengthRemedy =
+    "Upload the file again, purge it from caches, and remove what rewrites files"
+
+  /// A file has `found` bytes instead of `expected`.
+  static func wrongLength(_ path: String, _ found: Int64, expected: Int64) -> HostingFinding {
+    HostingFinding(
+      .error, .wrongLength, path,
+      "\(path) has \(found) bytes, but the signed length is \(expected)",
+      remedy: wrongLengthRemedy)
+  }
+
+  /// A file, or a part of it, differs from what is signed.
+  static func wrongBytes(_ path: String, from expected: String = "its signed digest")
+    -> HostingFinding
+  {
+    HostingFinding(
+      .error, .wrongBytes, path, "\(path) differs from \(expected)",
+      remedy: "Upload the file again in binary mode, purge it from caches, and disable everything "
+        + "that rewrites files. nginx: sub_filter and ssi off")
+  }
+
+  /// Returns a warning unless the answer has exactly `range` of a file of `length` bytes.
+  static func range(
+    _ answer: HTTPProbeAnswer, _ path: String, _ range: Range<Int64>, length: Int64
+  ) -> HostingFinding? {
+    let isWhole = range == 0..<length
+    if answer.status == 206, answer.range == range { return nil }
+    let label = (answer.headers["content-range"] ?? "none").printable(limit: 60)
+    let found =
+      switch answer.status {
+      case 206: "another range (\(label))"
+      case 416: "status 416"
+      default: "the whole file"
+      }
+    return HostingFinding(
+      .warning, .rangesIgnored, path,
+      "\(path) has no byte ranges: a request for \(isWhole ? "bytes" : "a part") was answered with "
+        + "\(found), so clients fetch whole packages again",
+      remedy: "nginx: remove max_ranges 0;, or add proxy_force_ranges on; for a proxied store")
+  }
+
+  /// Returns a warning if a client cannot know whether the file has changed.
+  static func validators(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    guard answer.status == 200 || answer.status == 206, answer.headers["etag"] == nil,
+      answer.headers["last-modified"] == nil
+    else { return nil }
+    return HostingFinding(
+      .warning, .validatorsMissing, path,
+      "\(path) has neither ETag nor Last-Modified, so caches cannot revalidate it",
+      remedy: "nginx: etag on; and do not remove Last-Modified")
+  }
+
+  /// Returns a note unless the answer to HEAD has the file's length.
+  static func head(_ answer: HTTPProbeAnswer, _ path: String, length: Int64) -> HostingFinding? {
+    guard answer.status != 200 || answer.contentLength != length else { return nil }
+    let found = answer.status == 200 ? "has another Content-Length" : "has status \(answer.status)"
+    return HostingFinding(
+      .note, .headUnsupported, path, "HEAD of \(path) \(found); clients do not need it",
+      remedy: "nginx: limit_except GET { deny all; } also allows HEAD")
+  }
+
+  // MARK: Caches
+
+  /// Returns why a cache may keep the answer for `path`, whose content changes.
+  ///
+  /// Without headers, only an existing file is kept.
+  static func cache(_ answer: HTTPProbeAnswer, _ path: String, now: Date) -> HostingFinding? {
+    let directives = Self.directives(answer.headers["cache-control"] ?? "")
+    if directives["no-cache"] != nil || directives["no-store"] != nil { return nil }
+    let age = (directives["s-maxage"] ?? directives["max-age"]).flatMap { Int64($0) }
+    let expires = answer.headers["expires"].flatMap(HTTPDate.seconds)
+      .map { $0 - Int64(now.timeIntervalSince1970) }
+    let seconds = directives["immutable"] != nil ? Int64.max : age ?? expires
+    let remedy = "nginx: location /metadata/ { add_header Cache-Control \"no-cache\"; }"
+    if let seconds {
+      guard seconds > cacheSeconds else { return nil }
+      let header = answer.headers["cache-control"].map { "Cache-Control: \($0)" } ?? "Expires"
+      return HostingFinding(
+        .error, .cacheable, path,
+        "Caches may keep \(path) after it has changed (\(header.printable(limit: 100)))",
+        remedy: remedy)
+    }
+    guard answer.status == 200 else { return nil }
+    return HostingFinding(
+      .warning, .cacheable, path,
+      "\(path) is sent without a Cache-Control that limits how long caches keep it", remedy: remedy)
+  }
+
+  /// Returns the directives of `Cache-Control` with their values.
+  private static func directives(_ header: String) -> [String: String] {
+    var found: [String: String] = [:]
+    for part in header.lowercased().split(separator: ",") {
+      let words = part.split(separator: "=", maxSplits: 1).map { word in
+        String(word.filter { $0 != " " && $0 != "\t" && $0 != "\"" })
+      }
+      if let name = words.first { found[name] = words.count > 1 ? words[1] : "" }
+    }
+    return found
+  }
+
+  /// Returns a finding if a request with `no-cache` was answered by a cache.
+  static func age(_ answer: HTTPProbeAnswer, _ path: String) -> HostingFinding? {
+    guard let text = answer.headers["age"], let age = Int64(text), age > 0 else { return nil }
+    return stale(
+      age > cacheSeconds ? .error : .warning, path,
+      "A cache answers requests for \(path) that demand the newest file, with one of \(age) s ago")
+  }
+
+  /// A cache has an old file.
+  static func stale(
+    _ severity: HostingFinding.Severity, _ path: String, _ message: String
+  ) -> HostingFinding {
+    HostingFinding(
+      severity, .staleTimestamp, path, message,
+      remedy: "Exclude metadata/ from the cache, or purge it after each publication. "
+        + "nginx: proxy_cache off; in location /metadata/")
+  }
+
+  // MARK: Metadata
+
+  /// Returns a finding if the metadata of `role` has expired, or was not renewed in time.
+  static func expiry(_ role: String, _ path: String, _ expires: Date, now: Date)
+    -> HostingFinding?
+  {
+    let date = HTTPDate.text(Int64(expires.timeIntervalSince1970))
+    let remedy =
+      role == "root"
+      ? "Sign a new root with the root keys, upload it, and repeat this each year"
+      : "Renew and upload the metadata daily with a timer"
+    if expires <= now {
+      return HostingFinding(
+        .error, .expired, path, "The \(role) metadata has expired on \(date)", remedy: remedy)
+    }
+    let days = metadataDays[role] ?? 0
+    guard expires < now.addingTimeInterval(Double(days) * 86_400) else { return nil }
+    return HostingFinding(
+      .warning, .expiresSoon, path, "The \(role) metadata was not renewed and expires on \(date)",
+      remedy: remedy)
+  }
+
+  /// Metadata cannot be verified.
+  static func invalid(_ path: String, _ error: ContentError) -> HostingFinding {
+    HostingFinding(
+      .error, .metadataInvalid, path, "\(path) cannot be verified: \(error.message)",
+      remedy: "Upload targets, then *.targets.json and *.snapshot.json, then timestamp.json, and "
+        + "new roots last")
+  }
+
+  /// A root is missing in the chain.
+  static func rootMissing(_ path: String, _ consequence: String) -> HostingFinding {
+    HostingFinding(
+      .error, .rootMissing, path, "\(path) is missing: \(consequence)",
+      remedy: "Upload every N.root.json of the store's metadata folder, and never delete one")
+  }
+}

@@ -1,0 +1,73 @@
+import ContentModel
+import HostedContent
+
+/// `store check`: checks how a web server serves a store.
+enum StoreCheckCommand {
+  static let command = Command(
+    name: "store check",
+    summary: "Checks how a web server serves a store, as a client sees it.",
+    operands: "", operandCount: 0...0,
+    options: [
+      .init("--at", "URL", "the URL at which clients find the store", isRequired: true),
+      .init("--root", "FILE", "the store's trusted root; default: the store's first root"),
+      .init("--all", nil, "fetch and compare every file, not only some"),
+      .json,
+    ] + networkOptions,
+    example: "hostedcontent store check --at https://content.example.com/ --root root.json",
+    run: run)
+
+  /// The options of one server, and of one attempt for each request.
+  private static let networkOptions = NetworkArguments.options.filter { option in
+    ![
+      "--root", "--mirror", "--trust-on-first-use", "--attempts", "--busy-timeout",
+    ].contains(option.name)
+  }
+
+  private struct Report: Encodable {
+    let url: String
+    let findings: [HostingFinding]
+    let errors: Int
+    let warnings: Int
+    let notes: Int
+    let comparedFiles: Int
+    let catalogFiles: Int
+    let requests: Int
+  }
+
+  private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    let location = try StoreLocation(arguments.required("--at"))
+    let root = try arguments.trustedRoot()
+    var check = try HostingCheck(
+      at: location, trustedRoot: root, comparesAll: arguments.has("--all"),
+      network: arguments.network())
+    let report = try check.run()
+    if root == nil { console.note("Without --root, the check trusts the store's first root.") }
+    let counts = HostingFinding.Severity.allCases.map { report.count(of: $0) }
+    if arguments.has("--json") {
+      try console.print(
+        json: Report(
+          url: report.url, findings: report.findings.map(withHint), errors: counts[0],
+          warnings: counts[1], notes: counts[2], comparedFiles: report.comparedFiles,
+          catalogFiles: report.catalogFiles, requests: report.requests))
+    } else {
+      for finding in report.findings { console.print(withHint(finding).line) }
+      let words = zip(counts, HostingFinding.Severity.allCases).map { count, severity in
+        "\(count) \(severity.rawValue)\(count == 1 ? "" : "s")"
+      }
+      console.print(
+        "\(report.url): \(words.joined(separator: ", ")); \(report.comparedFiles) of "
+          + "\(report.catalogFiles) files compared, \(report.requests) requests")
+    }
+    return counts[0] == 0 ? .done : .failed
+  }
+
+  /// Returns the finding with the command or option that helps.
+  private static func withHint(_ finding: HostingFinding) -> HostingFinding {
+    switch finding.kind {
+    case .expired, .expiresSoon: finding.adding("hostedcontent store refresh STORE")
+    case .accessDenied: finding.adding("--token-file FILE")
+    case .keysReachable: finding.adding("hostedcontent store rotate STORE ROLE…")
+    default: finding
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import HostedContent
+import TestSupport
+import Testing
+
+/// A store with a small and a large package, and checks of its servers.
+struct HostingFixture {
+  let store: StoreFixture
+
+  private static let noise: [String: [UInt8]] = {
+    var random = SplitMix(state: 21)
+    return ["Contents/noise.bin": random.bytes(3 << 20)]
+  }()
+
+  init() throws {
+    store = try StoreFixture()
+    try store.publish("com.example.small", "1.0")
+    try store.publish("com.example.large", "1.0", files: Self.noise)
+  }
+
+  /// The first root, as the owner hands it out.
+  func root() throws -> [UInt8] { try bytes("metadata/1.root.json") }
+
+  func bytes(_ name: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(filePath: "\(store.storePath)/\(name)")))
+  }
+
+  func remove(_ name: String) throws {
+    try FileManager.default.removeItem(atPath: "\(store.storePath)/\(name)")
+  }
+
+  /// Checks the store at `url`; `authorities` is the path of its certificate.
+  func check(
+    _ url: String, root: [UInt8]?, comparesAll: Bool = false, authorities: String? = nil,
+    now: Date = Date()
+  ) throws -> HostingReport {
+    var network = NetworkSettings()
+    network.proxy = .direct
+    network.certificateAuthorities = authorities.map { URL(filePath: $0) }
+    var check = try HostingCheck(
+      at: StoreLocation(url), trustedRoot: root, comparesAll: comparesAll, network: network,
+      now: now)
+    return try check.run()
+  }
+
+  /// Checks the store at `url` with its own root.
+  func check(_ url: String, now: Date = Date()) throws -> HostingReport {
+    try check(url, root: root(), now: now)
+  }
+}
+
+/// What a check must find.
+struct ExpectedFinding: Sendable {
+  let severity: HostingFinding.Severity
+  let kind: HostingFinding.Kind
+  /// A part of the remedy.
+  let remedy: String
+
+  init(_ severity: HostingFinding.Severity, _ kind: HostingFinding.Kind, _ remedy: String) {
+    self.severity = severity
+    self.kind = kind
+    self.remedy = remedy
+  }
+
+  /// Expects that `report` has this finding and no other.
+  func expectOnly(
+    in report: HostingReport, count: Int = 1, _ location: SourceLocation = #_sourceLocation
+  ) {
+    let lines: Comment = "\(report.findings.map(\.line))"
+    #expect(report.findings.count == count, lines, sourceLocation: location)
+    for finding in report.findings {
+      #expect(finding.kind == kind, lines, sourceLocation: location)
+      #expect(finding.severity == severity, lines, sourceLocation: location)
+      #expect(finding.remedy.contains(remedy), lines, sourceLocation: location)
+    }
+  }
+}

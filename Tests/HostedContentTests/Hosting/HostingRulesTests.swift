@@ -1,0 +1,92 @@
+import ContentModel
+import ContentTransfer
+import Foundation
+import TestSupport
+import Testing
+
+@testable import HostedContent
+
+/// The rules of the check, without a server.
+@Suite("The rules of the check of a hosted store")
+struct HostingRulesTests {
+  private func answer(_ status: Int, _ headers: [String: String] = [:], body: String = "") throws
+    -> HTTPProbeAnswer
+  {
+    HTTPProbeAnswer(
+      status, headers: headers, body: Array(body.utf8), from: try WebURL("https://a.example/x"))
+  }
+
+  @Test("The text of a server cannot control a terminal")
+  func hostileText() throws {
+    let encoding = "gzip\u{1b}[31m\u{202e}"
+    let finding = try #require(
+      HostingRules.file(try answer(200, ["content-encoding": encoding]), "x"))
+    #expect(finding.line.unicodeScalars.allSatisfy(\.isPrintable), "\(finding.line)")
+    let cache = ["cache-control": "max-age=999999\u{1b}"]
+    let kept = HostingRules.cache(try answer(200, cache), "x", now: Date())
+    #expect(kept?.line.unicodeScalars.allSatisfy(\.isPrintable) ?? true)
+  }
+
+  @Test(
+    "403 for a missing file is a warning, and an error for clients with a token",
+    arguments: [
+      (false, HostingFinding.Severity.warning), (true, HostingFinding.Severity.error),
+    ])
+  func denied(isAuthorized: Bool, severity: HostingFinding.Severity) throws {
+    let answer = try answer(403)
+    let finding = HostingRules.missing(
+      answer, "x", askedFor: answer.url, isAuthorized: isAuthorized)
+    #expect(finding?.severity == severity)
+    #expect(finding?.kind == .statusForMissingFile)
+  }
+
+  @Test("A redirect of a missing file to a page is found, and one to a missing page is not")
+  func redirectedMissing() throws {
+    let asked = try WebURL("https://a.example/missing")
+    let expected: [(Int, HostingFinding.Kind?)] = [(200, .statusForMissingFile), (404, nil)]
+    for (status, kind) in expected {
+      let finding = HostingRules.missing(
+        try answer(status), "x", askedFor: asked, isAuthorized: false)
+      #expect(finding?.kind == kind)
+    }
+  }
+
+  @Test(
+    "Keys are found by their content, not by the status",
+    arguments: [
+      ("timestamp.pem", "-----BEGIN PRIVATE KEY-----", true), ("timestamp.pem", "<html>", false),
+      ("published.json", "{}", true), ("published.json", "<html>", false),
+      ("", "<a href=\"root.pem\">", true), ("", "Welcome", false),
+    ])
+  func keys(name: String, body: String, isFound: Bool) throws {
+    let finding = HostingRules.keys(try answer(200, body: body), "https://a.example/keys/\(name)")
+    #expect((finding?.kind == .keysReachable) == isFound)
+    #expect(HostingRules.keys(try answer(404, body: body), "keys/\(name)") == nil)
+  }
+
+  @Test("Many findings of one kind are counted, errors come first")
+  func report() {
+    func finding(_ severity: HostingFinding.Severity, _ number: Int) -> HostingFinding {
+      HostingFinding(severity, .rangesIgnored, "\(number).pkg", "No ranges", remedy: "Allow them")
+    }
+    var report = HostingReport(url: "https://a.example/")
+    for number in 1...3 { report.add(finding(.warning, number)) }
+    report.add(finding(.error, 4))
+    report.add(finding(.error, 4))
+    report.sort()
+    #expect(
+      report.findings.map(\.line) == [
+        "error: No ranges — Allow them", "warning: No ranges (and 2 more) — Allow them",
+      ])
+    #expect(report.count(of: .error) == 1)
+    #expect(report.count(of: .note) == 0)
+  }
+
+  @Test("A certificate that is valid for 15 more days is accepted", arguments: [13, 15])
+  func certificate(days: Int64) throws {
+    let now = Date()
+    var answer = try answer(200)
+    answer.certificateExpiry = Int64(now.timeIntervalSince1970) + days * 86_400
+    #expect((HostingRules.certificate(answer, now: now) == nil) == (days > 14))
+  }
+}
