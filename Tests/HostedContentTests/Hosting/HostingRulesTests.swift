@@ -21,7 +21,8 @@ struct HostingRulesTests {
     let encoding = "gzip\u{1b}[31m\u{202e}"
     let finding = try #require(
       HostingRules.file(try answer(200, ["content-encoding": encoding]), "x"))
-    #expect(finding.line.unicodeScalars.allSatisfy(\.isPrintable), "\(finding.line)")
+    let isPrintable = finding.line.unicodeScalars.allSatisfy(\.isPrintable)
+    #expect(isPrintable, "\(finding.line)")
     let cache = ["cache-control": "max-age=999999\u{1b}"]
     let kept = HostingRules.cache(try answer(200, cache), "x", now: Date())
     #expect(kept?.line.unicodeScalars.allSatisfy(\.isPrintable) ?? true)
