@@ -42,7 +42,7 @@ struct StoreCheckTests {
     try #require(lines.count == 3, "\(result.output)")
     #expect(lines[0].hasPrefix("error: targets/\(Tool.chapter2)/1.0/"))
     #expect(lines[0].contains(" — nginx: gzip off;"))
-    #expect(lines[1].hasPrefix("note: targets/"))
+    #expect(lines[1].hasPrefix("note: HEAD of targets/"))
     #expect(lines[2].contains(": 1 error, 0 warnings, 1 note; "))
   }
 
