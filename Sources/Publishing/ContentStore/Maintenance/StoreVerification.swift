@@ -48,14 +48,10 @@ extension StoreFolder {
   /// its archive; a record must be readable. Changes nothing and needs no keys. The metadata itself
   /// is verified first, like for `products()`, and errors in it are thrown.
   ///
-  /// - Parameters:
-  ///   - products: The products to verify; all if empty. Throws `productUnknown` for a product that
-  ///     the store does not have.
-  ///   - bytesPerSecond: The maximum rate of reading; nil for no limit. An archive is read up to
-  ///     three times.
-  ///   - willRead: Called with the path of each file before it is read. An error that it throws
-  ///     ends the verification.
-  ///   - didFind: Called with each difference, which the result has too.
+  /// Verifies `products`, or all if it is empty, and throws `productUnknown` for an unknown one.
+  /// Reads at most `bytesPerSecond`; nil is unlimited. An archive is read up to three times. Calls
+  /// `willRead` with the path of each file before it is read, and `didFind` with each difference,
+  /// which the result has too. An error that they throw ends the verification.
   public func verify(
     _ products: Set<ProductIdentifier> = [], bytesPerSecond: Int64? = nil,
     willRead: @escaping (_ path: String) throws -> Void = { _ in },
