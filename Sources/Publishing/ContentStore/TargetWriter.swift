@@ -52,7 +52,7 @@ struct TargetWriter {
     let index = try indexBytes(of: package, source)
     try copy(source, of: package, to: folder)
     let digest = try Digest(of: index)
-    try served.replaceFile("\(digest.hex).content.index", in: folder) { try $0.write(index) }
+    try served.replaceFile(Self.fileName(.index, digest), in: folder) { try $0.write(index) }
     files[StoreTargetName.package(product, content, version)] = package.target
     files[StoreTargetName.index(product, content, version)] = TargetFile(
       length: Int64(index.count), digest: digest, custom: Self.custom(of: product))
@@ -68,9 +68,13 @@ struct TargetWriter {
       custom: files[name]?.custom ?? Self.custom(of: record.productIdentifier))
     guard try files[name] != file || !has(name, file) else { return }
     try served.replaceFile(
-      "\(digest.hex).product.json", in: made(record.productIdentifier.rawValue, in: folder)
+      Self.fileName(.record, digest), in: made(record.productIdentifier.rawValue, in: folder)
     ) { try $0.write(text) }
     files[name] = file
+  }
+
+  private static func fileName(_ kind: StoreTargetName.Kind, _ digest: Digest) -> String {
+    "\(digest.hex).\(kind.rawValue)"
   }
 
   private static func custom(of product: ProductIdentifier) -> JSONValue {
@@ -103,7 +107,7 @@ struct TargetWriter {
   private func copy(
     _ source: FileByteSource, of package: IncomingPackage, to folder: Directory
   ) throws {
-    try served.replaceFile("\(package.digest.hex).content.pkg", in: folder) { file in
+    try served.replaceFile(Self.fileName(.package, package.digest), in: folder) { file in
       var stream = DigestStream()
       try source.forEachBlock {
         try stream.update($0)

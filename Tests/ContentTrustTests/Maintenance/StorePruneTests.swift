@@ -134,7 +134,6 @@ struct StorePruneTests {
     #expect(pruned.obstacle?.contains("5.targets.json") == true)
     #expect(!pruned.files.isEmpty)
     #expect(pruned.files.allSatisfy { $0.path.hasPrefix("metadata/") })
-    // It is no longer needed.
     let later = try shop.store.prune(keepDays: 30, now: shop.at(80))
     #expect(later.obstacle == nil)
     #expect(later.files.contains { $0.path.hasPrefix("targets/book/1/") })

@@ -168,7 +168,7 @@ struct HostingCheckTests {
     #expect(try fixture.check(server.url).findings.isEmpty)
   }
 
-  @Test("An answer with which a cache keeps that there is no next root is found")
+  @Test("A 404 for the next root that caches may keep is found")
   func nextRoot() throws {
     let server = try server {
       $0.routes["/metadata/2.root.json"] = { _ in

@@ -67,7 +67,7 @@ struct InterruptedCommandTests {
     for _ in 0..<10 {
       let process = try tool.start(
         ["verify", "--library", "lib", "--limit-rate", "1"], errors: tool.folder.path("err.txt"))
-      // Its first own thread carries out the command.
+      // Its first own thread carries out the command. Without a pause, to be there at its start.
       while process.isRunning, try threads(process) == 1 {}
       process.kill(number)
       #expect(process.waitUntilExit().status == 130)

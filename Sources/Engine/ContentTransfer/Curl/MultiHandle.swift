@@ -59,7 +59,7 @@ final class MultiHandle: @unchecked Sendable {
 
   func remove(_ easy: EasyHandle) { curl_multi_remove_handle(pointer, easy.pointer) }
 
-  /// Returns the next exchange that libcurl has ended, and its result, or nil if there is none.
+  /// Returns the next exchange that libcurl has ended, and its result; nil if all were returned.
   func nextEnd() -> (exchange: Exchange, code: CURLcode)? {
     var left: Int32 = 0
     while let message = curl_multi_info_read(pointer, &left)?.pointee {

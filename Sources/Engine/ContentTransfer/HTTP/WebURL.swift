@@ -122,7 +122,13 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   ///
   /// For messages.
   package var description: String {
-    (text.firstIndex(of: "?").map { text[..<$0] } ?? text[...]).printable()
+    parts.base.printable()
+  }
+
+  /// The URL without its query, and the query with its question mark.
+  package var parts: (base: Substring, query: Substring) {
+    let cut = text.firstIndex(of: "?") ?? text.endIndex
+    return (text[..<cut], text[cut...])
   }
 
   /// Returns the URL of `path` below this one.
@@ -131,27 +137,8 @@ package struct WebURL: Hashable, Sendable, CustomStringConvertible {
   ///
   /// Throws `usage` if the result is not a valid URL.
   package func appending(_ path: String) throws -> WebURL {
-    let cut = text.firstIndex(of: "?")
-    let base = cut.map { text[..<$0] } ?? text[...]
-    let query = cut.map { text[$0...] } ?? ""
+    let (base, query) = parts
     let slash = base.hasSuffix("/") ? "" : "/"
-    return try WebURL("\(base)\(slash)\(Self.percentEncoded(path))\(query)")
-  }
-
-  /// Percent-encodes everything except unreserved characters and `/` (RFC 3986 §2.3).
-  private static func percentEncoded(_ path: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var encoded: [UInt8] = []
-    for byte in path.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-        UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"):
-        encoded.append(byte)
-      default:
-        encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
+    return try WebURL("\(base)\(slash)\(PercentEncoding.path(path))\(query)")
   }
 }

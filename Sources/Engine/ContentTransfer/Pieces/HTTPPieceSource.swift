@@ -9,7 +9,7 @@ package struct HTTPPieceSource: PieceSource {
   ///
   /// Not empty.
   package let mirrors: [WebURL]
-  private let address: Address
+  private let address: Address?
 
   /// Returns the URL for the next request for a file at one of the mirrors.
   ///
@@ -23,7 +23,7 @@ package struct HTTPPieceSource: PieceSource {
   /// By default, a file's URL is its path below the mirror. Throws `usage` if `mirrors` is empty.
   package init(
     _ session: HTTPSession, mirrors: [WebURL],
-    address: @escaping Address = { try $0.appending($1.path) }
+    address: Address? = nil
   ) throws {
     guard !mirrors.isEmpty else {
       throw ContentError(.usage, "The store has no address", remedy: "Set at least one address")
@@ -68,10 +68,10 @@ package struct HTTPPieceSource: PieceSource {
       }
       try deliver(piece, LentBytes(nothing, from: nil))
     }
+    let addresses = try mirrors.map { try $0.appending(file.path) }
     let fetch = PieceFetch(
-      pieces.filter { $0.length > 0 }, of: file,
-      from: try mirrors.map { try $0.appending(file.path) }, session: session, ticket: ticket
-    ) { [mirrors, address] in try address(mirrors[$0], file) }
+      pieces.filter { $0.length > 0 }, of: file, from: addresses, session: session, ticket: ticket
+    ) { [mirrors, address] in try address?(mirrors[$0], file) ?? addresses[$0] }
     try fetch.run(deliver)
   }
 }

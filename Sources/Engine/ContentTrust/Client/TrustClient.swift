@@ -25,11 +25,6 @@ package final class TrustClient: Sendable {
     let givenRoot: [UInt8]?
   }
 
-  /// The maximum number of roots that a refresh follows.
-  private static let rootSteps = 256
-  /// The maximum size of a snapshot, in bytes, if the timestamp does not give its length.
-  private static let snapshotLimit: Int64 = 2 << 20
-
   /// Creates a client that keeps its files in `trustFolder`.
   ///
   /// Calls `now` once per refresh. With `watchesClock`, it records the time of each refresh in the
@@ -159,7 +154,7 @@ package final class TrustClient: Sendable {
   ///
   /// The root is only checked to be signed by its own keys.
   package static func firstRoot(of store: any MetadataFetcher) throws -> [UInt8]? {
-    let path = "metadata/1.root.json"
+    let path = MetadataName.root.path(version: 1)
     do {
       return try store.fromServers { server in
         guard let bytes = try server.fetch(.root, at: path) else {
@@ -203,8 +198,8 @@ package final class TrustClient: Sendable {
     _ trusted: inout TrustedMetadata, to last: Int64 = .max, keeping: Bool = true,
     at server: MetadataServer
   ) throws {
-    for _ in 0..<Self.rootSteps where trusted.root.version < last {
-      let path = "metadata/\(trusted.root.version + 1).root.json"
+    for _ in 0..<MetadataLimits.rootSteps where trusted.root.version < last {
+      let path = MetadataName.root.path(version: trusted.root.version + 1)
       guard let bytes = try server.fetch(.root, at: path) else { return }
       let withdrawn = try trusted.update(root: bytes)
       guard keeping else { continue }
@@ -282,7 +277,7 @@ package final class TrustClient: Sendable {
   private func updateTimestamp(
     _ trusted: inout TrustedMetadata, _ now: Date, at server: MetadataServer
   ) throws {
-    let path = "metadata/\(RoleName.timestamp.fileName)"
+    let path = MetadataName.timestamp.path()
     guard let bytes = try server.fetch(.timestamp, at: path) else {
       throw ContentError.storeMissing(path)
     }
@@ -300,7 +295,7 @@ package final class TrustClient: Sendable {
     }
     guard let promise = trusted.timestamp?.snapshot else { return }
     let (bytes, _) = try fetch(
-      .snapshot, promise, limit: Self.snapshotLimit,
+      .snapshot, promise, limit: MetadataLimits.unlistedSnapshotLength,
       consistent: trusted.root.usesConsistentSnapshots
     ) { try trusted.update(snapshot: $0, now: now) }
     try folder.replace(.snapshot, with: bytes)
@@ -333,7 +328,7 @@ package final class TrustClient: Sendable {
     _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
     verify: ([UInt8]) throws -> Value
   ) throws -> ([UInt8], Value) {
-    let path = "metadata/\(consistent ? "\(promise.version)." : "")\(role.encodedFileName)"
+    let path = role.path(version: consistent ? promise.version : nil)
     return try fetcher.fromServers { server in
       do {
         let limit = min(promise.length ?? limit, role.limit)

@@ -39,7 +39,15 @@ package struct TrustedTargets: Sendable {
 
   /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
   package func path(of name: String, _ file: TargetFile) -> String {
-    "targets/\(Self.paths(of: name, file, consistent: usesConsistentSnapshots).first ?? name)"
+    Self.storePaths(of: name, file, consistent: usesConsistentSnapshots).first ?? name
+  }
+
+  /// The possible paths of the target `name` below the store, the usual one first.
+  ///
+  /// Not empty. See `paths`.
+  package static func storePaths(of name: String, _ file: TargetFile, consistent: Bool) -> [String]
+  {
+    paths(of: name, file, consistent: consistent).map { "targets/\($0)" }
   }
 
   /// The possible paths of the target `name` below the store's targets, the usual one first.

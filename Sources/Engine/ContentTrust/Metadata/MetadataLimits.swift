@@ -17,6 +17,10 @@ package enum MetadataLimits {
   package static let nameLength = 4096
   /// The length in bytes of a key's identifier, or of a delegated role's name in a URL.
   package static let identifierLength = 240
+  /// Roots that a client follows at once.
+  package static let rootSteps = 256
+  /// The length of a snapshot, in bytes, if the timestamp does not give it.
+  package static let unlistedSnapshotLength: Int64 = 2 << 20
   /// Hexadecimal digits of a signature.
   package static let signatureLength = 4096
 }

@@ -36,31 +36,9 @@ package enum MetadataName: Hashable, Sendable {
   /// Every byte except letters, digits and `_.-~` is percent-encoded, so that a name cannot point
   /// to another folder.
   package var encodedFileName: String { "\(PercentEncoding.component(text)).json" }
-}
 
-/// Percent-encoding for the path of a URL (RFC 3986).
-package enum PercentEncoding {
-  private static let unreserved = Set(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~".utf8)
-
-  /// Encodes one component.
-  ///
-  /// A `/` is encoded too.
-  package static func component(_ text: some StringProtocol) -> String {
-    var encoded: [UInt8] = []
-    for byte in text.utf8 {
-      if unreserved.contains(byte) {
-        encoded.append(byte)
-      } else {
-        encoded += "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8
-      }
-    }
-    return String(decoding: encoded, as: UTF8.self)
-  }
-
-  /// Encodes the components of a path and keeps the slashes between them.
-  package static func path(_ text: String) -> String {
-    text.pathComponents(omittingEmpty: false).map { component($0) }
-      .joined(separator: "/")
+  /// The path of the file below a store; nil is for a name without a version.
+  package func path(version: Int64? = nil) -> String {
+    "metadata/\(version.map { "\($0)." } ?? "")\(encodedFileName)"
   }
 }

@@ -5,21 +5,38 @@ package import ContentModel
 /// The product's own content is in the folder of its version. Any other content has a folder of its
 /// own below that. A product with one content therefore needs no second name.
 package enum StoreTargetName {
-  private static let packageName = "content.pkg"
-  private static let indexName = "content.index"
+  /// What a target is.
+  ///
+  /// The raw value is the name of its file.
+  package enum Kind: String, Sendable {
+    case package = "content.pkg"
+    case index = "content.index"
+    case record = "product.json"
+  }
+
+  /// What the target `name` is, by its last component; nil for another name.
+  package static func kind(of name: String) -> Kind? {
+    let components = name.pathComponents(omittingEmpty: false)
+    return components.count > 1 ? components.last.flatMap(Kind.init(rawValue:)) : nil
+  }
+
+  /// The target of the index that belongs to the archive `package`.
+  package static func index(ofPackage package: String) -> String {
+    package.dropLast(Kind.package.rawValue.count) + Kind.index.rawValue
+  }
 
   /// The target of a content package's archive.
   package static func package(
     _ product: ProductIdentifier, _ content: ProductIdentifier, _ version: ContentVersion
   ) -> String {
-    (folder(product, content, version) + [packageName]).joined(separator: "/")
+    (folder(product, content, version) + [Kind.package.rawValue]).joined(separator: "/")
   }
 
   /// The target of a content package's index.
   package static func index(
     _ product: ProductIdentifier, _ content: ProductIdentifier, _ version: ContentVersion
   ) -> String {
-    (folder(product, content, version) + [indexName]).joined(separator: "/")
+    (folder(product, content, version) + [Kind.index.rawValue]).joined(separator: "/")
   }
 
   /// The components of the folder, below `targets`, of a content's archive and index.
@@ -36,11 +53,15 @@ package enum StoreTargetName {
   /// snapshots. The check ignores case, because a store may be copied to a file system that does.
   package static func isFileName(_ content: ProductIdentifier) -> Bool {
     let name = content.rawValue.lowercased()
-    return [packageName, indexName].contains { name == $0 || name.hasSuffix(".\($0)") }
+    return [Kind.package, .index].map(\.rawValue).contains {
+      name == $0 || name.hasSuffix(".\($0)")
+    }
   }
 
   /// The target of a product's record.
-  package static func record(_ product: ProductIdentifier) -> String { "\(product)/product.json" }
+  package static func record(_ product: ProductIdentifier) -> String {
+    "\(product)/\(Kind.record.rawValue)"
+  }
 }
 
 /// The `custom` member of a content package's target.
@@ -188,9 +209,9 @@ package struct StoreListing: Sendable {
     guard let product = components.first.flatMap({ try? ProductIdentifier(validating: $0) }) else {
       return
     }
-    switch (components.count, components.last) {
-    case (2, "product.json"): products[product, default: Entry()].hasRecord = true
-    case (3...4, "content.pkg"):
+    switch (components.count, StoreTargetName.kind(of: name)) {
+    case (2, .record): products[product, default: Entry()].hasRecord = true
+    case (3...4, .package):
       if let offer = Self.offer(name, file, of: product, in: targets) {
         products[product, default: Entry()].offers.append(offer)
       } else {

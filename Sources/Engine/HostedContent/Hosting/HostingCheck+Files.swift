@@ -14,9 +14,6 @@ extension HostingCheck {
   /// Packages of at most this length are compared as a whole.
   private static let smallLength: Int64 = 256 << 10
 
-  private static let packageName = "content.pkg"
-  private static let indexName = "content.index"
-
   /// A file of the catalog and its path below the store.
   private struct Target {
     let name: String
@@ -34,17 +31,17 @@ extension HostingCheck {
   mutating func checkFiles(of role: TargetsRole, isConsistent: Bool) throws {
     func entry(_ name: String) -> Target? {
       role.targets[name].map { file in
-        let paths = TrustedTargets.paths(of: name, file, consistent: isConsistent)
-        return Target(name: name, path: "targets/\(paths.first ?? name)", file: file)
+        let paths = TrustedTargets.storePaths(of: name, file, consistent: isConsistent)
+        return Target(name: name, path: paths.first ?? name, file: file)
       }
     }
     let names = role.targets.keys.sorted()
     report.catalogFiles = names.count
-    let packages = sample(names.filter { $0.hasSuffix("/\(Self.packageName)") })
+    let packages = sample(names.filter { StoreTargetName.kind(of: $0) == .package })
     var indexes: Set<String> = []
     for (number, name) in packages.enumerated() {
       guard let package = entry(name) else { continue }
-      let indexName = "\(name.dropLast(Self.packageName.count))\(Self.indexName)"
+      let indexName = StoreTargetName.index(ofPackage: name)
       var index: PackageIndex?
       if let target = entry(indexName) {
         indexes.insert(indexName)
@@ -54,12 +51,10 @@ extension HostingCheck {
       }
       try checkPackage(package, index, isFirst: number == 0)
     }
-    let others = names.filter { name in
-      !name.hasSuffix("/\(Self.packageName)") && !name.hasSuffix("/\(Self.indexName)")
-    }
+    let others = names.filter { ![.package, .index].contains(StoreTargetName.kind(of: $0)) }
     let orphans =
       comparesAll
-      ? names.filter { $0.hasSuffix("/\(Self.indexName)") && !indexes.contains($0) } : []
+      ? names.filter { StoreTargetName.kind(of: $0) == .index && !indexes.contains($0) } : []
     for name in sample(others) + orphans {
       if let target = entry(name) { _ = try compareWhole(target) }
     }

@@ -33,11 +33,10 @@ extension HostingCheck {
   }
 
   /// The store's URL in two parts: without a slash at its end, and the query.
-  private var address: (base: String, query: String) {
-    let cut = store.text.firstIndex(of: "?") ?? store.text.endIndex
-    var base = store.text[..<cut]
+  private var address: (base: Substring, query: Substring) {
+    var (base, query) = store.parts
     while base.hasSuffix("/") { base = base.dropLast() }
-    return (String(base), String(store.text[cut...]))
+    return (base, query)
   }
 
   /// Asks for keys beside and below the store.

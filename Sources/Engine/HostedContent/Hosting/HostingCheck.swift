@@ -8,11 +8,6 @@ package import FoundationEssentials
 /// Requests are sent one after the other; their number and size are limited, unless all files are
 /// compared. Use it once.
 package struct HostingCheck {
-  /// The maximum number of roots that are fetched.
-  private static let rootSteps: Int64 = 256
-  /// The maximum length of a snapshot in bytes, if the timestamp does not give its length.
-  private static let snapshotLimit: Int64 = 2 << 20
-  private static let timestampPath = "metadata/timestamp.json"
   static let noCache = [HTTPHeader("Cache-Control", "no-cache")]
 
   private let session: HTTPSession
@@ -119,15 +114,15 @@ package struct HostingCheck {
 
   // MARK: Roots
 
-  /// Returns the newest root; nil if there is none to trust.
+  /// Returns the newest root; nil if no root can be trusted.
   private mutating func checkRoots() throws -> TrustedMetadata? {
     let given = try trustedRoot.map(Self.parsed)
     let served = try checkFirstRoot(given)
     guard !isOver, var trusted = given ?? served else { return nil }
     // Clients that trust an earlier root need all roots up to the given one.
-    let last = min(given?.root.version ?? 1, Self.rootSteps)
+    let last = min(given?.root.version ?? 1, Int64(MetadataLimits.rootSteps))
     for version in stride(from: Int64(2), through: last, by: 1) {
-      let path = Self.rootPath(version)
+      let path = MetadataName.root.path(version: version)
       guard let finding = HostingRules.file(try answer(for: path, limit: 1024), path) else {
         continue
       }
@@ -135,14 +130,12 @@ package struct HostingCheck {
     }
     try followRoots(&trusted)
     if let finding = HostingRules.expiry(
-      "root", Self.rootPath(trusted.root.version), trusted.root.expires, now: now)
+      "root", MetadataName.root.path(version: trusted.root.version), trusted.root.expires, now: now)
     {
       report.add(finding)
     }
     return trusted
   }
-
-  private static func rootPath(_ version: Int64) -> String { "metadata/\(version).root.json" }
 
   private static func gap(_ path: String) -> HostingFinding {
     HostingRules.rootMissing(path, "clients that trust an earlier root cannot read the store")
@@ -160,7 +153,7 @@ package struct HostingCheck {
 
   /// Asks for the first root, with the first request of the check, and returns it.
   private mutating func checkFirstRoot(_ given: TrustedMetadata?) throws -> TrustedMetadata? {
-    let path = Self.rootPath(1)
+    let path = MetadataName.root.path(version: 1)
     var probe = HTTPProbe(try store.appending(path), limit: Int(RoleName.root.limit))
     probe.readsCertificate = true
     let answer = try answer(to: probe)
@@ -190,8 +183,8 @@ package struct HostingCheck {
 
   /// Follows the chain of roots to its end, past a gap.
   private mutating func followRoots(_ trusted: inout TrustedMetadata) throws {
-    for _ in 0..<Self.rootSteps {
-      let path = Self.rootPath(trusted.root.version + 1)
+    for _ in 0..<MetadataLimits.rootSteps {
+      let path = MetadataName.root.path(version: trusted.root.version + 1)
       let url = try store.appending(path)
       let answer = try answer(for: path, headers: Self.noCache, limit: RoleName.root.limit)
       if [200, 203].contains(answer.status), Self.isRoot(answer) {
@@ -223,7 +216,8 @@ package struct HostingCheck {
   /// Returns one of the two roots after `version`, which is missing.
   private mutating func root(after version: Int64) throws -> TrustedMetadata? {
     for next in [version + 1, version + 2] {
-      let answer = try answer(for: Self.rootPath(next), limit: RoleName.root.limit)
+      let answer = try answer(
+        for: MetadataName.root.path(version: next), limit: RoleName.root.limit)
       if answer.status == 200, let root = try? TrustedMetadata(root: answer.body) { return root }
     }
     return nil
@@ -237,11 +231,13 @@ package struct HostingCheck {
   private mutating func checkMetadata(_ trusted: inout TrustedMetadata) throws -> TargetsRole? {
     guard let timestamp = try checkTimestamp(&trusted) else { return nil }
     let isConsistent = trusted.root.usesConsistentSnapshots
-    func path(_ role: RoleName, _ file: MetadataFile) -> String {
-      "metadata/\(isConsistent ? "\(file.version)." : "")\(role.fileName)"
+    func path(_ role: MetadataName, _ file: MetadataFile) -> String {
+      role.path(version: isConsistent ? file.version : nil)
     }
     let snapshotPath = path(.snapshot, timestamp.snapshot)
-    let hasSnapshot = try fetch(snapshotPath, timestamp.snapshot, limit: Self.snapshotLimit) {
+    let hasSnapshot = try fetch(
+      snapshotPath, timestamp.snapshot, limit: MetadataLimits.unlistedSnapshotLength
+    ) {
       try trusted.update(snapshot: $0, now: .distantPast)
     }
     guard hasSnapshot, let snapshot = trusted.snapshot else { return nil }
@@ -271,7 +267,7 @@ package struct HostingCheck {
 
   /// Returns the verified timestamp, and compares it with those that caches have.
   private mutating func checkTimestamp(_ trusted: inout TrustedMetadata) throws -> TimestampRole? {
-    let (path, limit) = (Self.timestampPath, RoleName.timestamp.limit)
+    let (path, limit) = (MetadataName.timestamp.path(), RoleName.timestamp.limit)
     // The first request fills a cache like the request of a browser.
     let kept = try self.answer(for: path, limit: limit)
     let answer = try self.answer(for: path, headers: Self.noCache, limit: limit)

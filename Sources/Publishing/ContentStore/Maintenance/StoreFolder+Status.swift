@@ -77,13 +77,15 @@ extension StoreFolder {
   }
 
   private static func sizes(_ metadata: StoreMetadata, _ survey: StoreSurvey) -> StoreStatus.Sizes {
-    func listed(_ suffix: String) -> Int64 {
-      metadata.targets.targets.reduce(0) { $1.key.hasSuffix(suffix) ? $0 + $1.value.length : $0 }
+    func listed(_ kind: StoreTargetName.Kind) -> Int64 {
+      metadata.targets.targets.reduce(0) {
+        StoreTargetName.kind(of: $1.key) == kind ? $0 + $1.value.length : $0
+      }
     }
     func sum(_ files: [StoreFile]) -> Int64 { files.reduce(0) { $0 + $1.bytes } }
     return StoreStatus.Sizes(
-      archives: listed("/content.pkg"), indexes: listed("/content.index"),
-      records: listed("/product.json"), metadata: sum(survey.metadata),
+      archives: listed(.package), indexes: listed(.index), records: listed(.record),
+      metadata: sum(survey.metadata),
       targets: sum(survey.targets))
   }
 
@@ -91,9 +93,8 @@ extension StoreFolder {
     let bytes = Dictionary(
       survey.targets.map { ($0.path, $0.bytes) }, uniquingKeysWith: { first, _ in first })
     return metadata.targets.targets.compactMap { name, file -> String? in
-      let paths = TrustedTargets.paths(
-        of: name, file, consistent: metadata.root.usesConsistentSnapshots
-      ).map { "\(targetsName)/\($0)" }
+      let paths = TrustedTargets.storePaths(
+        of: name, file, consistent: metadata.root.usesConsistentSnapshots)
       return paths.contains { bytes[$0] == file.length } ? nil : paths.first ?? name
     }.sorted()
   }
@@ -137,7 +138,7 @@ extension StoreFolder {
     return found
   }
 
-  /// The error for metadata that has expired or should be renewed; nil if there is none.
+  /// The error for metadata that has expired or should be renewed; nil if neither is true.
   private func attention(_ role: StoreStatus.Role, _ due: [StoreRole], _ now: Date)
     -> ContentError?
   {

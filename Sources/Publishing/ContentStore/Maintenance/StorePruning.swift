@@ -134,11 +134,9 @@ extension StoreFolder {
         return (nil, "\(folder.path(of: name)) delegates to other roles")
       }
       for (name, file) in role.targets {
-        for path in TrustedTargets.paths(
-          of: name, file, consistent: metadata.root.usesConsistentSnapshots)
-        {
-          paths.insert("\(Self.targetsName)/\(path)")
-        }
+        paths.formUnion(
+          TrustedTargets.storePaths(
+            of: name, file, consistent: metadata.root.usesConsistentSnapshots))
       }
     }
     return (paths, nil)

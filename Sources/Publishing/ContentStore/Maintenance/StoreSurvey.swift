@@ -1,4 +1,5 @@
 import ContentModel
+import ContentTrust
 import FileIO
 
 /// A file of a store's folder, as a listing found it.
@@ -73,9 +74,10 @@ struct StoreSurvey {
       (try? ProductIdentifier(validating: product)) != nil
     else { return false }
     let folders = Array(components.dropFirst().dropLast())
-    switch (file[dot...], folders.count) {
-    case (".product.json", 0): return true
-    case (".content.pkg", 1...2), (".content.index", 1...2):
+    let kind = StoreTargetName.Kind(rawValue: String(file[file.index(after: dot)...]))
+    switch (kind, folders.count) {
+    case (.record, 0): return true
+    case (.package, 1...2), (.index, 1...2):
       return (try? ContentVersion(validating: folders[0])) != nil
         && folders.dropFirst().allSatisfy { (try? ProductIdentifier(validating: $0)) != nil }
     default: return false

@@ -91,9 +91,8 @@ struct StoreVerifier {
 
   /// Returns the file if it is as the metadata lists it, or adds the difference and returns nil.
   private mutating func source(_ listed: Listed) throws -> ThrottledSource? {
-    let paths = TrustedTargets.paths(
-      of: listed.name, listed.file, consistent: targets.usesConsistentSnapshots
-    ).map { "\(StoreFolder.targetsName)/\($0)" }
+    let paths = TrustedTargets.storePaths(
+      of: listed.name, listed.file, consistent: targets.usesConsistentSnapshots)
     try willRead(paths.first ?? listed.name)
     result.files += 1
     result.bytes += listed.file.length
