@@ -140,7 +140,10 @@ let package = Package(
       path: "Benchmarks/QueueBenchmark", swiftSettings: settings),
     .executableTarget(
       name: "trust-benchmark",
-      dependencies: ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentTrust"],
+      dependencies: [
+        "Concurrency", "ContentModel", "FileIO", "ContentTransfer", "ContentTrust", "ContentStore",
+        "HostedContent",
+      ],
       path: "Benchmarks/TrustBenchmark", swiftSettings: settings),
 
     .executableTarget(

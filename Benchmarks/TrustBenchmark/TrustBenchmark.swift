@@ -1,178 +1,155 @@
 import ContentModel
-import ContentTrust
-import Digests
+import ContentStore
 import FileIO
 import FoundationEssentials
 import Glibc
-import Concurrency
+import HostedContent
 
-/// Measures refreshes of a catalog with many products: trust-benchmark FOLDER PRODUCTS.
+/// Measures what a catalog costs its publisher and its clients, by its number of products.
+///
+/// `Benchmarks/run trust` calls it. Each figure is one line: `NAME: VALUE UNIT`.
 @main
 enum TrustBenchmark {
   static func main() throws {
-    let words = CommandLine.arguments
-    guard words.count == 3, let count = Int(words[2]) else {
-      print("Usage: trust-benchmark FOLDER PRODUCTS")
-      exit(2)
+    let words = Array(CommandLine.arguments.dropFirst())
+    guard (3...4).contains(words.count), let count = Int(words[2]), count > 0 else { throw usage }
+    let store = try SampleStore(words[1], products: count, url: words.dropFirst(3).first)
+    var figures = Figures()
+    switch words[0] {
+    case "make": try store.make()
+    case "measure":
+      try publish(store, &figures)
+      try refreshWithoutChanges(store, &figures)
+      try inNewProcesses("lookup", store, &figures)
+      try firstRefreshEver(store, &figures)
+      try inNewProcesses("list", store, &figures)
+    case "lookup": try lookup(store, &figures)
+    case "list": try list(store, &figures)
+    default: throw usage
     }
-    let folder = try FileSystem.real.directory(at: words[1], creating: true)
-    let store = try SampleCatalog(products: count)
-    let fetcher = CountingFetcher()
-    fetcher.put(try store.published(1))
-    let client = { TrustClient(trustFolder: folder, fetcher: fetcher, now: { Date() }) }
+    figures.print()
+    fflush(nil)
+    // Without exit handlers: the thread of a session may still run.
+    _exit(0)
+  }
 
-    let first = client()
-    let initial = try measured { _ = try first.refresh(initialRoot: store.root()) }
-    report("first refresh of \(count) products", initial, fetcher.take())
+  private static let usage = ContentError(
+    .usage, "Invalid arguments of trust-benchmark",
+    remedy: "Use: trust-benchmark make|measure|lookup|list FOLDER PRODUCTS [URL]. URL is that of "
+      + "FOLDER/store on a web server")
 
-    var times: [Double] = []
-    var requests: [CountingFetcher.Count] = []
+  /// The number of runs of each measurement.
+  private static let runs = 5
+  /// The trust folder of a client that keeps its catalog.
+  private static let knownClient = "trust"
+
+  // MARK: Publishing
+
+  /// Publishes a changed product, and refreshes a client that has the catalog from before.
+  private static func publish(_ store: SampleStore, _ figures: inout Figures) throws {
+    let client = try SampleClient(store, trustFolder: knownClient)
+    _ = try client.catalog.refresh().product(store.middleProduct)
+    for run in 1...runs {
+      let product = try store.product(run * store.products / (runs + 1))
+      let price = Decimal(Int.random(in: 10_000..<100_000))
+      let before = try store.publishedFiles(of: product)
+      let wall = try seconds {
+        let folder = try StoreFolder.open(at: store.path)
+        try folder.add(product, details: ProductDetails(price: price))
+      }
+      let files = try store.publishedFiles(of: product).filter { before[$0.key] != $0.value }
+      let written: Int64 = files.values.reduce(0) { $0 + $1.size }
+      figures.add("publish one product, wall", wall * 1000, "ms")
+      figures.add("publish one product, written", kilobytes(written), "kB")
+      _ = client.fetcher.take()
+      let found = try client.catalog.refresh().product(product).price
+      guard found?.amount == price else { throw wrong("The client has an old record") }
+      let fetched = client.fetcher.take()
+      figures.add("publish one product, fetched by a client", kilobytes(fetched.bytes), "kB")
+      figures.add("publish one product, requests of a client", Double(fetched.requests), "requests")
+    }
+    // So that a new process has the newest record of this product.
+    _ = try client.catalog.refresh().product(store.middleProduct)
+  }
+
+  // MARK: Refreshes
+
+  private static func refreshWithoutChanges(_ store: SampleStore, _ figures: inout Figures) throws {
+    let client = try SampleClient(store, trustFolder: knownClient)
+    _ = try client.catalog.refresh()
     for _ in 0..<50 {
-      times.append(try measured { _ = try first.refresh(initialRoot: nil) })
-      requests.append(fetcher.take())
+      _ = client.fetcher.take()
+      let cpu = try processorSeconds { _ = try client.catalog.refresh() }
+      let fetched = client.fetcher.take()
+      figures.add("refresh without changes, CPU", cpu * 1000, "ms")
+      figures.add("refresh without changes, requests", Double(fetched.requests), "requests")
+      figures.add("refresh without changes, bytes", Double(fetched.bytes), "bytes")
     }
-    times.sort()
-    let least = milliseconds(times[0])
-    let (median, most) = (milliseconds(times[25]), milliseconds(times[49]))
-    print(
-      "nothing new, same process, 50 times: CPU \(least) / \(median) / \(most) ms, "
-        + "\(requests[0].files) requests, \(requests[0].bytes) bytes")
-
-    let another = client()
-    let cold = try measured { _ = try another.refresh(initialRoot: nil) }
-    report("nothing new, first refresh of another process", cold, fetcher.take())
-
-    fetcher.put(try store.published(2))
-    let changed = try measured { _ = try first.refresh(initialRoot: nil) }
-    report("after one product changed", changed, fetcher.take())
-
-    for bits in [4, 6, 8, 10] { try print(store.hashBins(bits)) }
   }
 
-  private static func report(_ what: String, _ time: Double, _ count: CountingFetcher.Count) {
-    print("\(what): CPU \(milliseconds(time)) ms, \(count.files) requests, \(count.bytes) bytes")
-  }
-
-  private static func milliseconds(_ seconds: Double) -> Double {
-    (seconds * 100_000).rounded() / 100
-  }
-
-  /// Returns the CPU time of the whole process for `body`, in seconds.
-  private static func measured(_ body: () throws -> Void) throws -> Double {
-    func now() -> Double {
-      var time = timespec()
-      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-      return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+  /// The first refresh of a client without a catalog, and the lookup of one product.
+  private static func firstRefreshEver(_ store: SampleStore, _ figures: inout Figures) throws {
+    for _ in 0..<runs {
+      let name = "trust-first"
+      try store.folder.removeTree(name)
+      var fetched = CountingFetcher.Count()
+      let wall = try seconds {
+        let client = try SampleClient(store, trustFolder: name)
+        _ = try client.catalog.refresh().product(store.middleProduct)
+        fetched = client.fetcher.take()
+      }
+      figures.add("first refresh ever, wall", wall * 1000, "ms")
+      figures.add("first refresh ever, bytes", kilobytes(fetched.bytes), "kB")
+      figures.add("first refresh ever, requests", Double(fetched.requests), "requests")
     }
-    let start = now()
-    try body()
-    return now() - start
   }
+
+  // MARK: New processes
+
+  /// Runs a subcommand in new processes, and adds their figures.
+  private static func inNewProcesses(
+    _ subcommand: String, _ store: SampleStore, _ figures: inout Figures
+  ) throws {
+    for _ in 0..<runs {
+      try figures.add(printedBy: ownProcess([subcommand] + store.words))
+    }
+  }
+
+  /// The first refresh of a process that has the catalog on disk, and the lookup of one product.
+  private static func lookup(_ store: SampleStore, _ figures: inout Figures) throws {
+    let cpu = try processorSeconds {
+      let client = try SampleClient(store, trustFolder: knownClient)
+      _ = try client.catalog.refresh().product(store.middleProduct)
+    }
+    figures.add("first refresh of a process, CPU", cpu * 1000, "ms")
+    figures.add("first refresh of a process, resident memory", try memory("VmRSS"), "MB")
+    figures.add("first refresh of a process, peak memory", try memory("VmHWM"), "MB")
+  }
+
+  /// All products, with a client without a catalog.
+  private static func list(_ store: SampleStore, _ figures: inout Figures) throws {
+    let name = "trust-list"
+    try store.folder.removeTree(name)
+    let client = try SampleClient(store, trustFolder: name)
+    var count = 0
+    let wall = try seconds {
+      try client.catalog.refresh().forEachList { products, failures in
+        if let failure = failures.first { throw failure }
+        count += products.count
+      }
+    }
+    guard count == store.products else { throw wrong("The list has \(count) products") }
+    let fetched = client.fetcher.take()
+    figures.add("complete listing, wall", wall * 1000, "ms")
+    figures.add("complete listing, bytes", kilobytes(fetched.bytes), "kB")
+    figures.add("complete listing, requests", Double(fetched.requests), "requests")
+    figures.add("complete listing, peak memory", try memory("VmHWM"), "MB")
+  }
+
+  private static func kilobytes(_ bytes: some BinaryInteger) -> Double { Double(bytes) / 1000 }
 }
 
-/// A store in memory that counts fetches.
-final class CountingFetcher: MetadataFetcher {
-  struct Count {
-    var files = 0
-    var bytes = 0
-  }
-
-  private let state = Mutex((files: [String: [UInt8]](), count: Count()))
-
-  func put(_ files: [String: [UInt8]]) { state.withLock { $0.files.merge(files) { $1 } } }
-
-  func take() -> Count {
-    state.withLock { state in
-      defer { state.count = Count() }
-      return state.count
-    }
-  }
-
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    state.withLock { state in
-      state.count.files += 1
-      let bytes = state.files[path]
-      state.count.bytes += bytes?.count ?? 0
-      return bytes
-    }
-  }
-}
-
-/// A catalog as a store publishes it, with one version of one content per product.
-struct SampleCatalog {
-  private let count: Int
-  private let key: SigningKey
-  private let expires = Date(
-    timeIntervalSince1970: (Date().timeIntervalSince1970 + 1e7).rounded(.down))
-
-  init(products count: Int) throws {
-    self.count = count
-    key = try SigningKey.generate()
-  }
-
-  private var signer: RoleSigner { RoleSigner(keys: [key]) }
-
-  func root() throws -> [UInt8] {
-    let keys = RoleName.allCases.reduce(into: [:]) { $0[$1] = key.publicKey }
-    return try signer.sign(RootRole(version: 1, expires: expires, keys: keys))
-  }
-
-  /// Returns the targets of products; the first one has `version`.
-  private func targets(_ numbers: some Sequence<Int>, _ version: Int64) throws
-    -> [String: TargetFile]
-  {
-    var files: [String: TargetFile] = [:]
-    for number in numbers {
-      let product = try ProductIdentifier(validating: "com.example.product-\(number)")
-      let content = ContentCustom(
-        productIdentifier: product,
-        version: try ContentVersion(validating: "1.\(number == 0 ? version : 1)"),
-        installedSize: 1_000_000)
-      let digest = try Digest(of: Array("\(number) \(content.version)".utf8))
-      let owner = JSONValue.object(["productIdentifier": .string(product.rawValue)])
-      let name = StoreTargetName.package(product, product, content.version)
-      files[name] = TargetFile(length: 1_000_000, digest: digest, custom: content.json)
-      files[content.index] = TargetFile(length: 10_000, digest: digest, custom: owner)
-      files[StoreTargetName.record(product)] = TargetFile(
-        length: 300, digest: digest, custom: owner)
-    }
-    return files
-  }
-
-  func published(_ version: Int64) throws -> [String: [UInt8]] {
-    let role = TargetsRole(
-      version: version, expires: expires, targets: try targets(0..<count, version))
-    let targets = try signer.sign(role)
-    let snapshot = try signer.sign(
-      SnapshotRole(
-        version: version, expires: expires,
-        targets: MetadataFile(version: version, bytes: targets)))
-    let timestamp = try signer.sign(
-      TimestampRole(
-        version: version, expires: expires,
-        snapshot: MetadataFile(version: version, bytes: snapshot)))
-    return [
-      "metadata/timestamp.json": timestamp, "metadata/\(version).snapshot.json": snapshot,
-      "metadata/\(version).targets.json": targets,
-    ]
-  }
-
-  /// Returns the bytes fetched for one changed product if 2^`bits` roles share the products.
-  func hashBins(_ bits: Int) throws -> String {
-    let bins = 1 << bits
-    let bin = try signer.sign(
-      TargetsRole(
-        version: 1, expires: expires,
-        targets: targets(stride(from: 0, to: count, by: bins), 1)))
-    let promise = try MetadataFile(version: 1000, bytes: bin)
-    let others = (0..<bins).reduce(into: [String: MetadataFile]()) {
-      $0["bin-\(String($1 + 0x1000, radix: 16).dropFirst()).json"] = promise
-    }
-    let snapshot = try signer.sign(
-      SnapshotRole(version: 1, expires: expires, targets: promise, others: others))
-    let timestamp = try published(1)["metadata/timestamp.json"]?.count ?? 0
-    return
-      "hash bins, calculated, \(bins) of them: \(timestamp + snapshot.count + bin.count) bytes "
-      + "(timestamp \(timestamp), snapshot \(snapshot.count), one bin \(bin.count))"
-  }
+/// The result of a measured operation is wrong.
+func wrong(_ message: String) -> ContentError {
+  ContentError(.inconsistent, message, remedy: "Make the store again")
 }

@@ -1,5 +1,6 @@
 import AppUpdate
 import ContentModel
+import ContentTrust
 import ContentTransfer
 import FoundationEssentials
 import StoreServer
@@ -99,8 +100,8 @@ extension FuzzTarget {
   /// Decoded data can be encoded and decoded again.
   static func records(_ bytes: [UInt8]) -> String? {
     let product: ProductIdentifier = "a"
-    guard let record = try? ProductRecord(json: bytes, of: product) else { return nil }
-    return (try? ProductRecord(json: record.json, of: product)) == record
+    guard let record = try? CatalogRecord(json: bytes, of: product) else { return nil }
+    return (try? CatalogRecord(json: record.json, of: product)) == record
       ? nil : "The encoded value differs from the decoded one"
   }
 }

@@ -32,15 +32,23 @@ struct PublisherFixture {
     try store.add(ProductIdentifier(validating: product), now: now)
   }
 
+  /// Publishes products without content, in one step.
+  func add(_ products: [ProductIdentifier], to store: StoreFolder) throws {
+    let details = Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails()) })
+    try store.add(details, now: now)
+  }
+
   /// Builds a package and returns its path.
-  func package(_ product: String, _ version: String) throws -> String {
+  func package(_ product: String, _ version: String, content: String? = nil) throws -> String {
     let directory = try folder.opened()
-    let source = try directory.createDirectory("source-\(product)-\(version)", exclusive: true)
+    let name = [product, content, version].compactMap { $0 }.joined(separator: "-")
+    let source = try directory.createDirectory("source-\(name)", exclusive: true)
     try source.createDirectory("Contents").replaceFile("text", with: Array(version.utf8))
-    let output = "\(product)-\(version).pkg"
+    let output = "\(name).pkg"
     _ = try buildPackage(
       folder: source, output: directory, outputName: output,
       productIdentifier: ProductIdentifier(validating: product),
+      contentIdentifier: content.map { try ProductIdentifier(validating: $0) },
       version: ContentVersion(validating: version))
     return folder.path(output)
   }
@@ -95,11 +103,37 @@ struct PublisherFixture {
   func products(trusting root: [UInt8]) throws -> Set<String> {
     let trust = try TemporaryFolder()
     defer { withExtendedLifetime(trust) {} }
-    return Self.products(try client(trust).refresh(initialRoot: root))
+    return try Self.products(client(trust).refresh(initialRoot: root))
   }
 
-  static func products(_ targets: TrustedTargets) -> Set<String> {
-    Set(StoreListing(targets).products.keys.map(\.rawValue))
+  /// The products in all lists of the catalog.
+  static func products(_ targets: TrustedTargets) throws -> Set<String> {
+    try targets.lists.reduce(into: []) { products, name in
+      products.formUnion(try targets.list(name).products.keys.map(\.rawValue))
+    }
+  }
+
+  /// Reads every entry, archive and index that the catalog lists, and returns their number.
+  ///
+  /// Throws the error of the first file that does not exist or has other bytes.
+  func readAll(_ targets: TrustedTargets) throws -> Int {
+    let store = FolderFetcher(try FileSystem.real.directory(at: storePath))
+    var count = 0
+    for name in try targets.lists {
+      let list = try targets.list(name)
+      for (target, file) in list.role.targets { _ = try targets.fetchEntry(target, file) }
+      count += list.role.targets.count
+      for (product, file) in list.products {
+        let offers = try targets.record(of: product, file).offers
+        for signed in offers.flatMap({ [$0.package, $0.index] }) {
+          let bytes = try store.fetch(signed.path, limit: 1 << 30) ?? []
+          try TargetFile(length: signed.length, digest: signed.digest)
+            .check(bytes, of: signed.path)
+          count += 1
+        }
+      }
+    }
+    return count
   }
 
   // MARK: An attacker

@@ -22,12 +22,13 @@ import Testing
     #expect(try fixture.products(trusting: root) == ["a"])
     // For this client, each step is the first refresh after the state before the rotation.
     let trust = try TemporaryFolder()
+    defer { withExtendedLifetime(trust) {} }
     for entry in try known.opened().entries() {
       try trust.opened().replaceFile(
         entry.name, with: known.opened().contents(of: entry.name, limit: 1 << 20))
     }
     let targets = try fixture.client(trust).refresh(initialRoot: nil)
-    #expect(PublisherFixture.products(targets) == ["a"])
+    #expect(try PublisherFixture.products(targets) == ["a"])
   }
 
   @Test(arguments: [
@@ -54,7 +55,20 @@ import Testing
     try fixture.add("b", to: store)
     #expect(try fixture.products(trusting: root) == ["a", "b"])
     let targets = try fixture.client(known).refresh(initialRoot: nil)
-    #expect(PublisherFixture.products(targets) == ["a", "b"])
+    #expect(try PublisherFixture.products(targets) == ["a", "b"])
+  }
+
+  @Test func `new keys of timestamp and snapshot do not sign targets again`() throws {
+    let store = try fixture.create()
+    try fixture.add("a", to: store)
+    try store.rotate([.timestamp, .snapshot], now: fixture.now)
+    #expect(try fixture.bytes("2.root.json") != fixture.bytes("1.root.json"))
+    #expect(try fixture.files()["3.snapshot.json"] != nil)
+    #expect(try fixture.files()["3.targets.json"] == nil)
+    #expect(try fixture.products(trusting: store.initialRoot()) == ["a"])
+    try store.rotate([.targets], now: fixture.now)
+    #expect(try fixture.files()["3.targets.json"] != nil)
+    #expect(try fixture.products(trusting: store.initialRoot()) == ["a"])
   }
 
   @Test func `after a failure at any step of a rotation, clients can read the store`() throws {
@@ -131,6 +145,6 @@ import Testing
     }
     let client = TrustClient(trustFolder: try trust.opened(), fetcher: fetcher, now: { now })
     let targets = try client.refresh(initialRoot: store.initialRoot())
-    #expect(PublisherFixture.products(targets) == ["a", "b"])
+    #expect(try PublisherFixture.products(targets) == ["a", "b"])
   }
 }

@@ -27,13 +27,24 @@ import Testing
   /// Returns the store's files as a new client sees them at `time`.
   private func read(at time: Date? = nil, root: [UInt8]? = nil) throws -> TrustedTargets {
     let time = time ?? now
-    let trust = try TemporaryFolder()
-    defer { withExtendedLifetime(trust) {} }
+    let directory = try folder.opened()
+    let number = try directory.entries().count
     let client = TrustClient(
-      trustFolder: try trust.opened(),
+      trustFolder: try directory.createDirectory("trust-\(number)", exclusive: true),
       fetcher: FolderFetcher(try FileSystem.real.directory(at: storePath)), now: { time })
     return try client.refresh(
       initialRoot: try root ?? StoreFolder.open(at: storePath).initialRoot())
+  }
+
+  /// Returns the record of the book as a new client sees it.
+  private func bookRecord() throws -> CatalogRecord { try #require(try read().record(of: book)) }
+
+  /// Returns the bytes of a file that a record lists, which must match it.
+  private func contents(of file: SignedFile) throws -> [UInt8] {
+    let store = FolderFetcher(try FileSystem.real.directory(at: storePath))
+    let bytes = try #require(try store.fetch(file.path, limit: file.length))
+    #expect(try Digest(of: bytes) == file.digest)
+    return bytes
   }
 
   /// Builds a package and returns its path.
@@ -79,6 +90,7 @@ import Testing
     let store = try created()
     #expect(try store.products().isEmpty)
     #expect(try read().targets.isEmpty)
+    // Without products, there is no file of records.
     #expect(
       try Set(files().keys) == [
         "metadata/1.root.json", "metadata/1.targets.json", "metadata/1.snapshot.json",
@@ -126,29 +138,25 @@ import Testing
     #expect(published.map(\.digest) == [try Digest(of: bytes)])
 
     let targets = try read()
-    let name = "com.example.book/1.10/content.pkg"
-    #expect(
-      Set(targets.targets.keys) == [
-        name, "com.example.book/1.10/content.index", "com.example.book/product.json",
-      ])
-    #expect(try targets.fetchTarget(name) == bytes)
-    #expect(
-      targets.targets[name]?.custom
-        == .object([
-          "productIdentifier": .string("com.example.book"),
-          "contentIdentifier": .string("com.example.book"), "contentVersion": .string("1.10"),
-          "installedSize": .integer(published.first?.installedSize ?? -1),
-          "index": .string("com.example.book/1.10/content.index"),
-        ]))
-    let index = try PackageIndex(
-      encoded: targets.fetchTarget("com.example.book/1.10/content.index"))
+    #expect(Set(targets.targets.keys) == ["com.example.book/product.json"])
+    let record = try #require(try targets.record(of: book))
+    #expect(record.description.texts["en"]?.title == "A Book")
+    #expect(record.description.price == Price(2.99, currency: "EUR"))
+    #expect(record.offers.count == 1 && record.retired.isEmpty)
+    let offer = try #require(record.offers.first)
+    #expect(offer.productIdentifier == book && offer.contentIdentifier == book)
+    #expect(offer.version.rawValue == "1.10")
+    #expect(offer.installedSize == published.first?.installedSize)
+    #expect(offer.signers != nil && offer.signers == targets.signers)
+    let prefix = "targets/com.example.book/1.10"
+    #expect(offer.package.path == "\(prefix)/\(offer.package.digest.hex).content.pkg")
+    #expect(offer.index.path == "\(prefix)/\(offer.index.digest.hex).content.index")
+    #expect(try contents(of: offer.package) == bytes)
+    let index = try PackageIndex(encoded: contents(of: offer.index))
     #expect(index.isConsistent)
     #expect(index.packageLength == Int64(bytes.count))
     #expect(index.files.map(\.path).contains("Contents/page-1.txt"))
     #expect(index.installedSize == published.first?.installedSize)
-    let record = try targets.fetchRecord(of: book)
-    #expect(record.texts["en"]?.title == "A Book")
-    #expect(record.price == Price(2.99, currency: "EUR"))
   }
 
   @Test func `products are listed with their versions, newest first`() throws {
@@ -176,13 +184,12 @@ import Testing
     try store.publish([package("com.example.book", "2")], now: now)
     let notes = ProductDetails(releaseNotes: "Now with an end")
     try store.publish([package("com.example.book", "3")], details: notes, now: now)
-    let record = try read().fetchRecord(of: book)
+    let record = try bookRecord().description
     #expect(record.texts["de"] == ProductText(title: "Ein Buch"))
     #expect(record.texts["en"]?.releaseNotes == "Now with an end")
     #expect(record.price == Price(1.50, currency: "USD"))
     try store.add(book, details: ProductDetails(price: 0.00), now: now)
-    let free = try read().fetchRecord(of: book)
-    #expect(free.price == nil)
+    #expect(try bookRecord().description.price == nil)
   }
 
   @Test func `an equal version with other bytes is refused`() throws {
@@ -204,7 +211,7 @@ import Testing
     #expect(try store.publish([path, path], now: now.addingTimeInterval(5)).versions.isEmpty)
     #expect(try files() == before)
     try store.publish([path], details: ProductDetails(title: "New"), now: now)
-    #expect(try read().fetchRecord(of: book).texts["en"]?.title == "New")
+    #expect(try bookRecord().description.texts["en"]?.title == "New")
   }
 
   @Test func `two packages with one version and different bytes are refused`() throws {
@@ -286,17 +293,27 @@ import Testing
         package("a", "1.0", content: "0.maps"), package("a", "2", content: "a.audio"),
       ], now: now)
     let targets = try read()
+    let a = ProductIdentifier("a")
     #expect(
-      Set(targets.targets.keys) == [
-        "a/1/content.pkg", "a/1/content.index", "a/1/a.audio/content.pkg",
-        "a/1/a.audio/content.index", "a/2/a.audio/content.pkg", "a/2/a.audio/content.index",
-        "a/1.0/0.maps/content.pkg", "a/1.0/0.maps/content.index", "a/product.json",
+      Set(targets.targets.keys) == ["a/product.json", "a.audio/product.json", "0.maps/product.json"]
+    )
+    for name in ["a.audio", "0.maps"] {
+      let content = try ProductIdentifier(validating: name)
+      #expect(try targets.entry(content) == .content(of: a))
+      #expect(try targets.record(of: content) == nil)
+    }
+    let offers = try #require(try targets.record(of: a)).offers
+    func parent(_ file: SignedFile) -> String {
+      file.path.pathComponents().dropLast().joined(separator: "/")
+    }
+    #expect(
+      offers.map { parent($0.package) } == [
+        "targets/a/1", "targets/a/1.0/0.maps", "targets/a/2/a.audio", "targets/a/1/a.audio",
       ])
-    for name in targets.targets.keys { #expect(try !targets.fetchTarget(name).isEmpty) }
-    let custom = targets.targets["a/2/a.audio/content.pkg"]?.custom
-    #expect(custom?["contentIdentifier"]?.string == "a.audio")
-    #expect(custom?["productIdentifier"]?.string == "a")
-    #expect(custom?["index"]?.string == "a/2/a.audio/content.index")
+    for offer in offers {
+      #expect(parent(offer.index) == parent(offer.package))
+      for file in [offer.package, offer.index] { #expect(try !contents(of: file).isEmpty) }
+    }
     let versions = try #require(try store.products().first).versions
     #expect(
       versions.map { "\($0.contentIdentifier) \($0.version)" }
@@ -407,7 +424,9 @@ import Testing
     let before = try files().keys.filter { $0.hasPrefix("targets/") }
     try store.retire(book, ContentVersion("2"), now: now)
     #expect(try store.products()[0].versions.map(\.version.rawValue) == ["1"])
-    #expect(try read().targets.count == 3)
+    let record = try bookRecord()
+    #expect(record.offers.map(\.version.rawValue) == ["1"])
+    #expect(record.retired == [book: ContentVersion("2")])
     #expect(try Set(files().keys).isSuperset(of: before))
     #expect(
       code { try store.publish([package("com.example.book", "2", text: "b")], now: now) }
@@ -430,7 +449,7 @@ import Testing
     let later = now.addingTimeInterval(91 * Self.day)
     #expect(code { _ = try read(at: later) } == .metadataExpired)
     try store.refresh(now: later)
-    #expect(try read(at: later).targets.count == 3)
+    #expect(try read(at: later).record(of: book)?.offers.count == 1)
     #expect(code { _ = try read(at: later.addingTimeInterval(91 * Self.day)) } == .metadataExpired)
   }
 
@@ -519,20 +538,22 @@ import Testing
       step += SlowTests.stride(quick: 5)
       version += 1
       let next = try package("com.example.book", "\(version)", text: "text \(version)")
-      let count = try read().targets.count
+      let count = try bookRecord().offers.count
       let fault = FaultAtStep(step)
       let failure = code {
         try StoreFolder.open(at: storePath, fileSystem: fault.fileSystem)
           .publish([next], now: now)
       }
       fired = fault.hasFired
-      let seen = try read().targets.count
-      #expect(seen == count || seen == count + 2)
-      if failure == nil { #expect(seen == count + 2) } else { outcomes.insert(seen - count) }
+      let seen = try bookRecord().offers.count
+      #expect(seen == count || seen == count + 1)
+      if failure == nil { #expect(seen == count + 1) } else { outcomes.insert(seen - count) }
       try StoreFolder.open(at: storePath).publish([next], now: now)
-      let targets = try read()
-      #expect(targets.targets.count == count + 2)
-      #expect(try !targets.fetchTarget("com.example.book/\(version)/content.pkg").isEmpty)
+      let offers = try bookRecord().offers
+      #expect(offers.count == count + 1)
+      let newest = try #require(offers.first)
+      #expect(newest.version.rawValue == "\(version)")
+      #expect(try !contents(of: newest.package).isEmpty)
     }
     #expect(outcomes.contains(0))
     #expect(step > 40)

@@ -101,8 +101,9 @@ import Testing
     try keys.directory("root").rename("root.pem", to: keys, "root.pem")
     try keys.removeTree("root")
     try store.rotate([.timestamp], now: now)
+    #expect(try names("store/metadata").contains("2.root.json"))
     let trust = try TemporaryFolder()
-    #expect(try client(trust).refresh(initialRoot: store.initialRoot()).version == 2)
+    #expect(try client(trust).refresh(initialRoot: store.initialRoot()).version == 1)
   }
 
   // MARK: Passphrases
@@ -152,8 +153,9 @@ import Testing
     let root = try FileSystem.real.directory(at: folder.path("store.keys/root"))
     try root.removeFile("root-2.pem")
     try store.rotate([.snapshot], now: now)
+    #expect(try names("store/metadata").contains("2.root.json"))
     let trust = try TemporaryFolder()
-    #expect(try client(trust).refresh(initialRoot: store.initialRoot()).version == 2)
+    #expect(try client(trust).refresh(initialRoot: store.initialRoot()).version == 1)
     try root.removeFile("root-1.pem")
     let error = #expect(throws: ContentError.self) { try store.rotate([.snapshot], now: now) }
     #expect(error?.message.contains("1 of the 2 usable root keys") == true)

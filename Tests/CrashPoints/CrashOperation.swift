@@ -8,12 +8,12 @@ import HostedContent
 ///
 /// It moves a folder between two valid states.
 package enum CrashOperation: String, CaseIterable, Sendable {
-  case install, update, repair, finish, restore, publish, collect, remove, prune
+  case install, update, repair, finish, restore, publish, grow, collect, remove, prune
 
   /// The library that it uses, or nil if it changes a store.
   package var library: String? {
     switch self {
-    case .publish, .prune: nil
+    case .publish, .grow, .prune: nil
     case .restore: "other"
     case .install, .update, .repair, .finish, .collect, .remove: "library"
     }
@@ -27,7 +27,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .update: ([own: ["1.0"]], [own: ["1.0", "1.1"]])
     case .repair, .finish: ([own: ["1.0"]], [own: ["1.0"]])
     case .restore: ([:], [own: ["1.0"]])
-    case .publish, .prune: ([:], [:])
+    case .publish, .grow, .prune: ([:], [:])
     case .collect: ([own: ["1.0", "1.1", "1.2", "1.3"]], [own: ["1.0", "1.3"]])
     case .remove: ([own: ["1.0", "1.1"]], [own: ["1.0"]])
     }
@@ -38,7 +38,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     switch self {
     case .install, .repair, .finish, .restore: (["1.0"], ["1.0"])
     case .update, .remove: (["1.0", "1.1"], ["1.0", "1.1"])
-    case .publish: (["1.0"], ["1.0", "1.1"])
+    case .publish, .grow: (["1.0"], ["1.0", "1.1"])
     case .prune: (["1.1"], ["1.1"])
     case .collect: (["1.0", "1.1", "1.2", "1.3"], ["1.0", "1.1", "1.2", "1.3"])
     }
@@ -48,7 +48,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
   package var pinned: String? {
     switch self {
     case .repair, .collect: "1.0"
-    case .install, .update, .finish, .restore, .publish, .remove, .prune: nil
+    case .install, .update, .finish, .restore, .publish, .grow, .remove, .prune: nil
     }
   }
 
@@ -64,6 +64,11 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     switch self {
     case .install: try world.publishForeign()
     case .publish: _ = try world.source("1.1")
+    case .grow:
+      // As many products as one list has. The next publication also changes our product, and
+      // writes bins.
+      try world.addProducts(127)
+      _ = try world.source("1.1")
     case .prune:
       try world.publish("1.1")
       try world.store().retire(ProductIdentifier(validating: World.own), ContentVersion("1.0"))

@@ -34,6 +34,11 @@ package final class Session: Sendable {
     case .finish: await all([World.own]) { try await self.queue?.goOn(with: $0) }
     case .restore: await all([World.own]) { try await self.restore($0) }
     case .publish: await all([World.own]) { _ in try self.world.publish("1.1", self.fileSystem) }
+    case .grow:
+      await all([World.own]) { _ in
+        try self.world.publish("1.1", self.fileSystem)
+        try self.world.addProducts(128, self.fileSystem)
+      }
     case .remove: await all([World.own]) { try self.remove($0) }
     case .prune: await all([World.own]) { _ in try self.prune() }
     case .collect:

@@ -29,6 +29,8 @@ struct ServerFixture: Sendable {
       ("store/metadata/timestamp.json", Array("{}".utf8)),
       ("store/metadata/1.root.json", Array("{}".utf8)),
       ("store/metadata/3.targets.json", Array("{}".utf8)),
+      ("store/metadata/3.bin-0f.json", Array("{}".utf8)),
+      ("store/metadata/\(Self.digest).records.jsonl", Array("{}\n".utf8)),
     ]
     for (path, bytes) in files {
       let components = path.split(separator: "/").map(String.init)

@@ -149,6 +149,8 @@ struct StaticTests {
       ("/metadata/timestamp.json", "application/json", "no-cache"),
       ("/metadata/1.root.json", "application/json", forGood),
       ("/metadata/3.targets.json", "application/json", forGood),
+      ("/metadata/3.bin-0f.json", "application/json", forGood),
+      ("/metadata/\(ServerFixture.digest).records.jsonl", "application/jsonl", forGood),
       ("/targets/\(ServerFixture.digest).content.pkg", "application/octet-stream", forGood),
       ("/targets/file.bin", "application/octet-stream", "no-cache"),
     ] {

@@ -313,6 +313,15 @@ extension ContentError: LocalizedError, CustomStringConvertible {
       ? ContentError(code, message, remedy: remedy, subject: subject, cause: cause) : self
   }
 
+  /// Returns the error with the name of a product.
+  ///
+  /// A message about a file or a server would not identify the product.
+  package func naming(_ product: ProductIdentifier) -> ContentError {
+    guard !description.contains(product.rawValue) else { return about(product.rawValue) }
+    return ContentError(
+      code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
+  }
+
   /// Returns the error for a C library that cannot allocate memory.
   package static func outOfMemory(_ library: String) -> ContentError {
     ContentError(

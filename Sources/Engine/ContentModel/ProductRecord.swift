@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The `product.json` of a store: a product without its contents.
+/// A product of a store without its contents.
 ///
-/// The publisher writes and signs it; clients read it with the catalog.
+/// The publisher signs it; clients read it with the catalog.
 public struct ProductRecord: Hashable, Sendable {
   /// The identifier, which payments use.
   public let productIdentifier: ProductIdentifier
@@ -24,29 +24,18 @@ public struct ProductRecord: Hashable, Sendable {
     self.price = price
   }
 
-  /// Decodes the JSON of `product`; throws `storeDamaged` if it is invalid or of another product.
-  package init(json: [UInt8], of product: ProductIdentifier) throws {
-    do {
-      self = try JSONDecoder().decode(ProductRecord.self, from: Data(json))
-    } catch {
-      throw Self.damaged(product, "it cannot be read", cause: "\(error)")
-    }
+  /// Throws `storeDamaged` if this is the record of another product, or has no title.
+  package func check(isOf product: ProductIdentifier) throws {
     guard productIdentifier == product else {
-      throw Self.damaged(product, "it is for \(productIdentifier)")
+      throw ContentError.recordDamaged(product, "it is for \(productIdentifier)")
     }
-    guard !texts.isEmpty else { throw Self.damaged(product, "it has no title") }
+    guard !texts.isEmpty else { throw ContentError.recordDamaged(product, "it has no title") }
   }
+}
 
-  /// JSON with sorted keys; equal records have equal JSON.
-  package var json: [UInt8] {
-    get throws {
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      return Array(try encoder.encode(self))
-    }
-  }
-
-  private static func damaged(
+extension ContentError {
+  /// The record of `product` in a store is damaged; `reason` is a clause.
+  package static func recordDamaged(
     _ product: ProductIdentifier, _ reason: String, cause: String? = nil
   ) -> ContentError {
     ContentError(

@@ -70,7 +70,7 @@ public struct LibraryReader: Sendable {
   /// Returns the updates that `products` offer for the installed contents.
   public func updates(of products: [Product]) throws -> [ContentUpdate] {
     UpdateComparison(
-      of: products.map(ProductContents.init), installed: try library.journal.installed(),
+      of: products, installed: try library.journal.installed(),
       current: try library.currentVersions()
     ).updates
   }

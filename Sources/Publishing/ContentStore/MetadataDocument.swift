@@ -5,7 +5,7 @@ import FileIO
 
 /// A metadata file of a store.
 struct MetadataDocument {
-  let role: RoleName
+  let role: MetadataName
   let version: Int64
   let bytes: [UInt8]
 
@@ -21,16 +21,27 @@ struct MetadataDocument {
     get throws { SignedVersion(version: version, digest: try Digest(of: bytes)) }
   }
 
-  static func name(_ role: RoleName, _ version: Int64) -> String {
-    role == .timestamp ? role.fileName : "\(version).\(role.fileName)"
+  static func name(_ role: MetadataName, _ version: Int64) -> String {
+    role == .timestamp ? role.encodedFileName : "\(version).\(role.encodedFileName)"
   }
 
   /// The version in the name of a file of `role`; nil for any other name, and for a timestamp.
   static func version(_ role: RoleName, in file: String) -> Int64? {
     guard let version = file.split(separator: ".").first.flatMap({ Int64($0) }), version > 0,
-      name(role, version) == file
+      name(.top(role), version) == file
     else { return nil }
     return version
+  }
+
+  /// The bin and the version in the name of a file; nil for any other name.
+  static func bin(in file: String) -> (MetadataName, Int64)? {
+    let parts = file.split(separator: ".", omittingEmptySubsequences: false).map { String($0) }
+    guard parts.count == 3, let version = Int64(parts[0]), version > 0,
+      HashBins.isStoreBin(parts[1])
+    else { return nil }
+    let bin = MetadataName.delegated(parts[1])
+    guard name(bin, version) == file else { return nil }
+    return (bin, version)
   }
 
   /// Writes the file.
@@ -54,7 +65,7 @@ extension Directory {
   func metadata(_ role: RoleName, _ version: Int64 = 0, _ verify: ([UInt8]) throws -> Void) throws
     -> [UInt8]
   {
-    let name = MetadataDocument.name(role, version)
+    let name = MetadataDocument.name(.top(role), version)
     let bytes = try contents(of: name, limit: role.limit)
     do {
       try verify(bytes)

@@ -1,10 +1,12 @@
 import ContentModel
 import ContentTrust
+import Digests
 import FileIO
 import FoundationEssentials
 
 /// Signs a store's metadata and publishes it.
 struct MetadataWriter {
+  /// The folder of the metadata.
   let folder: Directory
   let keys: StoreKeys
   let state: StoreState
@@ -18,30 +20,42 @@ struct MetadataWriter {
   /// Signs `role` with the keys of each of `roots`.
   ///
   /// Throws `keyUnusable` if keys are missing.
-  func sign<Signed: Role>(_ role: Signed, of roots: [RootRole]) throws -> MetadataDocument {
+  func sign<Signed: Role>(
+    _ role: Signed, as name: MetadataName = .top(Signed.type), of roots: [RootRole]
+  ) throws -> MetadataDocument {
     let signers = try roots.map { try keys.signer(Signed.type, of: $0) }
     let signer = signers.dropFirst().reduce(signers[0]) { $0.adding($1) }
-    return MetadataDocument(
-      role: Signed.type, version: role.version, bytes: try signer.sign(role))
+    return MetadataDocument(role: name, version: role.version, bytes: try signer.sign(role))
   }
 
-  /// Writes `documents` in order and returns the new publication record.
+  /// Writes the records files of `catalog` and then its documents, in order, and returns the new
+  /// publication record.
   ///
   /// The version numbers are recorded first. If the publication is interrupted, clients may have
   /// seen them, so they are not used again. The written versions are recorded last. Until then, the
   /// record has the earlier versions, and both are accepted.
-  func publish(_ documents: [MetadataDocument], after record: PublicationRecord) throws
+  func publish(_ catalog: SignedCatalog, after record: PublicationRecord) throws
     -> PublicationRecord
   {
-    let reserving = record.reserving(documents)
+    let reserving = record.reserving(catalog)
     if reserving != record { try state.save(reserving) }
-    for document in documents { try document.write(to: folder) }
-    let next = try reserving.signing(documents.versions)
+    for (digest, bytes) in catalog.records where !bytes.isEmpty {
+      let name = RecordsFile.name(digest)
+      // Compared, so that signing everything again also repairs a damaged file.
+      if try folder.status(of: name)?.size == Int64(bytes.count),
+        try folder.contents(of: name, limit: Int64(bytes.count)) == bytes
+      {
+        continue
+      }
+      try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
+    }
+    for document in catalog.documents { try document.write(to: folder) }
+    let next = try reserving.signing(catalog.documents.versions)
     try state.save(next)
     return next
   }
 
-  /// Writes the first metadata of a store, and then its record.
+  /// Writes the first metadata of a store, and then its publication record.
   func create(_ documents: [MetadataDocument], firstRoot: MetadataDocument) throws {
     for document in [firstRoot] + documents { try document.write(to: folder) }
     let signed = try ([firstRoot] + documents).versions
@@ -49,8 +63,23 @@ struct MetadataWriter {
   }
 }
 
+/// Signed metadata that belongs together, ready to be written.
+struct SignedCatalog {
+  /// Records files by digest.
+  var records: [Digest: [UInt8]] = [:]
+  /// In the order in which they are written: a file comes after all files that it lists.
+  var documents: [MetadataDocument]
+  /// The number of bins, in bits; 0 is one list.
+  var bits: Int64 = 0
+}
+
 extension [MetadataDocument] {
+  /// The versions of the top-level roles.
   var versions: [RoleName: SignedVersion] {
-    get throws { try reduce(into: [:]) { $0[$1.role] = try $1.signedVersion } }
+    get throws {
+      try reduce(into: [:]) {
+        if case .top(let role) = $1.role { $0[role] = try $1.signedVersion }
+      }
+    }
   }
 }

@@ -16,13 +16,17 @@ struct IncomingPackage {
   let digest: Digest
   /// The files in the package.
   let entries: [IndexedFile]
-  let custom: ContentCustom
-  /// Whether the catalog already lists exactly these bytes.
-  fileprivate(set) var isPublished = false
+  let info: Info
+  /// The offer of the catalog with exactly these bytes; nil if the catalog has none.
+  fileprivate(set) var published: ContentOffer?
 
-  /// The archive's entry in the targets metadata.
-  var target: TargetFile {
-    TargetFile(length: length, digest: digest, custom: custom.json)
+  /// What the package contains.
+  struct Info: Hashable {
+    let product: ProductIdentifier
+    let content: ProductIdentifier
+    let version: ContentVersion
+    /// The size of all installed files, in bytes.
+    let installedSize: Int64
   }
 }
 
@@ -31,8 +35,7 @@ struct IncomingPackage {
 /// One invalid package refuses all.
 struct PackageIntake {
   let fileSystem: FileSystem
-  let listing: StoreListing
-  let retired: RetiredVersions
+  let catalog: CatalogDraft
   /// The folder for packages that are converted; nil if packages are published unchanged.
   let conversionFolder: Directory?
 
@@ -48,7 +51,7 @@ struct PackageIntake {
         refusals += findings.map { (path, $0.error(in: path)) }
         guard var package else { continue }
         try checkContentIdentifier(package, accepted)
-        package.isPublished = try isPublished(package)
+        package.published = try publishedOffer(package)
         if try !isDuplicate(package, of: accepted) { accepted.append(package) }
       } catch let error as ContentError {
         refusals.append((path, error.about(path)))
@@ -85,14 +88,13 @@ struct PackageIntake {
   private func package(
     _ path: String, at location: String, _ digest: Digest, _ examination: PackageExamination
   ) -> IncomingPackage? {
-    guard examination.isValid, let info = examination.info else { return nil }
-    let custom = ContentCustom(
-      productIdentifier: info.productIdentifier, contentIdentifier: info.contentIdentifier,
-      version: info.version,
+    guard examination.isValid, let found = examination.info else { return nil }
+    let info = IncomingPackage.Info(
+      product: found.productIdentifier, content: found.contentIdentifier, version: found.version,
       installedSize: examination.installedSize)
     return IncomingPackage(
       path: path, location: location, length: examination.packedLength, digest: digest,
-      entries: examination.entries, custom: custom)
+      entries: examination.entries, info: info)
   }
 
   /// Throws `contentClaimed` if the content belongs to another product too.
@@ -101,8 +103,8 @@ struct PackageIntake {
   private func checkContentIdentifier(_ package: IncomingPackage, _ accepted: [IncomingPackage])
     throws
   {
-    let (product, content) = (package.custom.productIdentifier, package.custom.contentIdentifier)
-    if content != product, StoreTargetName.isFileName(content) {
+    let (product, content) = (package.info.product, package.info.content)
+    if content != product, StorePath.isFileName(content) {
       throw ContentError(
         .identifierInvalid,
         "\(package.path): the content identifier \(content) is reserved for store files",
@@ -111,51 +113,46 @@ struct PackageIntake {
       )
     }
     for name in Set([product, content]).sorted() {
-      let claimant = accepted.first { other in
-        other.custom.productIdentifier != product
-          && [other.custom.productIdentifier, other.custom.contentIdentifier].contains(name)
+      let claimant = accepted.map(\.info).first {
+        $0.product != product && [$0.product, $0.content].contains(name)
       }
-      if let other = listing.claimant(of: name, besides: product)
-        ?? claimant?.custom.productIdentifier
-      {
-        throw ContentError.contentClaimed(name, by: other, in: package)
+      let owner = try claimant?.product ?? catalog.owner(of: name)
+      if let owner, owner != product {
+        throw ContentError.contentClaimed(name, by: owner, in: package)
       }
     }
   }
 
-  /// Whether the store has the same bytes.
+  /// The offer of the catalog with the same bytes; nil if the version is new.
   ///
-  /// Throws `versionExists` if it has other bytes with this version, or a higher version.
-  private func isPublished(_ package: IncomingPackage) throws -> Bool {
-    let offers = listing.products[package.custom.productIdentifier]?.offers ?? []
-    let published = offers.first {
-      $0.contentIdentifier == package.custom.contentIdentifier
-        && $0.version == package.custom.version
-    }
-    guard let offer = published else {
-      try checkRise(package, offers)
-      return false
+  /// Throws `versionExists` if the store has other bytes with this version, or a higher version.
+  private func publishedOffer(_ package: IncomingPackage) throws -> ContentOffer? {
+    let info = package.info
+    guard let record = try catalog.record(of: info.product) else { return nil }
+    guard let offer = record.offer(info.content, info.version) else {
+      try checkRise(package, record)
+      return nil
     }
     guard offer.package.digest == package.digest else {
       throw Self.versionExists(package, offer.version, "already published")
     }
-    return true
+    return offer
   }
 
   /// Throws unless the version is higher than every current and earlier version of the content.
   ///
   /// Users with a higher version would never be offered this version.
-  private func checkRise(_ package: IncomingPackage, _ offers: [ContentOffer]) throws {
-    let (content, version) = (package.custom.contentIdentifier, package.custom.version)
-    let known = offers.filter { $0.contentIdentifier == content }.map(\.version)
-    let highest = (known + [retired.highest(of: content)].compactMap { $0 }).max()
+  private func checkRise(_ package: IncomingPackage, _ record: CatalogRecord) throws {
+    let (content, version) = (package.info.content, package.info.version)
+    let known = record.offers.filter { $0.contentIdentifier == content }.map(\.version)
+    let highest = (known + [record.retired[content]].compactMap { $0 }).max()
     guard let highest, version <= highest else { return }
     throw ContentError(
       .versionExists,
       "\(package.path): version \(version) of \(content) is not higher than \(highest), which the "
         + (known.contains(highest) ? "store has" : "store had"),
       remedy: "Increase ContentVersion and build the package again",
-      subject: package.custom.productIdentifier.rawValue)
+      subject: package.info.product.rawValue)
   }
 
   /// Whether `accepted` has the same bytes.
@@ -165,13 +162,12 @@ struct PackageIntake {
     -> Bool
   {
     let sameVersion = accepted.first {
-      $0.custom.contentIdentifier == package.custom.contentIdentifier
-        && $0.custom.version == package.custom.version
+      $0.info.content == package.info.content && $0.info.version == package.info.version
     }
     guard let sameVersion else { return false }
     guard sameVersion.digest == package.digest else {
       throw Self.versionExists(
-        package, sameVersion.custom.version, "given twice, also as \(sameVersion.path)")
+        package, sameVersion.info.version, "given twice, also as \(sameVersion.path)")
     }
     return true
   }
@@ -193,10 +189,10 @@ struct PackageIntake {
   ) -> ContentError {
     ContentError(
       .versionExists,
-      "\(package.path): version \(version) of \(package.custom.contentIdentifier) is \(reason), "
+      "\(package.path): version \(version) of \(package.info.content) is \(reason), "
         + "with other bytes",
       remedy: "Increase ContentVersion and build the package again",
-      subject: package.custom.productIdentifier.rawValue)
+      subject: package.info.product.rawValue)
   }
 }
 
@@ -204,7 +200,7 @@ extension ContentError {
   fileprivate static func contentClaimed(
     _ name: ProductIdentifier, by other: ProductIdentifier, in package: IncomingPackage
   ) -> ContentError {
-    let product = package.custom.productIdentifier
+    let product = package.info.product
     if name == product {
       return .productClaimed(product, by: other).naming(package.path)
     }

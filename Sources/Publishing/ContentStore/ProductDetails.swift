@@ -126,16 +126,16 @@ public struct ProductDetails: Hashable, Sendable {
 public struct StoredProduct: Hashable, Codable, Sendable {
   /// Texts, type and price.
   public let record: ProductRecord
-  /// Whether the record's file is lost or damaged.
-  ///
-  /// In this case, `record` has only the identifier, and the next publication of the product
-  /// creates a new record.
-  public let isRecordLost: Bool
   /// Every version of its contents; empty for a product without content.
   ///
   /// The product's own content is first, then by content identifier, with the newest version of
   /// each first.
   public let versions: [StoredVersion]
+
+  init(_ record: CatalogRecord) {
+    self.record = record.description
+    versions = record.offers.map(StoredVersion.init)
+  }
 }
 
 /// A published version of a content package.
@@ -165,11 +165,11 @@ public struct StoredVersion: Hashable, Codable, Sendable {
   }
 
   init(_ package: IncomingPackage) {
-    productIdentifier = package.custom.productIdentifier
-    contentIdentifier = package.custom.contentIdentifier
-    version = package.custom.version
+    productIdentifier = package.info.product
+    contentIdentifier = package.info.content
+    version = package.info.version
     length = package.length
-    installedSize = package.custom.installedSize
+    installedSize = package.info.installedSize
     digest = package.digest
   }
 }

@@ -20,6 +20,11 @@ struct PublicationRecord: Hashable {
   /// Clients may have seen them.
   private var reserved: [RoleName: Int64] = [:]
 
+  /// The highest number of bins of a publication, in bits; 0 is one list.
+  ///
+  /// Clients that have seen the names of these bins in a snapshot demand them in each later one.
+  private(set) var bits: Int64 = 0
+
   init(firstRoot: SignedVersion, signed: [RoleName: SignedVersion]) {
     self.firstRoot = firstRoot
     self.signed = signed
@@ -49,7 +54,7 @@ struct PublicationRecord: Hashable {
     if let role = conflict(with: found) { return (role, found[role]) }
     for role in [RoleName.targets, .snapshot] {
       guard let signed = signed[role], signed != found[role] else { continue }
-      let name = MetadataDocument.name(role, signed.version)
+      let name = MetadataDocument.name(.top(role), signed.version)
       // A file that was removed since then is not a conflict.
       guard try folder.status(of: name) != nil else { continue }
       let digest = try Digest(of: folder.contents(of: name, limit: role.limit))
@@ -73,12 +78,16 @@ struct PublicationRecord: Hashable {
     return next
   }
 
-  /// Returns the record for before `documents` become visible.
-  func reserving(_ documents: [MetadataDocument]) -> PublicationRecord {
+  /// Returns the record for before the documents of `catalog` become visible.
+  func reserving(_ catalog: SignedCatalog) -> PublicationRecord {
     var next = self
+    next.bits = max(bits, catalog.bits)
     // A root always has the next version, even after an interrupted rotation.
-    for document in documents where document.role != .root {
-      next.reserved[document.role] = document.version
+    // The versions of bins are those of snapshots.
+    for document in catalog.documents {
+      if case .top(let role) = document.role, role != .root {
+        next.reserved[role] = document.version
+      }
     }
     return next
   }
@@ -97,6 +106,7 @@ extension PublicationRecord {
     }
     self.init(firstRoot: firstRoot, signed: signed)
     self.reserved = reserved
+    bits = json["bits"]?.integer ?? 0
   }
 
   var json: JSONValue {
@@ -105,7 +115,7 @@ extension PublicationRecord {
     }
     return .object([
       "firstRoot": firstRoot.json, "signed": object(signed, \.json),
-      "reserved": object(reserved, JSONValue.integer),
+      "reserved": object(reserved, JSONValue.integer), "bits": .integer(bits),
     ])
   }
 }

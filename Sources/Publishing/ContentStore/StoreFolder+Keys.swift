@@ -31,10 +31,22 @@ extension StoreFolder {
   {
     try whileLocked(now) { record, writer in
       let metadata = try StoreMetadata(
-        reading: writer.folder, record, restored: isRestored, keys: writer.keys)
+        reading: folder, record, restored: isRestored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
       try metadata.postponeLaterSnapshots(writer)
-      return try body(metadata, writer)
+      return try namingLostFiles { try body(metadata, writer) }
+    }
+  }
+
+  /// Runs `body`, and names a lost bin as a publisher knows it.
+  func namingLostFiles<Value>(_ body: () throws -> Value) throws -> Value {
+    do {
+      return try body()
+    } catch let error as ContentError
+      where error.code == .storeMissing
+      && error.subject?.hasPrefix("\(Self.metadataName)/") == true
+    {
+      throw ContentError.metadataLost(folder.path(of: error.subject ?? ""), error)
     }
   }
 

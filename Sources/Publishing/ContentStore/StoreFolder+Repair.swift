@@ -15,11 +15,14 @@ extension StoreFolder {
     return try store.whileLocked(now) { record, writer in
       do {
         _ = try StoreMetadata(
-          reading: writer.folder, record, restored: false, keys: writer.keys)
+          reading: store.folder, record, restored: false, keys: writer.keys).checkLists()
         return nil
-      } catch let error as ContentError where error.group == .trust || error.code == .storeDamaged {
-        let metadata = try StoreMetadata(repairing: writer.folder, record, keys: writer.keys)
-        try metadata.publish(metadata.targets.targets, with: writer)
+      } catch let error as ContentError 
+        where error.group == .trust || [.storeDamaged, .storeMissing].contains(error.code)
+      {
+        let metadata = try StoreMetadata(
+          repairing: store.folder, writer.folder, record, keys: writer.keys)
+        try metadata.publish([:], .everything, with: writer)
         return metadata.targets.version
       }
     }
@@ -31,9 +34,9 @@ extension StoreMetadata {
   /// timestamp.
   ///
   /// Only the newest root counts, because the keys of an earlier root may be stolen.
-  fileprivate init(repairing folder: Directory, _ record: PublicationRecord?, keys: StoreKeys)
-    throws
-  {
+  fileprivate init(
+    repairing store: Directory, _ folder: Directory, _ record: PublicationRecord?, keys: StoreKeys
+  ) throws {
     let chain = try Self.chain(in: folder, record, keys)
     func signed<Signed: Role>(_ version: Int64) throws -> (Signed, MetadataDocument)? {
       do {
@@ -42,7 +45,7 @@ extension StoreMetadata {
           role = try chain.newest.verified($0)
         }
         guard let role, Signed.type == .timestamp || role.version == version else { return nil }
-        return (role, MetadataDocument(role: Signed.type, version: role.version, bytes: bytes))
+        return (role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes))
       } catch let error as ContentError
         where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
       {
@@ -65,12 +68,15 @@ extension StoreMetadata {
       guard let targets: (TargetsRole, MetadataDocument) = try signed(promise.version),
         try targets.1.promise == promise
       else { continue }
+      let catalog = TrustedTargets(
+        targets.0, of: chain.newest.with(snapshot.0), fetcher: FolderFetcher(store))
+      guard try catalog.hasAllLists() else { continue }
       self.init(
         root: chain.root,
         timestamp: TimestampRole(
           version: timestamp?.0.version ?? 0, expires: .distantPast,
           snapshot: try snapshot.1.promise),
-        snapshot: snapshot.0, targets: targets.0, versions: versions,
+        snapshot: snapshot.0, catalog: catalog, versions: versions,
         record: record
           ?? PublicationRecord(firstRoot: chain.first, signed: versions))
       return
@@ -78,6 +84,27 @@ extension StoreMetadata {
     throw ContentError(
       .storeDamaged, "No snapshot and targets that belong together found in \(folder.path)",
       remedy: "Restore the store's metadata from a copy", subject: folder.path)
+  }
+}
+
+extension StoreMetadata {
+  /// Reads all bins.
+  ///
+  /// Throws an error of the group `trust`, or `storeMissing`, if one is damaged or lost.
+  fileprivate func checkLists() throws {
+    for name in try catalog.lists { _ = try catalog.list(name) }
+  }
+}
+
+extension TrustedTargets {
+  /// Whether all bins exist as the snapshot lists them.
+  fileprivate func hasAllLists() throws -> Bool {
+    do {
+      for name in try lists { _ = try list(name) }
+      return true
+    } catch let error as ContentError where error.group == .trust || error.code == .storeMissing {
+      return false
+    }
   }
 }
 

@@ -116,36 +116,15 @@ public final class StoreFolder: Sendable {
   /// a publication. Otherwise the store's own first root is trusted, so the result is as
   /// trustworthy as the folder.
   public func products() throws -> [StoredProduct] {
-    try products(
-      of: StoreMetadata(reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil))
+    let metadata = try StoreMetadata(
+      reading: folder, knownRecord(), restored: isRestored, keys: nil)
+    return try namingLostFiles { try products(of: metadata) }
   }
 
   func products(of metadata: StoreMetadata) throws -> [StoredProduct] {
-    let targets = targets(of: metadata)
-    return try StoreListing(targets).products.sorted { $0.key < $1.key }.map { product, entry in
-      if let error = entry.error { throw error }
-      let record = try Self.record(of: product, in: targets)
-      return StoredProduct(
-        record: record ?? ProductDetails().record(of: product, over: nil),
-        isRecordLost: record == nil, versions: entry.offers.map(StoredVersion.init))
-    }
-  }
-
-  /// The record of `product`; nil if the file is lost or damaged.
-  private static func record(of product: ProductIdentifier, in targets: TrustedTargets) throws
-    -> ProductRecord?
-  {
-    do {
-      return try targets.fetchRecord(of: product)
-    } catch let error as ContentError
-      where [.storeMissing, .digestMismatch, .storeDamaged].contains(error.code)
-    {
-      return nil
-    }
-  }
-
-  func targets(of metadata: StoreMetadata) -> TrustedTargets {
-    TrustedTargets(metadata.targets, root: metadata.root, fetcher: FolderFetcher(folder))
+    try metadata.catalog.lists.flatMap { name in
+      try metadata.catalog.publishedRecords(of: metadata.catalog.list(name)).map(StoredProduct.init)
+    }.sorted { $0.record.productIdentifier < $1.record.productIdentifier }
   }
 
   // MARK: Publishing
@@ -156,35 +135,32 @@ public final class StoreFolder: Sendable {
     now: Date = Date()
   ) throws -> Publication {
     try details.check()
-    return try changing(now) { files, targets in
-      guard repackaging else { return try publish(packages, details, nil, &files, targets) }
+    return try changing(now) { draft, writer in
+      guard repackaging else { return try publish(packages, details, nil, &draft, writer) }
       try removeConversions()
       return try folder.withTemporaryDirectory(Self.conversionName) {
-        try publish(packages, details, $0, &files, targets)
+        try publish(packages, details, $0, &draft, writer)
       }
     }
   }
 
   private func publish(
     _ packages: [String], _ details: ProductDetails, _ conversionFolder: Directory?,
-    _ files: inout [String: TargetFile], _ targets: TrustedTargets
+    _ draft: inout CatalogDraft, _ writer: TargetWriter
   ) throws -> Publication {
-    let listing = StoreListing(targets)
     let intake = PackageIntake(
-      fileSystem: folder.fileSystem, listing: listing, retired: RetiredVersions(files),
-      conversionFolder: conversionFolder)
+      fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
     let packages = try intake.packages(at: packages)
-    let products = Set(packages.map(\.custom.productIdentifier)).sorted()
-    let records = try products.map { try self.records(of: $0, details, listing, targets) }
-    for record in records { try record.new.checkHosting() }
-    let writer = TargetWriter(try targetsFolder())
-    let absent = try packages.filter { try !$0.isPublished || !writer.has($0, in: files) }
+    var changes: [ProductChange] = []
+    for product in Set(packages.map(\.info.product)).sorted() {
+      if let change = try draft.describe(product, details, withContent: true) {
+        changes.append(change)
+      }
+    }
+    let absent = try packages.filter { try $0.published.map(writer.has) != true }
     try intake.requireSpace(absent, in: folder)
-    for package in absent { try writer.write(package, into: &files) }
-    for record in records { try writer.write(record.new, into: &files) }
-    return Publication(
-      versions: absent.map(StoredVersion.init),
-      changes: records.compactMap { ProductChange(from: $0.old, to: $0.new) })
+    for package in absent { try draft.add(writer.write(package)) }
+    return Publication(versions: absent.map(StoredVersion.init), changes: changes)
   }
 
   /// Adds a product without content, or changes the description of a product.
@@ -195,38 +171,41 @@ public final class StoreFolder: Sendable {
   public func add(
     _ product: ProductIdentifier, details: ProductDetails = ProductDetails(), now: Date = Date()
   ) throws -> ProductChange? {
-    try details.check()
-    return try changing(now) { files, targets in
-      let listing = StoreListing(targets)
-      if let other = listing.claimant(of: product, besides: product) {
-        throw ContentError.productClaimed(product, by: other)
-      }
-      let (old, new) = try records(of: product, details, listing, targets)
-      if listing.products[product]?.offers.isEmpty == false { try new.checkHosting() }
-      try TargetWriter(targetsFolder()).write(new, into: &files)
-      return ProductChange(from: old, to: new)
+    try add([product: details], now: now).first
+  }
+
+  /// Adds products without content, or changes the descriptions of products, in one step.
+  ///
+  /// Returns the changes, by product. Throws `contentClaimed` for a new product with the identifier
+  /// of another product's content.
+  @discardableResult
+  public func add(_ products: [ProductIdentifier: ProductDetails], now: Date = Date()) throws
+    -> [ProductChange]
+  {
+    for details in products.values { try details.check() }
+    return try changing(now) { draft, _ in
+      try draft.inListOrder(products.keys).compactMap { product in
+        if let other = try draft.owner(of: product), other != product {
+          throw ContentError.productClaimed(product, by: other)
+        }
+        return try products[product].flatMap {
+          try draft.describe(product, $0, withContent: false)
+        }
+      }.sorted { $0.productIdentifier < $1.productIdentifier }
     }
   }
 
-  /// The current record of `product`, and the record with `details`.
-  private func records(
-    of product: ProductIdentifier, _ details: ProductDetails, _ listing: StoreListing,
-    _ targets: TrustedTargets
-  ) throws -> (old: ProductRecord?, new: ProductRecord) {
-    let isKnown = listing.products[product]?.hasRecord == true
-    let old = try isKnown ? Self.record(of: product, in: targets) : nil
-    return (old, details.record(of: product, over: old))
-  }
-
-  /// Publishes the targets after `change`, if they changed.
+  /// Publishes the catalog after `change`, if it changed.
   private func changing<Value>(
-    _ now: Date, _ change: (inout [String: TargetFile], TrustedTargets) throws -> Value
+    _ now: Date, _ change: (inout CatalogDraft, TargetWriter) throws -> Value
   ) throws -> Value {
     try writing(now) { metadata, writer in
-      var files = metadata.targets.targets
-      let value = try change(&files, targets(of: metadata))
-      if files != metadata.targets.targets || metadata.needsSigning {
-        try metadata.publish(files, with: writer)
+      let targets = TargetWriter(try targetsFolder())
+      var draft = CatalogDraft(metadata.catalog, targets)
+      let value = try change(&draft, targets)
+      let changes = try draft.write()
+      if !changes.isEmpty || metadata.needsSigning {
+        try metadata.publish(changes, with: writer)
       }
       return value
     }
@@ -302,19 +281,18 @@ public final class StoreFolder: Sendable {
     now: Date = Date()
   ) throws {
     let content = content ?? product
-    try changing(now) { files, targets in
-      let offers = StoreListing(targets).products[product]?.offers ?? []
-      let offer = offers.first { $0.contentIdentifier == content && $0.version == version }
+    try changing(now) { draft, _ in
       // In the published spelling: 1.0 equals 1, but has another folder.
-      guard let version = offer?.version else {
+      guard var record = try draft.record(of: product),
+        let offer = record.offer(content, version)
+      else {
         throw ContentError(
           .productUnknown, "The store has no version \(version) of \(content)",
           remedy: "Check the identifier and version, or list the versions of the store",
           subject: product.rawValue)
       }
-      files[StoreTargetName.package(product, content, version)] = nil
-      files[StoreTargetName.index(product, content, version)] = nil
-      RetiredVersions.remember(version, of: content, product, in: &files)
+      record.retire(offer)
+      draft.set(record)
     }
   }
 }

@@ -11,7 +11,7 @@ extension StoreMetadata {
   /// Writes the next root, with the same keys and a new expiry.
   func renewRoot(with writer: MetadataWriter) throws -> StoreMetadata {
     let (next, document) = try nextRoot(writer, keys: [:], thresholds: [:], newRootKeys: [])
-    return try stepping(to: next, in: [document], with: writer)
+    return try stepping(to: next, in: SignedCatalog(documents: [document]), with: writer)
   }
 
   /// Writes the next root with new keys for `roles`, and the metadata that they sign.
@@ -40,23 +40,25 @@ extension StoreMetadata {
     let (next, document) = try nextRoot(
       writer, keys: new, thresholds: thresholds, newRootKeys: newRootKeys)
     guard needsSigning || new.keys.contains(where: { $0 != .root }) else {
-      return try stepping(to: next, in: [document], with: writer)
+      return try stepping(to: next, in: SignedCatalog(documents: [document]), with: writer)
     }
-    if let documents = try documentsSignedByBoth(next, with: writer) {
-      return try stepping(to: next, in: documents + [document], with: writer)
+    let signing: Signing = needsSigning || new[.targets] != nil ? .everything : .changes
+    if var catalog = try catalogSignedByBoth(next, signing, with: writer) {
+      catalog.documents.append(document)
+      return try stepping(to: next, in: catalog, with: writer)
     }
-    var documents = try documents(of: targets.targets, signedBy: [next], with: writer)
-    documents.insert(document, at: documents.count - 1)
-    return try stepping(to: next, in: documents, with: writer)
+    var catalog = try catalog([:], signing, signedBy: [next], with: writer)
+    catalog.documents.insert(document, at: catalog.documents.count - 1)
+    return try stepping(to: next, in: catalog, with: writer)
   }
 
-  /// Returns targets, snapshot and timestamp signed by the keys of this root and of `next`.
+  /// Returns the catalog signed by the keys of this root and of `next`.
   ///
   /// Returns nil if keys of this root are not available, or if a file would exceed the clients'
   /// limit.
-  private func documentsSignedByBoth(_ next: RootRole, with writer: MetadataWriter) throws
-    -> [MetadataDocument]?
-  {
+  private func catalogSignedByBoth(
+    _ next: RootRole, _ signing: Signing, with writer: MetadataWriter
+  ) throws -> SignedCatalog? {
     for role in [RoleName.targets, .snapshot, .timestamp] {
       do {
         _ = try writer.keys.signer(role, of: root)
@@ -64,8 +66,8 @@ extension StoreMetadata {
         return nil
       }
     }
-    let documents = try documents(of: targets.targets, signedBy: [root, next], with: writer)
-    return documents.allSatisfy { $0.bytes.count <= $0.role.limit } ? documents : nil
+    let catalog = try catalog([:], signing, signedBy: [root, next], with: writer)
+    return catalog.documents.allSatisfy { $0.bytes.count <= $0.role.limit } ? catalog : nil
   }
 
   /// The version of the next root.
@@ -98,17 +100,17 @@ extension StoreMetadata {
     return (next, document)
   }
 
-  /// Writes `documents` in order.
+  /// Writes the files of `catalog` in order.
   ///
   /// One of them is the root `next`.
   private func stepping(
-    to next: RootRole, in documents: [MetadataDocument], with writer: MetadataWriter
+    to next: RootRole, in catalog: SignedCatalog, with writer: MetadataWriter
   ) throws -> StoreMetadata {
     var metadata = self
     metadata.root = next
-    metadata.record = try writer.publish(documents, after: record)
-    metadata.versions.merge(try documents.versions) { $1 }
-    metadata.needsSigning = needsSigning && documents.count == 1
+    metadata.record = try writer.publish(catalog, after: record)
+    metadata.versions.merge(try catalog.documents.versions) { $1 }
+    metadata.needsSigning = needsSigning && catalog.documents.count == 1
     return metadata
   }
 }

@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTrust
+import Digests
 import FileIO
 import FoundationEssentials
 
@@ -10,6 +11,8 @@ struct StoreMetadata {
   let timestamp: TimestampRole
   let snapshot: SnapshotRole
   let targets: TargetsRole
+  /// The products, in one list or in bins.
+  let catalog: TrustedTargets
   /// The publication record, which includes this metadata.
   var record: PublicationRecord
   /// Whether all metadata must be signed again, after an interrupted rotation or a restored backup.
@@ -20,26 +23,29 @@ struct StoreMetadata {
   private static let day: TimeInterval = 86_400
   static let rootLifetime = 3650 * day
   static let lifetime = 365 * day
-  private static let timestampLifetime = 90 * day
+  static let timestampLifetime = 90 * day
 
-  /// Reads and verifies the metadata in `folder`, even if it has expired.
+  /// Reads and verifies the metadata of the store in `store`, even if it has expired.
+  ///
+  /// Bins are read and verified when they are needed.
   ///
   /// Only metadata that is signed under the root in `record` counts. Without a record, the store's
   /// first root is used, if `keys` confirm it or are nil. Throws `storeRolledBack` if the metadata
   /// is older than the record, unless `restored`.
   init(
-    reading folder: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
+    reading store: Directory, _ record: PublicationRecord?, restored: Bool, keys: StoreKeys?
   ) throws {
+    let folder = try store.directory(StoreFolder.metadataName)
     let chain = try Self.chain(in: folder, record, keys)
     let root = [RoleName.root: try chain.document.signedVersion]
     var found: StoreMetadata
     do {
-      found = try StoreMetadata(reading: folder, chain, trusting: chain.newest)
+      found = try StoreMetadata(reading: store, folder, chain, trusting: chain.newest)
     } catch let error as ContentError where error.code == .signatureInvalid {
       // A rotation writes its root before the metadata of the new keys. The old keys may be stolen,
       // but metadata under an earlier root must match the record.
       let earlier = chain.earlier.lazy.compactMap {
-        try? StoreMetadata(reading: folder, chain, trusting: $0)
+        try? StoreMetadata(reading: store, folder, chain, trusting: $0)
       }.first
       guard let earlier, restored || record?.isCurrent(earlier.versions) != false else {
         throw error
@@ -99,7 +105,8 @@ struct StoreMetadata {
   }
 
   private init(
-    reading folder: Directory, _ chain: RootChain, trusting start: TrustedMetadata
+    reading store: Directory, _ folder: Directory, _ chain: RootChain,
+    trusting start: TrustedMetadata
   ) throws {
     var trusted = start
     var documents = [chain.document]
@@ -110,9 +117,9 @@ struct StoreMetadata {
         bytes = try folder.metadata(role, version ?? 0) { found = try verify($0) }
       } catch let error as ContentError where error.code == .fileMissing {
         throw ContentError.metadataLost(
-          folder.path(of: MetadataDocument.name(role, version ?? 0)), error)
+          folder.path(of: MetadataDocument.name(.top(role), version ?? 0)), error)
       }
-      documents.append(MetadataDocument(role: role, version: found ?? 0, bytes: bytes))
+      documents.append(MetadataDocument(role: .top(role), version: found ?? 0, bytes: bytes))
     }
     // Expired metadata must be readable, so that the publisher can refresh it.
     let never = Date.distantPast
@@ -136,18 +143,20 @@ struct StoreMetadata {
     }
     let versions = try documents.versions
     self.init(
-      root: chain.root, timestamp: timestamp, snapshot: snapshot, targets: targets,
+      root: chain.root, timestamp: timestamp, snapshot: snapshot,
+      catalog: TrustedTargets(targets, of: trusted, fetcher: FolderFetcher(store)),
       versions: versions, record: PublicationRecord(firstRoot: chain.first, signed: versions))
   }
 
   init(
-    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, targets: TargetsRole,
+    root: RootRole, timestamp: TimestampRole, snapshot: SnapshotRole, catalog: TrustedTargets,
     versions: [RoleName: SignedVersion], record: PublicationRecord
   ) {
     self.root = root
     self.timestamp = timestamp
     self.snapshot = snapshot
-    self.targets = targets
+    self.catalog = catalog
+    targets = catalog.role
     self.versions = versions
     self.record = record
   }
@@ -169,8 +178,14 @@ struct StoreMetadata {
     let root = try RootRole(
       version: 1, expires: writer.time(after: rootLifetime), keys: made, thresholds: thresholds)
     let rootBytes = try RoleSigner(keys: rootKeys).sign(root)
+    let empty = PublishedList(.targets, nil)
+    let records = empty.recordsFile
+    let digest = try Digest(of: records)
     let targets = try writer.sign(
-      TargetsRole(version: 1, expires: writer.time(after: lifetime), targets: [:]), of: [root])
+      TargetsRole(
+        version: 1, expires: writer.time(after: lifetime), targets: [:],
+        details: ListDetails(
+          role: .targets, length: Int64(records.count), digest: digest)), of: [root])
     let snapshot = try writer.sign(
       SnapshotRole(
         version: 1, expires: writer.time(after: lifetime), targets: targets.promise), of: [root])
@@ -183,59 +198,6 @@ struct StoreMetadata {
       firstRoot: MetadataDocument(role: .root, version: 1, bytes: rootBytes))
   }
 
-  // MARK: Publishing
-
-  /// Publishes `files` as the store's targets, with new expiry.
-  ///
-  /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
-  /// until then. Everything is signed before the first file is written, so that a missing key
-  /// changes nothing.
-  func publish(_ files: [String: TargetFile], with writer: MetadataWriter) throws {
-    _ = try writer.publish(documents(of: files, signedBy: [root], with: writer), after: record)
-  }
-
-  /// Returns targets, snapshot and timestamp, in this order, each signed by the keys of all
-  /// `roots`.
-  func documents(
-    of files: [String: TargetFile], signedBy roots: [RootRole], with writer: MetadataWriter
-  ) throws -> [MetadataDocument] {
-    let role = TargetsRole(
-      targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
-      targets: files)
-    let document = try writer.sign(role, of: roots)
-    guard document.bytes.count <= RoleName.targets.limit else {
-      throw ContentError(
-        .limitExceeded,
-        "The catalog would have \(document.bytes.count) bytes, more than clients accept",
-        remedy: "Retire old versions, or split the products into two stores")
-    }
-    return try [document] + documents(of: document.promise, signedBy: roots, with: writer)
-  }
-
-  private func documents(
-    of targets: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
-  ) throws -> [MetadataDocument] {
-    let role = SnapshotRole(
-      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
-      others: snapshot.files)
-    let document = try writer.sign(role, of: roots)
-    return try [document, timestamp(of: document.promise, signedBy: roots, with: writer)]
-  }
-
-  private func timestamp(
-    of snapshot: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
-  ) throws -> MetadataDocument {
-    let role = TimestampRole(
-      version: try next(.timestamp), expires: writer.time(after: Self.timestampLifetime),
-      snapshot: snapshot)
-    return try writer.sign(role, of: roots)
-  }
-
-  /// The next version number: higher than the store's versions and all signed versions.
-  private func next(_ role: RoleName) throws -> Int64 {
-    try Self.number(after: max(versions[role]?.version ?? 0, record.highest(role)), role)
-  }
-
   static func number(after version: Int64, _ role: RoleName) throws -> Int64 {
     // The maximum number is refused, because no version could follow it.
     guard version < .max - 1 else {
@@ -244,36 +206,6 @@ struct StoreMetadata {
         remedy: "Create a new store, and give its root to the clients", subject: role.fileName)
     }
     return version + 1
-  }
-
-  /// The roles that `renew` signs again: less than half of their lifetime is left, or `everything`.
-  func dueRoles(now: Date, everything: Bool = false) -> [StoreRole] {
-    func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
-      everything || expires < now.addingTimeInterval(lifetime / 2)
-    }
-    if needsSigning || isDue(targets.expires, Self.lifetime) {
-      return [.targets, .snapshot, .timestamp]
-    }
-    if isDue(snapshot.expires, Self.lifetime) { return [.snapshot, .timestamp] }
-    return isDue(timestamp.expires, Self.timestampLifetime) ? [.timestamp] : []
-  }
-
-  /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
-  ///
-  /// Returns the roles that were signed again.
-  func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
-    let roles = dueRoles(now: writer.now, everything: everything)
-    switch roles.first {
-    case .targets: try publish(targets.targets, with: writer)
-    case .snapshot:
-      _ = try writer.publish(
-        documents(of: snapshot.targets, signedBy: [root], with: writer), after: record)
-    case .timestamp:
-      _ = try writer.publish(
-        [timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)], after: record)
-    case .root, nil: break
-    }
-    return roles
   }
 }
 
@@ -284,7 +216,7 @@ extension ContentError {
   ) -> ContentError {
     let version = found?.version ?? 0
     let signed = record.signed[role]?.version ?? 0
-    let path = folder.path(of: MetadataDocument.name(role, version))
+    let path = folder.path(of: MetadataDocument.name(.top(role), version))
     return ContentError(
       .storeRolledBack,
       version < signed
@@ -301,7 +233,7 @@ extension ContentError {
   }
 
   /// A file that other metadata needs is missing in the store's folder.
-  fileprivate static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
+  static func metadataLost(_ path: String, _ reason: ContentError) -> ContentError {
     ContentError(
       .storeDamaged, "The store's metadata file \(path) not found",
       remedy: "Restore the file from a copy, or repair the store", subject: path,

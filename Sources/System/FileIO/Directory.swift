@@ -256,15 +256,18 @@ package final class Directory: Sendable {
 
   /// Replaces `name` atomically: after a crash, either the complete old or new file exists.
   ///
-  /// A crash can leave `.<name>.new`, which the next call with the same name removes.
-  package func replaceFile(_ name: String, with bytes: [UInt8], mode: UInt32 = 0o644) throws {
+  /// A crash can leave `.<name>.new`, which the next call with the same name removes. If it is not
+  /// `isDurable`, a power failure can leave an incomplete file.
+  package func replaceFile(
+    _ name: String, with bytes: [UInt8], mode: UInt32 = 0o644, isDurable: Bool = true
+  ) throws {
     let temporary = ".\(name).new"
     try removeFile(temporary)
     let file = try createFile(temporary, mode: mode)
     try file.write(bytes)
-    try file.sync()
+    if isDurable { try file.sync() }
     try rename(temporary, to: self, name)
-    try sync()
+    if isDurable { try sync() }
   }
 
   // MARK: Locks between processes

@@ -25,28 +25,33 @@ struct StorePruneTests {
     try shop.add("club", day: 40)  // 6
   }
 
-  private func isOld(_ path: String) -> Bool {
-    ["1", "2", "3"].contains { path.hasPrefix("metadata/\($0).") && !path.contains("root") }
-      || path.hasPrefix("targets/book/1/")
-  }
-
   @Test("A client of a catalog of the last days finds everything after pruning")
   func clients() throws {
     try shop.publish("book", "1", day: 1)
     try shop.publish("book", "2", day: 2)
     try shop.retire("book", "1", day: 3)
     // This client does not look at the store again.
-    let client = try shop.catalog(day: 4)
+    let client = try shop.client(day: 4)
     try shop.add("book", "New title", day: 20)
-    let later = try shop.catalog(day: 21)
+    let later = try shop.client(day: 21)
     try shop.add("club", day: 40)
     let before = try shop.files()
+    let needed = try shop.needed(by: client, later, shop.client(day: 45))
 
     let pruned = try shop.store.prune(keepDays: 30, now: shop.at(45))
-    #expect(Set(pruned.files.map(\.path)) == before.filter(isOld))
+    let removed = Set(pruned.files.map(\.path))
+    #expect(removed == before.subtracting(needed))
     #expect(pruned.unknown.isEmpty && pruned.obstacle == nil)
-    #expect(try shop.files() == before.filter { !isOld($0) })
-    for catalog in try [client, later, shop.catalog(day: 45)] { try shop.fetchAll(catalog) }
+    for version in 1...3 {
+      let names = ["snapshot", "targets"].map { "metadata/\(version).\($0).json" }
+      #expect(removed.isSuperset(of: names))
+    }
+    // Of version 1: the archive and the index.
+    #expect(removed.filter { $0.hasPrefix("targets/book/1/") }.count == 2)
+    // Of the first two publications: the records.
+    #expect(removed.filter { $0.hasSuffix(".records.jsonl") }.count == 2)
+    #expect(removed.filter { $0.hasSuffix(".product.json") }.count == 2)
+    #expect(try shop.files() == needed)
     #expect(try shop.store.prune(keepDays: 30, now: shop.at(45)).files.isEmpty)
 
     // Later, the first client's catalog is too old.
@@ -93,16 +98,15 @@ struct StorePruneTests {
     #expect(throws: ContentError.self) {
       try other.add("b", now: shop.at(2))  // snapshot 3, never current
     }
-    let client = try shop.catalog(day: 39)
+    let client = try shop.client(day: 39)
     try shop.add("c", day: 40)  // catalog 4
     try shop.store.prune(keepDays: 30, now: shop.at(60))
     #expect(try shop.fixture.names("store/metadata").isSuperset(of: ["2.snapshot.json"]))
     #expect(try shop.fixture.names("store/metadata").isDisjoint(with: ["1.snapshot.json"]))
     try shop.fetchAll(client)
     try shop.store.prune(keepDays: 30, now: shop.at(80))
-    let metadata = try shop.fixture.names("store/metadata")
-    #expect(
-      metadata == ["1.root.json", "4.snapshot.json", "4.targets.json", "timestamp.json"])
+    #expect(try shop.files() == shop.needed(by: shop.client(day: 80)))
+    #expect(try shop.fixture.names("store/metadata").contains("4.snapshot.json"))
   }
 
   @Test("Foreign and unknown files among the metadata are listed, and stay")
@@ -123,20 +127,24 @@ struct StorePruneTests {
     let pruned = try shop.store.prune(keepDays: 10, now: shop.at(80))
     #expect(pruned.unknown == unknown)
     #expect(try shop.files().isSuperset(of: unknown))
-    try shop.fetchAll(shop.catalog(day: 80))
+    try shop.fetchAll(shop.client(day: 80))
   }
 
-  @Test("If metadata of a kept catalog is missing, its target files are unknown, and all stay")
+  @Test("If metadata of a kept catalog is missing, its other files are unknown, and all stay")
   func missingMetadata() throws {
     try publishHistory()
     try shop.fixture.metadata.removeFile("5.targets.json")
     let pruned = try shop.store.prune(keepDays: 30, now: shop.at(45))
     #expect(pruned.obstacle?.contains("5.targets.json") == true)
     #expect(!pruned.files.isEmpty)
-    #expect(pruned.files.allSatisfy { $0.path.hasPrefix("metadata/") })
+    #expect(
+      pruned.files.allSatisfy {
+        $0.path.hasPrefix("metadata/") && !$0.path.hasSuffix(".records.jsonl")
+      })
     let later = try shop.store.prune(keepDays: 30, now: shop.at(80))
     #expect(later.obstacle == nil)
     #expect(later.files.contains { $0.path.hasPrefix("targets/book/1/") })
+    #expect(try shop.files() == shop.needed(by: shop.client(day: 80)))
   }
 
   @Test("A store is not pruned during a publication, and not if it is older than the record")
@@ -206,14 +214,11 @@ struct StorePruneTests {
       }
       fired = fault.hasFired
       #expect(fired || failure == nil)
-      try shop.fetchAll(shop.catalog(day: 60))
+      try shop.fetchAll(shop.client(day: 60))
       try shop.add("club", day: 60)
       try shop.store.prune(keepDays: 1, now: shop.at(120))
-      #expect(
-        try shop.fixture.names("store/metadata")
-          == ["1.root.json", "5.targets.json", "5.snapshot.json", "timestamp.json"])
+      #expect(try shop.files() == shop.needed(by: shop.client(day: 60)))
       #expect(try !shop.files().contains { $0.hasPrefix("targets/book/1/") })
-      try shop.fetchAll(shop.catalog(day: 60))
     }
     #expect(step > 40)
   }
@@ -226,10 +231,9 @@ struct StorePruneTests {
     // Catalogs under the earlier root are known as the store's.
     let pruned = try shop.store.prune(keepDays: 10, now: shop.at(80))
     #expect(pruned.unknown.isEmpty)
-    #expect(
-      try shop.fixture.names("store/metadata") == [
-        "1.root.json", "2.root.json", "8.targets.json", "8.snapshot.json", "timestamp.json",
-      ])
+    #expect(try shop.files() == shop.needed(by: shop.client(day: 80)))
+    let roots = try shop.files().filter { $0.hasSuffix(".root.json") }
+    #expect(roots == ["metadata/1.root.json", "metadata/2.root.json"])
     try shop.add("e", day: 81)
     try shop.fixture.metadata.removeFile("timestamp.json")
     #expect(try StoreFolder.repair(at: shop.fixture.storePath, now: shop.at(82)) == 9)
@@ -239,28 +243,31 @@ struct StorePruneTests {
         == ["book", "club", "d", "e", "f"])
   }
 
-  @Test("A pruned store's metadata is less than three times its newest catalog")
+  @Test("The metadata of a pruned store is less than three times its newest catalog")
   func size() throws {
     let products = SlowTests.count(quick: 20, slow: 200, all: 1_000)
     let publications = SlowTests.count(quick: 60, slow: 1_000, all: 10_000)
-    for number in 0..<products { try shop.add("product-\(number)", day: Double(number) / 1e4) }
+    try shop.addProducts(products, day: 0.5)
     for number in 0..<publications {
       let day = 1 + Double(number) / 10
-      try shop.store.refresh(everything: true, now: shop.at(day))
+      // A refresh signs every bin, and a new title needs a new records file.
+      if number.isMultiple(of: 2) {
+        try shop.store.refresh(everything: true, now: shop.at(day))
+      } else {
+        try shop.add("product-\(number % products)", "Title \(number)", day: day)
+      }
       // Like a weekly job.
       if number % 70 == 69 { try shop.store.prune(keepDays: 1, now: shop.at(day)) }
     }
     let end = 1 + Double(publications) / 10 + 2
     try shop.store.prune(keepDays: 1, now: shop.at(end))
-    let catalog = try shop.catalog(day: end)
-    #expect(catalog.targets.count == products)
-    let newest = [
-      "\(catalog.version).targets.json", "\(catalog.version).snapshot.json", "timestamp.json",
-    ]
-    let metadata = try shop.fixture.metadata
-    func bytes(_ names: [String]) throws -> Int64 {
-      try names.reduce(0) { try $0 + (metadata.status(of: $1)?.size ?? 0) }
+    let client = try shop.client(day: end)
+    let catalog = try shop.catalog(client)
+    #expect(try catalog.lists.count == (products > 128 ? 4 : 1))
+    #expect(try catalog.lists.reduce(0) { try $0 + catalog.list($1).products.count } == products)
+    func bytes(_ paths: Set<String>) throws -> Int {
+      try paths.filter { $0.hasPrefix("metadata/") }.reduce(0) { try $0 + shop.bytes(at: $1).count }
     }
-    #expect(try bytes(metadata.entries().map(\.name)) < 3 * bytes(newest))
+    #expect(try bytes(shop.files()) < 3 * bytes(shop.needed(by: client)))
   }
 }

@@ -139,6 +139,22 @@ struct StoreStatusTests {
     #expect(try shop.store.status(now: shop.at(2)).attention.isEmpty)
   }
 
+  @Test("A lost record is read from the records file; without both, its product is not listed")
+  func lostRecord() throws {
+    for product in ["book", "club"] { try shop.add(product, day: 1) }
+    let (_, records, record) = try shop.paths(of: "book", day: 1)
+    try shop.removeFile(at: record)
+    let status = try shop.store.status(now: shop.at(2))
+    #expect(status.missingFiles == [record] && codes(status) == [.storeDamaged])
+    #expect(status.products.count == 2)
+    try shop.removeFile(at: records)
+    let lost = try shop.store.status(now: shop.at(2))
+    #expect(lost.missingFiles == [record, records].sorted())
+    #expect(codes(lost) == [.storeDamaged, .storeDamaged])
+    #expect(lost.products.map(\.record.productIdentifier.rawValue) == ["club"])
+    #expect(lost.attention.last?.subject == "book")
+  }
+
   @Test("The status says what can be pruned, and names unknown files")
   func prunable() throws {
     try shop.add("club", day: 1)

@@ -32,47 +32,42 @@ struct StoreVerifyTests {
     return (folder, try #require(folder.entries().map(\.name).first { $0.hasSuffix(suffix) }))
   }
 
-  /// Replaces a target and its entry in the catalog, as a publisher with an error would.
-  private func republish(_ name: String, as bytes: [UInt8]) throws {
-    let keys = try FileSystem.real.directory(at: shop.fixture.folder.path("store.keys"))
-    func signer(_ role: RoleName) throws -> RoleSigner {
-      let pem = try keys.contents(of: "\(role.rawValue).pem", limit: 4096)
-      return RoleSigner(keys: [try SigningKey(pem: pem)])
-    }
-    let catalog = try shop.catalog(day: 1)
+  /// Signs a catalog in which `change` was made to the record of `product`, as a publisher with an
+  /// error would.
+  private func signRecord(of product: ProductIdentifier, _ change: (inout CatalogRecord) -> Void)
+    throws
+  {
+    var record = try #require(try shop.catalog(shop.client(day: 1)).record(of: product))
+    change(&record)
+    let bytes = try record.json
+    try shop.sign(day: 1) { try $0.setRecord(of: product, to: bytes) }
+  }
+
+  /// Signs a catalog in which the index of version 2 of the book is `bytes`.
+  private func signIndex(_ bytes: [UInt8]) throws {
     let digest = try Digest(of: bytes)
-    var files = catalog.targets
-    files[name] = TargetFile(
-      length: Int64(bytes.count), digest: digest, custom: files[name]?.custom)
-    var components = name.pathComponents()
-    let last = components.removeLast()
-    try folder(components.joined(separator: "/")).replaceFile("\(digest.hex).\(last)", with: bytes)
-    let version = catalog.version + 1
-    let expires = shop.at(90)
-    let targets = try signer(.targets).sign(
-      TargetsRole(version: version, expires: expires, targets: files))
-    let snapshot = try signer(.snapshot).sign(
-      SnapshotRole(
-        version: version, expires: expires,
-        targets: MetadataFile(version: version, bytes: targets)))
-    let timestamp = try signer(.timestamp).sign(
-      TimestampRole(
-        version: version, expires: expires,
-        snapshot: MetadataFile(version: version, bytes: snapshot)))
-    try shop.fixture.put([
-      "\(version).targets.json": targets, "\(version).snapshot.json": snapshot,
-      "timestamp.json": timestamp,
-    ])
+    let name = "\(digest.hex).content.index"
+    try folder("book/2").replaceFile(name, with: bytes)
+    let index = SignedFile(
+      path: "targets/book/2/\(name)", length: Int64(bytes.count), digest: digest)
+    try signRecord(of: "book") { record in
+      let offer = record.offers[0]
+      record.add(
+        ContentOffer(
+          productIdentifier: "book", contentIdentifier: "book", version: offer.version,
+          installedSize: offer.installedSize, package: offer.package, index: index))
+    }
   }
 
   @Test("A whole store has no differences, and verifying it changes nothing")
   func whole() throws {
     let before = try shop.files()
     let result = try shop.store.verify()
-    // Three versions with archive and index, and three records.
-    #expect(result.files == 9 && result.damages.isEmpty)
+    // Three versions with archive and index, three records, and the file of all records.
+    #expect(result.files == 10 && result.damages.isEmpty)
     let sizes = try shop.store.status(now: shop.at(1)).sizes
-    #expect(result.bytes == sizes.targets)
+    let records = try #require(shop.list(of: "book", shop.client(day: 1)).role.details).length
+    #expect(result.bytes == sizes.archives + sizes.indexes + sizes.records + records)
     #expect(try shop.files() == before)
     try shop.fixture.folder.opened().removeTree("store.keys")
     #expect(try shop.store.verify() == result)
@@ -90,7 +85,7 @@ struct StoreVerifyTests {
     try third.replaceFile(record, with: [1, 2])
     var found: [StoreDamage] = []
     let result = try shop.store.verify(didFind: { found.append($0) })
-    #expect(result.files == 9 && result.damages == found)
+    #expect(result.files == 10 && result.damages == found)
     // The newest version is first.
     #expect(
       found.map(\.path) == [
@@ -100,7 +95,8 @@ struct StoreVerifyTests {
     #expect(found.map { $0.version?.rawValue } == ["2", "1", nil])
     #expect(found.map { $0.productIdentifier?.rawValue } == ["book", "book", "film"])
     #expect(found.allSatisfy { !$0.reason.isEmpty && $0.remedy.contains("ublish") })
-    let length = try #require(shop.catalog(day: 1).targets["film/product.json"]).length
+    let list = try shop.list(of: "film", shop.client(day: 1))
+    let length = try #require(list.products["film"]).length
     #expect(found.last?.reason == "it has 2 bytes instead of \(length)")
     let paths = ["book-1.pkg", "book-2.pkg"].map { shop.fixture.folder.path($0) }
     try shop.store.publish(paths, now: shop.at(2))
@@ -126,7 +122,7 @@ struct StoreVerifyTests {
       ([1, 2, 3], "Cannot read the index"), (other, "other"),
     ]
     for (bytes, reason) in wrong {
-      try republish("book/2/content.index", as: bytes)
+      try signIndex(bytes)
       let damages = try shop.store.verify().damages
       #expect(damages.map(\.problem) == [.inconsistent])
       #expect(damages.first?.version?.rawValue == "2")
@@ -137,10 +133,43 @@ struct StoreVerifyTests {
 
   @Test("A signed record that cannot be read is found")
   func record() throws {
-    try republish("club/product.json", as: [1, 2, 3])
+    try shop.sign(day: 1) { try $0.setRecord(of: "club", to: [1, 2, 3]) }
     let damages = try shop.store.verify().damages
     #expect(damages.map(\.problem) == [.inconsistent])
     #expect(damages.first?.productIdentifier == "club" && damages.first?.version == nil)
+  }
+
+  @Test("A record with a content of another product is found")
+  func claimed() throws {
+    try signRecord(of: "film") { record in
+      let offer = record.offers[0]
+      record.add(
+        ContentOffer(
+          productIdentifier: "film", contentIdentifier: "book", version: offer.version,
+          installedSize: offer.installedSize, package: offer.package, index: offer.index))
+    }
+    let damages = try shop.store.verify().damages
+    #expect(damages.map(\.problem) == [.inconsistent])
+    #expect(damages.first?.productIdentifier == "film")
+    #expect(damages.first?.reason.contains("book") == true)
+  }
+
+  @Test("A damaged records file is found, unless only some products are verified")
+  func records() throws {
+    let path = try shop.paths(of: "book", day: 1).records
+    try shop.damageFile(at: path)
+    let damages = try shop.store.verify().damages
+    #expect(damages.map(\.path) == [path] && damages.map(\.problem) == [.changed])
+    #expect(try shop.store.verify(["book", "film", "club"]).damages.isEmpty)
+  }
+
+  @Test("A new store has no differences, although it has no records file")
+  func new() throws {
+    let shop = try MaintainedStore()
+    let result = try shop.store.verify()
+    #expect(result.files == 0 && result.damages.isEmpty)
+    // Root, targets, snapshot and timestamp.
+    #expect(try shop.files().count == 4)
   }
 
   @Test("A file that cannot be read is one difference, and the others are verified")
@@ -154,7 +183,7 @@ struct StoreVerifyTests {
       }
     }
     let result = try shop.fixture.open(fileSystem: denied).verify()
-    #expect(result.files == 9)
+    #expect(result.files == 10)
     #expect(result.damages.map(\.problem) == [.unreadable, .unreadable])
   }
 
@@ -179,7 +208,8 @@ struct StoreVerifyTests {
       })
     }
     #expect(found == .stopped)
-    #expect(paths.count == 3 && paths.allSatisfy { $0.hasPrefix("targets/") })
+    #expect(paths.count == 3 && paths.first?.hasSuffix(".records.jsonl") == true)
+    #expect(paths.dropFirst().allSatisfy { $0.hasPrefix("targets/") })
   }
 
   @Test("The rate of reading is limited")

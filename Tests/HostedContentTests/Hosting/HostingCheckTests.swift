@@ -47,8 +47,8 @@ struct HostingCheckTests {
     for comparesAll in [false, true] {
       let report = try fixture.check(server.url, root: root, comparesAll: comparesAll)
       #expect(report.findings.isEmpty, "\(report.findings.map(\.line))")
-      #expect(report.comparedFiles == 6)
-      #expect(report.catalogFiles == 6)
+      #expect(report.comparedFiles == 7)
+      #expect(report.catalogFiles == 7)
       #expect(report.requests < 100)
     }
   }
@@ -62,6 +62,9 @@ struct HostingCheckTests {
     Case("*large*.pkg status 404", .error, .fileMissing, "Upload it"),
     Case("*large*.index status 404", .error, .fileMissing, "Upload it"),
     Case("*large*.product.json status 401", .error, .accessDenied, "allow all;"),
+    Case("*large*.product.json flip 20", .error, .wrongBytes, "binary mode"),
+    Case("*.records.jsonl status 404", .error, .fileMissing, "Upload it"),
+    Case("*.records.jsonl flip 20", .error, .wrongBytes, "binary mode"),
     Case("*large*.index status 500", .error, .status, "error_log"),
     Case("*/2.root.json login-page", .error, .pageForMissingFile, "try_files $uri =404;"),
     Case("*-*-*-*-*.pkg login-page", .error, .pageForMissingFile, "try_files $uri =404;"),
@@ -120,7 +123,7 @@ struct HostingCheckTests {
     let report = try fixture.check(server.url, root: root)
     ExpectedFinding(.error, .rootMissing, "every N.root.json").expectOnly(in: report)
     #expect(report.findings.first?.path == "metadata/\(version).root.json")
-    #expect(report.comparedFiles == 6)
+    #expect(report.comparedFiles == 7)
   }
 
   @Test("A store with another root than the given one is found")
@@ -211,6 +214,35 @@ struct HostingCheckTests {
       }
     }
     ExpectedFinding(obeysNoCache ? .warning : .error, .staleTimestamp, "proxy_cache off;")
+      .expectOnly(in: try fixture.check(server.url))
+  }
+
+  // MARK: Names
+
+  @Test("A server that does not decode percent-encoded names is found")
+  func percentEncoding() throws {
+    let bytes = try fixture.bytes("metadata/timestamp.json")
+    let server = try server {
+      $0.routes["/metadata/timestamp.json"] = { request in
+        guard !request.target.contains("%") else { return Answer(404, text: "Not found.") }
+        var answer = Answer(200, contentType: "application/json", bytes)
+        answer.set("Cache-Control", "no-cache")
+        return answer
+      }
+    }
+    ExpectedFinding(.warning, .percentEncoding, "use $uri")
+      .expectOnly(in: try fixture.check(server.url))
+  }
+
+  @Test("A server that ignores the case of names is found")
+  func caseIgnored() throws {
+    let bytes = try fixture.bytes("metadata/timestamp.json")
+    let server = try server {
+      $0.routes["/metadata/TIMESTAMP.JSON"] = { _ in
+        Answer(200, contentType: "application/json", bytes)
+      }
+    }
+    ExpectedFinding(.note, .caseIgnored, "distinguishes case")
       .expectOnly(in: try fixture.check(server.url))
   }
 

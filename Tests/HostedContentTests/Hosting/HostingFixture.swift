@@ -1,9 +1,13 @@
+import ContentModel
+import ContentStore
 import Foundation
 import HostedContent
 import TestSupport
 import Testing
 
 /// A store with a small and a large package, and checks of its servers.
+///
+/// Its catalog is one list, until products are added.
 struct HostingFixture {
   let store: StoreFixture
 
@@ -18,11 +22,45 @@ struct HostingFixture {
     try store.publish("com.example.large", "1.0", files: Self.noise)
   }
 
+  /// Adds products without content in one step.
+  ///
+  /// With 130 products, the catalog is in the four bins `bin-0` to `bin-3`.
+  func addProducts(_ count: Int) throws {
+    let products = try (0..<count).map {
+      try ProductIdentifier(validating: "com.example.product-\($0)")
+    }
+    try store.store.add(
+      Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails(title: "A product")) }))
+  }
+
+  /// The path of the newest metadata of the bin `name`.
+  func path(ofBin name: String) throws -> String {
+    let versions = try FileManager.default.contentsOfDirectory(
+      atPath: "\(store.storePath)/metadata"
+    ).filter { $0.hasSuffix(".\(name).json") }.compactMap { Int($0.prefix { $0 != "." }) }
+    let version = try #require(versions.max())
+    return "metadata/\(version).\(name).json"
+  }
+
+  /// The path of the records file that the newest metadata of the bin `name` names.
+  func path(ofRecordsInBin name: String) throws -> String {
+    let bytes = try bytes(path(ofBin: name))
+    let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+    let signed = document?["signed"] as? [String: Any]
+    let records = (signed?["catalog"] as? [String: Any])?["records"] as? [String: Any]
+    let digest = try #require(records?["sha256"] as? String)
+    return "metadata/\(digest).records.jsonl"
+  }
+
   /// The first root, as the owner hands it out.
   func root() throws -> [UInt8] { try bytes("metadata/1.root.json") }
 
   func bytes(_ name: String) throws -> [UInt8] {
     Array(try Data(contentsOf: URL(filePath: "\(store.storePath)/\(name)")))
+  }
+
+  func write(_ bytes: [UInt8], to name: String) throws {
+    try Data(bytes).write(to: URL(filePath: "\(store.storePath)/\(name)"))
   }
 
   func remove(_ name: String) throws {

@@ -9,7 +9,12 @@ import Testing
   "The check of a store on nginx",
   .enabled(if: Nginx.isInstalled, Comment(rawValue: Nginx.reason)), .timeLimit(.minutes(10)))
 struct HostingNginxTests {
-  private static let metadata = "location /metadata/ { add_header Cache-Control \"no-cache\"; }"
+  /// The location of metadata that never changes, also below another path.
+  private static let immutable =
+    "location ~ /metadata/[^/]+\\.(snapshot|targets|bin-[0-9a-f]+|records)\\.jsonl?$ "
+    + "{ add_header Cache-Control \"public, max-age=31536000, immutable\"; }"
+  private static let metadata =
+    "\(immutable) location /metadata/ { add_header Cache-Control \"no-cache\"; }"
 
   /// A mistake, and the finding.
   struct Case: Sendable, CustomTestStringConvertible {
@@ -37,12 +42,23 @@ struct HostingNginxTests {
     try withExtendedLifetime(server) { try fixture.check(server.url(path)) }
   }
 
-  @Test("A store with the directives of the guide has no findings")
+  /// The locations of the guide to hosting, without the certificate and the folder.
+  private static func guide() throws -> String {
+    let page = try DocumentPage("Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md")
+    let lines = try #require(page.blocks(in: "nginx").first).text.split(separator: "\n")
+    return lines.drop { !$0.contains("location") }.dropLast().joined(separator: "\n")
+  }
+
+  @Test("A store with the directives of the guide has no findings, with one list and with bins")
   func healthy() throws {
-    let directives = Self.metadata + " location = /apps.json { return 404; }"
-    let report = try check(
-      Nginx(serving: fixture.store.storePath, directives: directives))
+    let server = try Nginx(serving: fixture.store.storePath, directives: Self.guide())
+    var report = try check(server)
     #expect(report.findings.isEmpty, "\(report.findings.map(\.line))")
+    #expect(report.catalogLists == 1)
+    try fixture.addProducts(130)
+    report = try check(server)
+    #expect(report.findings.isEmpty, "\(report.findings.map(\.line))")
+    #expect(report.catalogLists == 4)
   }
 
   static let cases = [
@@ -63,13 +79,22 @@ struct HostingNginxTests {
       .cacheable, "add_header Cache-Control", count: 2),
     Case("autoindex on; \(metadata)", .warning, .listing, "autoindex off;", count: 2),
     Case(
-      "location / { try_files $uri /page.html; } location /metadata/ { "
+      "\(immutable) location / { try_files $uri /page.html; } location /metadata/ { "
         + "add_header Cache-Control \"no-cache\"; try_files $uri /page.html; }", .error,
       .pageForMissingFile, "try_files $uri =404;"),
     Case(
       "\(metadata) error_page 404 =200 /page.html;", .error, .pageForMissingFile,
       "no error_page with =200"),
     Case("deny all;", .error, .accessDenied, "allow all;"),
+    Case(
+      "location /metadata/ { add_header Cache-Control \"no-cache\"; }", .note, .uncached,
+      "immutable"),
+    Case(
+      "\(immutable) location /metadata/ { add_header Cache-Control \"no-cache\"; "
+        + "try_files $request_uri =404; }", .warning, .percentEncoding, "use $uri"),
+    Case(
+      "\(metadata) location = /metadata/TIMESTAMP.JSON { "
+        + "try_files /metadata/timestamp.json =404; }", .note, .caseIgnored, "distinguishes case"),
   ]
 
   @Test("Each mistake in the configuration is found alone, with its remedy", arguments: cases)
@@ -83,7 +108,8 @@ struct HostingNginxTests {
 
   @Test("Keys beside a store whose parent folder is served are found")
   func keys() throws {
-    let directives = "location /store/metadata/ { add_header Cache-Control \"no-cache\"; }"
+    let directives =
+      "\(Self.immutable) location /store/metadata/ { add_header Cache-Control \"no-cache\"; }"
     let server = try Nginx(serving: fixture.store.folder.path, directives: directives)
     let report = try check(server, path: "/store/")
     ExpectedFinding(.error, .keysReachable, "location ~ \\.keys(/|$)").expectOnly(in: report)

@@ -16,6 +16,16 @@ struct HostingRulesTests {
       status, headers: headers, body: Array(body.utf8), from: try WebURL("https://a.example/x"))
   }
 
+  @Test("A sample has the first and the last element, and others at even distances")
+  func sample() {
+    #expect(HostingRules.sample(Array(0..<1024), 16) == (0..<16).map { $0 * 1023 / 15 })
+    #expect(HostingRules.sample(Array(0..<17), 16).count == 16)
+    #expect(HostingRules.sample([1, 2, 3], 2) == [1, 3])
+    #expect(HostingRules.sample([1, 2, 3], 1) == [1])
+    #expect(HostingRules.sample([1, 2], 16) == [1, 2])
+    #expect(HostingRules.sample([Int](), 16).isEmpty)
+  }
+
   @Test("The text of a server cannot control a terminal")
   func hostileText() throws {
     let encoding = "gzip\u{1b}[31m\u{202e}"
@@ -63,6 +73,20 @@ struct HostingRulesTests {
     let finding = HostingRules.keys(try answer(200, body: body), "https://a.example/keys/\(name)")
     #expect((finding?.kind == .keysReachable) == isFound)
     #expect(HostingRules.keys(try answer(404, body: body), "keys/\(name)") == nil)
+  }
+
+  @Test(
+    "A file that never changes should be kept by caches for an hour or longer",
+    arguments: [
+      ("no-cache", true), ("no-store", true), ("max-age=60", true),
+      ("max-age=0, s-maxage=7200", false),
+      ("public, max-age=31536000, immutable", false), ("public", false), (nil, false),
+    ] as [(String?, Bool)])
+  func uncached(value: String?, isFound: Bool) throws {
+    let headers = value.map { ["cache-control": $0] } ?? [:]
+    let finding = HostingRules.uncached(try answer(200, headers), "x", now: Date())
+    #expect((finding?.kind == .uncached) == isFound)
+    #expect(finding?.severity ?? .note == .note)
   }
 
   @Test("Many findings of one kind are counted, errors come first")

@@ -25,10 +25,12 @@ struct StoreBrowsingTests {
     return products.flatMap(\.contents).map(\.version.rawValue)
   }
 
+  /// All files of the library's trust folder with their bytes.
   private func recorded() throws -> [String: Data] {
     let folder = "\(fixture.libraryPath)/trust"
-    return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) {
-      $0[$1] = try Data(contentsOf: URL(filePath: "\(folder)/\($1)"))
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).reduce(into: [:]) {
+      // A folder has no bytes.
+      $0[$1] = FileManager.default.contents(atPath: "\(folder)/\($1)") ?? Data()
     }
   }
 

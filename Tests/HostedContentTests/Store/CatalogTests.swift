@@ -6,7 +6,6 @@ import Digests
 import FileIO
 import FoundationEssentials
 import HostedContent
-import Concurrency
 import TestSupport
 import Testing
 
@@ -86,153 +85,153 @@ import Testing
 
   @Test func `a damaged record affects only its product`() throws {
     for product in ["a", "b", "c"] { try publish(product, "1") }
-    let record = try folder.opened().directory(at: ["store", "targets", "b"])
-    let name = try #require(
-      try record.entries().map(\.name).first { $0.hasSuffix(".product.json") })
-    var bytes = try record.contents(of: name, limit: 1 << 20)
-    bytes[bytes.count / 2] ^= 1
-    try record.replaceFile(name, with: bytes)
+    let wanted: Set<ProductIdentifier> = ["a", "b", "c"]
+    try damage(".product.json", in: ["store", "targets", "b"])
     let snapshot = try catalog().refresh()
-    let answer = snapshot.products(nil)
-    #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "c"])
-    #expect(answer.failures.map(\.code) == [.digestMismatch])
-    #expect(answer.failures.map(\.subject) == ["b/product.json"])
-    #expect(snapshot.offers(of: ProductIdentifier("b")).count == 1)
+    let some = snapshot.products(wanted)
+    #expect(some.products.map(\.productIdentifier.rawValue) == ["a", "c"])
+    #expect(some.failures.map(\.code) == [.digestMismatch])
+    #expect(some.failures.map(\.subject) == ["b/product.json"])
+    let error = #expect(throws: ContentError.self) { try snapshot.offers(of: "b") }
+    #expect(error?.code == .digestMismatch)
+    #expect(try snapshot.offers(of: "a").count == 1)
+    // A list of all products reads the records from one file.
+    let all = snapshot.products(nil)
+    #expect(all.products.map(\.productIdentifier) == wanted.sorted())
+    #expect(all.failures.isEmpty)
+    try damage(".records.jsonl", in: ["store", "metadata"])
+    let rest = snapshot.products(nil)
+    #expect(rest.products.map(\.productIdentifier.rawValue) == ["a", "c"])
+    #expect(rest.failures.map(\.subject) == ["b/product.json"])
+  }
+
+  /// Changes a byte of the files in a folder whose names end in `suffix`.
+  private func damage(_ suffix: String, in path: [String]) throws {
+    let folder = try folder.opened().directory(at: path)
+    let names = try folder.entries().map(\.name).filter { $0.hasSuffix(suffix) }
+    #expect(!names.isEmpty)
+    for name in names {
+      var bytes = try folder.contents(of: name, limit: 1 << 20)
+      if !bytes.isEmpty { bytes[bytes.count / 2] ^= 1 }
+      try folder.replaceFile(name, with: bytes)
+    }
   }
 
   @Test func `records are fetched once, and again only when they changed`() throws {
     try publish("a", "1")
     try publish("b", "1")
     let catalog = try catalog()
-    _ = try catalog.refresh().products(nil)
+    let wanted: Set<ProductIdentifier> = ["a", "b"]
+    _ = try catalog.refresh().products(wanted)
     #expect(fetcher.takeCount(of: ".product.json") == 2)
-    _ = try catalog.refresh().products(nil)
+    _ = try catalog.refresh().products(wanted)
     #expect(fetcher.takeCount(of: ".product.json") == 0)
     try publish("b", "2", ProductDetails(title: "New"))
-    #expect(try catalog.refresh().products(nil).products.last?.localizedTitle() == "New")
+    #expect(try catalog.refresh().products(wanted).products.last?.localizedTitle() == "New")
     #expect(fetcher.takeCount(of: ".product.json") == 1)
   }
 
-  @Test func `contents of products are known without their records, unless they have no content`()
-    throws
-  {
-    try publish("a", "1")
-    try publish("a", "2")
-    try publish("b", "1")
-    let club = ProductIdentifier("club")
-    try store.add(
-      club, details: ProductDetails(title: "Club", type: .consumable), now: now)
-    let snapshot = try catalog().refresh()
-    let answer = snapshot.contents(of: nil)
-    #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "b", "club"])
-    #expect(answer.products.map(\.type) == [nil, nil, .consumable])
-    #expect(answer.products.map { $0.contents.map(\.version.rawValue) } == [["2"], ["1"], []])
-    #expect(fetcher.takeCount(of: ".product.json") == 1)
-    let some = snapshot.contents(of: [ProductIdentifier("a"), ProductIdentifier("none")])
-    #expect(some.products == answer.products.filter { $0.productIdentifier.rawValue == "a" })
-    #expect(some.invalidProductIdentifiers == ["none"])
-    #expect(fetcher.takeCount(of: ".product.json") == 0)
+  @Test func `a list of all products reads one file of records`() throws {
+    for product in ["a", "b", "c"] { try publish(product, "1") }
+    let answer = try catalog().refresh().products(nil)
+    #expect(answer.products.map(\.productIdentifier.rawValue) == ["a", "b", "c"])
+    let paths = fetcher.takePaths()
+    #expect(paths.count { $0.hasSuffix(".records.jsonl") } == 1)
+    #expect(paths.count { $0.hasSuffix(".product.json") } == 0)
   }
 
   @Test func `the catalog of the last refresh is available without the store`() throws {
     try publish("book", "1")
+    try publish("film", "1")
     let catalog = try catalog()
     #expect(try catalog.cached() == nil)
-    _ = try catalog.refresh()
+    let product = try catalog.refresh().product("book")
     try folder.opened().removeTree("store")
     #expect(throws: ContentError.self) { try catalog.refresh() }
-    #expect(try catalog.cached()?.identifiers.map(\.rawValue) == ["book"])
+    #expect(try catalog.cached()?.product("book") == product)
+    // The record of the other product was not fetched.
+    let error = #expect(throws: ContentError.self) { try catalog.cached()?.product("film") }
+    #expect(error?.code == .storeMissing)
   }
 }
 
 /// Catalogs that our publisher does not write, as a broken or hostile one would sign them.
 @Suite struct ClaimedContentTests {
-  /// Returns the targets of contents, `product: [content]`, each in one version.
-  private func listing(_ products: [String: [String]], at place: String? = nil) throws
-    -> StoreListing
-  {
-    var files: [String: TargetFile] = [:]
-    for (text, contents) in products {
-      let product = try ProductIdentifier(validating: text)
-      let empty = try Digest(of: [UInt8]())
-      files[StoreTargetName.record(product)] = TargetFile(length: 0, digest: empty)
-      for content in try contents.map({ try ProductIdentifier(validating: $0) }) {
-        let version = ContentVersion("1")
-        let custom = ContentCustom(
-          productIdentifier: product, contentIdentifier: content, version: version,
-          installedSize: 1)
-        files[custom.index] = TargetFile(length: 0, digest: empty)
-        let name = place ?? StoreTargetName.package(product, content, version)
-        files[name] = TargetFile(length: 0, digest: empty, custom: custom.json)
-      }
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// The products that a list of all products refuses, and that are not available alone either.
+  private func refused(_ store: SignedStore) throws -> [String] {
+    let snapshot = try store.catalog(in: folder)
+    let response = snapshot.products(nil)
+    let refused = response.failures.compactMap(\.subject)
+    #expect(response.products.count + refused.count == store.records.count)
+    for product in store.records.keys {
+      let isRefused = (try? snapshot.product(product)) == nil
+      #expect(isRefused == refused.contains(product.rawValue))
     }
-    let key = try SigningKey.generate()
-    let date = Date(timeIntervalSince1970: 1_900_000_000)
-    let root = try RootRole(
-      version: 1, expires: date,
-      keys: Dictionary(uniqueKeysWithValues: RoleName.allCases.map { ($0, key.publicKey) }))
-    return StoreListing(
-      TrustedTargets(
-        TargetsRole(version: 1, expires: date, targets: files), root: root, fetcher: NoFetcher()))
+    return refused
   }
 
-  private func refused(_ listing: StoreListing) -> [String] {
-    listing.products.filter { $0.value.error != nil }.map(\.key.rawValue).sorted()
+  /// The error for the product `a`.
+  private func error(_ store: SignedStore) throws -> ContentError? {
+    let snapshot = try store.catalog(in: folder)
+    return #expect(throws: ContentError.self) { try snapshot.product("a") }
   }
 
   @Test func `a product's own content comes first, then the others by identifier`() throws {
-    let listing = try listing(["m": ["z", "m", "a"]])
-    let offers = try #require(listing.products[ProductIdentifier("m")]).newestOffers
-    #expect(offers.map(\.contentIdentifier.rawValue) == ["m", "a", "z"])
-    #expect(refused(listing).isEmpty)
+    let store = try SignedStore(["m": ["z", "m", "a"]], owners: ["a": "m", "z": "m"])
+    let product = try store.catalog(in: folder).product("m")
+    #expect(product.contents.map(\.contentIdentifier.rawValue) == ["m", "a", "z"])
   }
 
   @Test func `a product that claims the content of another is refused, and others are not`()
     throws
   {
-    #expect(try refused(listing(["a": ["a"], "b": ["a", "b"], "c": ["c"]])) == ["b"])
-    #expect(try refused(listing(["a": [], "b": ["a"], "c": []])) == ["b"])
-    let error = try listing(["a": ["a"], "b": ["a"]]).products[ProductIdentifier("b")]?.error
+    #expect(try refused(SignedStore(["a": ["a"], "b": ["a", "b"], "c": ["c"]])) == ["b"])
+  }
+
+  @Test func `a product that claims a product without content is refused`() throws {
+    let store = try SignedStore(["a": ["b"], "b": [], "c": []])
+    #expect(try refused(store) == ["a"])
+    let error = try error(store)
     #expect(error?.code == .contentClaimed)
-    #expect(error?.subject == "b")
+    #expect(error?.subject == "a")
   }
 
-  @Test func `a content that two products of other names claim belongs to neither`() throws {
-    #expect(try refused(listing(["a": ["a", "x"], "b": ["x"], "c": ["c", "y"]])) == ["a", "b"])
+  @Test func `a content that two products claim belongs to the owner in its entry`() throws {
+    let contents = ["a": ["a", "x"], "b": ["x"], "c": ["c", "y"]]
+    #expect(try refused(SignedStore(contents, owners: ["x": "b", "y": "c"])) == ["a"])
+    #expect(try refused(SignedStore(contents, owners: ["x": "c", "y": "c"])) == ["a", "b"])
   }
 
-  @Test(arguments: ["a/1/content.pkg", "a/1/b.audio/content.pkg", "a/2/a.audio/content.pkg"])
-  func `a content whose path does not match its name is refused`(place: String) throws {
-    #expect(try refused(listing(["a": ["a.audio"]], at: place)) == ["a"])
+  @Test func `a content without an entry is refused`() throws {
+    let store = try SignedStore(["a": ["a", "x"], "b": ["b"]])
+    #expect(try refused(store) == ["a"])
+    let error = try error(store)
+    #expect(error?.code == .storeDamaged)
+    #expect(error?.message.contains("no entry of x") == true)
   }
 
-  @Test func `a content with the name of a file of the store is refused`() throws {
-    #expect(try refused(listing(["a": ["a", "x.content.pkg"], "b": ["b"]])) == ["a"])
-  }
-}
+  /// Changes in the text of the record of `a`, which has the contents `a` and `x`.
+  static let contradictions = [
+    ("a version twice", #""contentIdentifier":"x","#, ""),
+    ("a path outside its product", "targets/a/1/x/package", "targets/b/1/x/package"),
+    ("a path above its product", "targets/a/1/x/package", "targets/a/../b/package"),
+    ("a reserved name", #""contentIdentifier":"x""#, #""contentIdentifier":"content.pkg""#),
+  ]
 
-/// Nothing is fetched for a listing.
-private struct NoFetcher: MetadataFetcher {
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? { nil }
-}
-
-/// A store in a folder that counts fetches.
-private final class CountingFetcher: MetadataFetcher {
-  private let fetcher: FolderFetcher
-  private let paths = Mutex<[String]>([])
-
-  init(_ folder: Directory) { fetcher = FolderFetcher(folder) }
-
-  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? {
-    paths.withLock { $0.append(path) }
-    return try fetcher.fetch(path, limit: limit)
-  }
-
-  /// Returns how many paths with `suffix` were fetched since the last call.
-  func takeCount(of suffix: String) -> Int {
-    paths.withLock { paths in
-      defer { paths = [] }
-      return paths.count { $0.hasSuffix(suffix) }
-    }
+  @Test(arguments: contradictions)
+  func `a record that contradicts itself is refused`(what: String, old: String, new: String)
+    throws
+  {
+    var store = try SignedStore(["a": ["a", "x"], "b": ["b"]], owners: ["x": "a"])
+    #expect(try refused(store).isEmpty)
+    let text = String(decoding: try #require(store.records["a"]), as: UTF8.self)
+    #expect(text.contains(old), "\(what): \(text)")
+    store.records["a"] = Array(text.replacing(old, with: new).utf8)
+    #expect(try refused(store) == ["a"])
+    #expect(try error(store)?.code == .storeDamaged)
   }
 }

@@ -63,7 +63,7 @@ struct ConcurrentUpdateTests {
       waiting.forEach { $0.resume() }
     }
 
-    func allProducts() async throws -> ProductsResponse {
+    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
       await withCheckedContinuation { continuation in
         let isOpen = state.withLock { state in
           state.looks += 1
@@ -76,9 +76,7 @@ struct ConcurrentUpdateTests {
       return ProductsResponse(products: [])
     }
 
-    func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
-      ProductsResponse(products: [])
-    }
+    func allProducts() async throws -> ProductsResponse { ProductsResponse(products: []) }
 
     func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
       throw CancellationError()

@@ -1,3 +1,4 @@
+import Concurrency
 import ContentModel
 import Foundation
 import HostedContent
@@ -90,6 +91,19 @@ struct UpdateMonitorTests {
     try fixture.expectInstalled("a", "2.0")
   }
 
+  @Test("A check asks the seller only for the products of installed contents")
+  func askedProducts() async throws {
+    queue.close()
+    let service = AskedService()
+    let other = try fixture.queue { $0.service = service }
+    _ = try await UpdateMonitor(other, policy: .notifyOnly).check()
+    _ = try await other.updates()
+    other.close()
+    let installed = try Set(["a", "b"].map { try ProductIdentifier(validating: $0) })
+    #expect(service.asked == [installed, installed])
+    #expect(service.looksAtAll == 0)
+  }
+
   @Test("The sequence checks at once, after each interval, and when content was published")
   func schedule() async throws {
     let service = ScriptedService()
@@ -149,6 +163,30 @@ struct UpdateMonitorTests {
     #expect(await codes.next() == nil)
     other.close()
   }
+}
+
+/// A service that records which products it was asked for.
+private final class AskedService: StoreService {
+  private let state = Mutex((asked: [Set<ProductIdentifier>](), looksAtAll: 0))
+
+  var asked: [Set<ProductIdentifier>] { state.withLock { $0.asked } }
+  var looksAtAll: Int { state.withLock { $0.looksAtAll } }
+
+  func products(_ identifiers: Set<ProductIdentifier>) async throws -> ProductsResponse {
+    state.withLock { $0.asked.append(identifiers) }
+    return ProductsResponse(products: [])
+  }
+
+  func allProducts() async throws -> ProductsResponse {
+    state.withLock { $0.looksAtAll += 1 }
+    return ProductsResponse(products: [])
+  }
+
+  func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
+    .deferred
+  }
+
+  func grants(account: String?) async throws -> [Grant] { [] }
 }
 
 /// A service whose catalog cannot be read.

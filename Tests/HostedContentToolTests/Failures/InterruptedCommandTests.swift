@@ -48,7 +48,7 @@ struct InterruptedCommandTests {
     let tool = try Tool.withBook()
     let ended = try interrupt(
       tool, ["store", "verify", "store", "--limit-rate", "1"], with: number,
-      reading: "store/targets")
+      reading: "store/metadata")
     #expect(ended.status == 130)
     #expect(ended.errors.contains("interrupted"), "\(ended.errors)")
     try tool.succeed("store", "verify", "store")

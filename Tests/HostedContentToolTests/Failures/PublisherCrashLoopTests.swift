@@ -134,16 +134,22 @@ private final class Clients: Sendable {
     threads.wait()
   }
 
-  /// Refreshes once and fetches every file in the catalog, like a client of a local store.
+  /// Refreshes once and fetches all records and some files, like a client of a local store.
   func look(newly isNew: Bool, _ known: TemporaryFolder? = nil) {
     var failure: String?
     do {
       let trust = try isNew ? TemporaryFolder() : known ?? TemporaryFolder()
+      defer { withExtendedLifetime(trust) {} }
+      let fetcher = FolderFetcher(try FileSystem.real.directory(at: store))
       let client = TrustClient(
-        trustFolder: try trust.opened(),
-        fetcher: FolderFetcher(try FileSystem.real.directory(at: store)), now: { Date() })
+        trustFolder: try trust.opened(), fetcher: fetcher, now: { Date() })
       let targets = try client.refresh(initialRoot: root)
-      for name in targets.targets.keys.shuffled().prefix(4) { _ = try targets.fetchTarget(name) }
+      let products = try targets.lists.flatMap { try targets.list($0).products }
+      let offers = try products.flatMap { try targets.record(of: $0.key, $0.value).offers }
+      for file in offers.flatMap({ [$0.package, $0.index] }).shuffled().prefix(4) {
+        let bytes = try fetcher.fetch(file.path, limit: file.length) ?? []
+        try TargetFile(length: file.length, digest: file.digest).check(bytes, of: file.path)
+      }
     } catch {
       failure = "\(error)"
     }

@@ -1,3 +1,4 @@
+import ContentStore
 import FileIO
 import Foundation
 import HostedContent
@@ -29,21 +30,46 @@ struct InteroperationTests {
     try tool.succeed("store", "publish", "store", package, "--title", "Büch \"1\"")
     try tool.succeed("store", "rotate", "store", "timestamp", "root", "--key-type", type)
     try first.write(to: URL(filePath: tool.folder.path("first.json")))
+    let kinds = try readStore(of: tool, ["com.example.book"])
+    #expect(kinds == ["product.json", "content.pkg", "content.index", "records.jsonl"])
+  }
+
+  @Test("The reference client reads our store with hash bins, and each record, archive and index")
+  func bins() throws {
+    let tool = try Tool.withBook()
+    let first = try Data(contentsOf: URL(filePath: tool.folder.path("store/metadata/1.root.json")))
+    try first.write(to: URL(filePath: tool.folder.path("first.json")))
+    let products = try (0..<130).map {
+      try ProductIdentifier(validating: "com.example.product-\($0)")
+    }
+    try StoreFolder.open(at: tool.folder.path("store")).add(
+      Dictionary(uniqueKeysWithValues: products.map { ($0, ProductDetails(title: "Büch \"1\"")) }))
+    let names = [Tool.chapter1, Tool.chapter2] + products.map(\.rawValue)
+    let expected = [
+      "product.json": names.count, "content.pkg": 2, "content.index": 2, "records.jsonl": 4,
+    ]
+    func counts() throws -> [String: Int] {
+      try Dictionary(grouping: readStore(of: tool, names)) { $0 }.mapValues(\.count)
+    }
+    #expect(try counts() == expected)
+    // Bins are signed by the keys of targets.
+    try tool.succeed("store", "rotate", "store", "targets")
+    #expect(try counts() == expected)
+  }
+
+  /// Returns the kinds of the files that the reference client reads, in order, such as
+  /// `product.json`.
+  private func readStore(of tool: Tool, _ products: [String]) throws -> [String] {
     let output = try PythonPeers.script(
-      "read_store.py", [tool.folder.path("store"), tool.folder.path("first.json")])
-    let lines = output.split(separator: "\n")
-    #expect(
-      lines.map { $0.split(separator: " ")[0] } == [
-        "com.example.book/1/content.index", "com.example.book/1/content.pkg",
-        "com.example.book/product.json",
-      ])
-    // The file names contain the digests that the reference client has computed.
-    for line in lines {
+      "read_store.py", [tool.folder.path("store"), tool.folder.path("first.json")] + products)
+    return output.split(separator: "\n").map { line in
+      // The file names contain the digests that the script has computed.
       let words = line.split(separator: " ")
-      let name = words[0].split(separator: "/")
-      let folder = name.dropLast().joined(separator: "/")
-      let file = "store/targets/\(folder)/\(words[1]).\(name[name.count - 1])"
-      #expect(FileManager.default.fileExists(atPath: tool.folder.path(file)), "\(file)")
+      let file = words[0].split(separator: "/").last ?? ""
+      #expect(file.hasPrefix("\(words[1])."), "\(line)")
+      let path = tool.folder.path("store/\(words[0])")
+      #expect(FileManager.default.fileExists(atPath: path), "\(path)")
+      return file.split(separator: ".").suffix(2).joined(separator: ".")
     }
   }
 

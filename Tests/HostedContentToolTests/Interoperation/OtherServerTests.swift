@@ -52,8 +52,9 @@ struct OtherServerTests {
   @Test("A missing or denied file is reported as missing", arguments: [404, 403])
   func deniedFile(status: Int) throws {
     try writeLongPage()
+    // Without the file of all records, each record is read alone.
     let server = try nginx(
-      "error_page \(status) /page.html; location ~ ^/targets/.*json$ { return \(status); }")
+      "error_page \(status) /page.html; location ~ (product.json|jsonl)$ { return \(status); }")
     let result = try tool.run(
       "products", "--store", server.url(), "--root", "store/metadata/1.root.json")
     #expect(result.status == 1)

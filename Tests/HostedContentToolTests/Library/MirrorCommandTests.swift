@@ -82,7 +82,7 @@ struct MirrorCommandTests {
     #expect(result.status == 0, "\(result.errors)")
     #expect(server == .expiredCertificate || !nginx.requests().isEmpty)
     #expect(try tool.text("lib/products/com.example.a/current/Contents/text") == "Text 1.0\n")
-    // Only a lookup of products reads their records.
+    // A list of all products reads the file with their records.
     let products = try tool.run(["products"] + words(url))
     #expect(products.status == 0 && products.output.contains("com.example.a"))
   }

@@ -33,12 +33,7 @@ struct TrustedLibraryCommandTests {
   }
 
   /// All files of `lib/trust` with their bytes.
-  private func recorded() throws -> [String: Data] {
-    let folder = tool.folder.path("lib/trust")
-    return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(into: [:]) {
-      $0[$1] = try Data(contentsOf: URL(filePath: "\(folder)/\($1)"))
-    }
-  }
+  private func recorded() throws -> [String: Data] { try tool.tree("lib/trust") }
 
   @Test("A store that the library trusts does not need --root again")
   func rootOnce() throws {

@@ -42,7 +42,7 @@ struct ServedFileTests {
     let names = try names("store")
     #expect(names.count > 12)
     for name in names {
-      let isFile = name.hasSuffix(".json") || name.hasSuffix(".pkg") || name.hasSuffix(".index")
+      let isFile = [".json", ".jsonl", ".pkg", ".index"].contains { name.hasSuffix($0) }
       let path = "store/\(name)"
       var isFolder: ObjCBool = false
       _ = FileManager.default.fileExists(

@@ -26,7 +26,7 @@ struct StoreCheckTests {
       #expect(result.status == 0, "\(result.output)\(result.errors)")
       #expect(result.errors == "")
       guard more != ["--json"] else { continue }
-      let start = "\(server.url): 0 errors, 0 warnings, 0 notes; 6 of 6 files compared, "
+      let start = "\(server.url): 0 errors, 0 warnings, 0 notes; 7 of 7 files compared, "
       #expect(result.output.hasPrefix(start), "\(result.output)")
       #expect(result.output.split(separator: "\n").count == 1)
     }

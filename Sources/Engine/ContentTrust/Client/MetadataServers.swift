@@ -50,6 +50,33 @@ extension MetadataFetcher {
   }
 }
 
+extension MetadataFetcher {
+  /// Returns the listed file and the result of `verify`, from the first server that has it.
+  func fetch<Value>(
+    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
+    verify: ([UInt8]) throws -> Value
+  ) throws -> ([UInt8], Value) {
+    let path = role.path(version: consistent ? promise.version : nil)
+    return try fromServers { server in
+      do {
+        let limit = min(promise.length ?? limit, role.limit)
+        if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }
+      } catch let error as ContentError where error.code == .limitExceeded {
+        guard let length = promise.length, length <= role.limit else {
+          throw ContentError.metadataTooLong(role, limit: min(limit, role.limit))
+        }
+        throw ContentError.digestMismatch(role.fileName, "it has more than \(length) bytes")
+      }
+      throw ContentError.storeMissing(path)
+    }
+  }
+}
+
+/// A store that cannot be reached.
+struct NoServer: MetadataFetcher {
+  func fetch(_ path: String, limit: Int64) throws -> [UInt8]? { nil }
+}
+
 extension ContentError {
   /// Whether another server may succeed.
   fileprivate var isOfServer: Bool {

@@ -17,10 +17,8 @@ package final class TrustClient: Sendable {
 
   /// The result of the last refresh, so that the next one reads and checks only what is new.
   private struct Session {
-    var trusted: TrustedMetadata
-    var targets: TrustedTargets
-    /// The time at which all metadata of a refresh must be valid.
-    let time: Date
+    let roles: DelegatedRoles
+    let targets: TrustedTargets
     /// The given root, which is connected to the trusted root; nil if none was given.
     let givenRoot: [UInt8]?
   }
@@ -67,7 +65,7 @@ package final class TrustClient: Sendable {
     if watchesClock { try folder.checkClock(now: now) }
     if let given, given != earlier?.givenRoot { try TrustedMetadata.check(given: given) }
     var trusted: TrustedMetadata
-    if let known = try earlier?.trusted ?? keptRoot() {
+    if let known = try earlier?.roles.trusted ?? keptRoot() {
       trusted = known
       if let given, given != earlier?.givenRoot {
         try fetcher.fromServers { try connect(given, to: &trusted, at: $0) }
@@ -80,26 +78,28 @@ package final class TrustClient: Sendable {
     if watchesClock {
       try folder.recordRefresh(now: now, givenRoot.map { try link($0, trusted) })
     }
-    let targets = TrustedTargets(
-      role, root: trusted.root, digest: trusted.targetsDigest, fetcher: fetcher)
-    return Session(trusted: trusted, targets: targets, time: now, givenRoot: givenRoot)
+    let roles = DelegatedRoles(trusted, folder: folder, fetcher: fetcher, time: now)
+    return Session(
+      roles: roles, targets: TrustedTargets(role, root: trusted.root, roles),
+      givenRoot: givenRoot)
   }
 
   /// Returns the store's files as they were last trusted, without fetching.
   ///
   /// Returns nil before the first refresh with the same `initialRoot`. Signatures are checked, but
-  /// expiry is not: the result says what existed, not what is current.
+  /// expiry is not: the result says what existed, not what is current. It has the bins and records
+  /// that were fetched before.
   package func cached(initialRoot: [UInt8]? = nil) throws -> TrustedTargets? {
     try session.withLock { session in
       if let session, initialRoot == nil || initialRoot == session.givenRoot {
-        return session.targets
+        let (targets, roles) = (session.targets, session.roles)
+        return TrustedTargets(targets.role, root: roles.trusted.root, roles.kept)
       }
       guard let trusted = try keptRoot(), let bytes = try folder.metadata(.targets),
         try initialRoot.map({ try folder.knows(link($0, trusted)) }) ?? true
       else { return nil }
-      let targets = try trusted.earlierTargets(bytes)
-      return TrustedTargets(
-        targets, root: trusted.root, digest: try Digest(of: bytes), fetcher: fetcher)
+      let roles = DelegatedRoles(trusted, folder: folder, fetcher: NoServer(), time: nil)
+      return TrustedTargets(try trusted.earlierTargets(bytes), root: trusted.root, roles)
     }
   }
 
@@ -111,41 +111,18 @@ package final class TrustClient: Sendable {
   /// Throws `storeMissing` if no role lists the target. An error in a role that has to be searched
   /// ends the search. Throws `inconsistent` before the first `refresh`.
   package func target(_ name: String) throws -> TargetFile {
-    try session.withLock { session in
-      guard var current = session, let top = current.trusted.targets else {
-        throw ContentError(
-          .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
-      }
-      // Keep the roles that were fetched, even if this target is not found.
-      defer { session = current }
-      var search = TargetSearch(for: name)
-      if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
-      while let step = search.next() {
-        let role = try delegatedRole(step, &current.trusted, current.time)
-        let delegator = Delegator(name: .delegated(step.role), role: role)
-        if let file = try search.ask(delegator) { return file }
-      }
-      throw ContentError.storeMissing("target \(name)")
+    guard let roles = session.withLock({ $0?.roles }), let top = roles.trusted.targets else {
+      throw ContentError(
+        .inconsistent, "A target was requested before a refresh", remedy: "Report a bug")
     }
-  }
-
-  private func delegatedRole(
-    _ step: TargetSearch.Step, _ trusted: inout TrustedMetadata, _ now: Date
-  ) throws -> TargetsRole {
-    let (name, delegator) = (step.role, step.delegator)
-    if let role = try trusted.trustedRole(name, for: delegator, now: now) { return role }
-    let promise = try trusted.promise(of: name)
-    if let kept = try folder.metadata(.delegated(name)),
-      let role = try? trusted.update(delegated: name, kept, for: delegator, now: now)
-    {
-      return role
+    var search = TargetSearch(for: name)
+    if let file = try search.ask(Delegator(name: .targets, role: top)) { return file }
+    while let step = search.next() {
+      let role = try roles.role(step.role, for: step.delegator)
+      let delegator = Delegator(name: .delegated(step.role), role: role)
+      if let file = try search.ask(delegator) { return file }
     }
-    let (bytes, role) = try fetch(
-      .delegated(name), promise, limit: RoleName.targets.limit,
-      consistent: trusted.root.usesConsistentSnapshots
-    ) { try trusted.update(delegated: name, $0, for: delegator, now: now) }
-    try folder.replace(.delegated(name), with: bytes)
-    return role
+    throw ContentError.storeMissing("target \(name)")
   }
 
   // MARK: Root
@@ -294,7 +271,7 @@ package final class TrustClient: Sendable {
       return
     }
     guard let promise = trusted.timestamp?.snapshot else { return }
-    let (bytes, _) = try fetch(
+    let (bytes, _) = try fetcher.fetch(
       .snapshot, promise, limit: MetadataLimits.unlistedSnapshotLength,
       consistent: trusted.root.usesConsistentSnapshots
     ) { try trusted.update(snapshot: $0, now: now) }
@@ -309,7 +286,7 @@ package final class TrustClient: Sendable {
       return targets
     }
     if let promise = trusted.snapshot?.targets {
-      let (bytes, _) = try fetch(
+      let (bytes, _) = try fetcher.fetch(
         .targets, promise, limit: RoleName.targets.limit,
         consistent: trusted.root.usesConsistentSnapshots
       ) { try trusted.update(targets: $0, now: now) }
@@ -319,27 +296,5 @@ package final class TrustClient: Sendable {
       throw ContentError(.inconsistent, "No targets after a refresh", remedy: "Report a bug")
     }
     return targets
-  }
-
-  // MARK: Fetching
-
-  /// Returns the listed file and the result of `verify`, from the first server that has it.
-  private func fetch<Value>(
-    _ role: MetadataName, _ promise: MetadataFile, limit: Int64, consistent: Bool,
-    verify: ([UInt8]) throws -> Value
-  ) throws -> ([UInt8], Value) {
-    let path = role.path(version: consistent ? promise.version : nil)
-    return try fetcher.fromServers { server in
-      do {
-        let limit = min(promise.length ?? limit, role.limit)
-        if let bytes = try server.fetch(path, limit: limit) { return (bytes, try verify(bytes)) }
-      } catch let error as ContentError where error.code == .limitExceeded {
-        guard let length = promise.length, length <= role.limit else {
-          throw ContentError.metadataTooLong(role, limit: min(limit, role.limit))
-        }
-        throw ContentError.digestMismatch(role.fileName, "it has more than \(length) bytes")
-      }
-      throw ContentError.storeMissing(path)
-    }
   }
 }

@@ -4,9 +4,9 @@ import FileIO
 import FoundationEssentials
 import Concurrency
 
-/// The folder that keeps the trusted metadata across runs.
+/// The folder that keeps the trusted metadata and the records of products across runs.
 ///
-/// Every write is durable.
+/// Every write is durable unless its documentation says otherwise.
 struct TrustFolder: Sendable {
   private let folder: Directory
   /// Nil if the folder is writable.
@@ -45,9 +45,38 @@ struct TrustFolder: Sendable {
   /// The path of the metadata `name`, for messages.
   func path(of name: MetadataName) -> String { folder.path(of: name.encodedFileName) }
 
+  /// Writes the metadata `name`.
+  ///
+  /// The write of a delegated role is not durable: a lost or incomplete file is fetched again.
   func replace(_ name: MetadataName, with bytes: [UInt8]) throws {
     guard readOnly == nil else { return }
-    try folder.replaceFile(name.encodedFileName, with: bytes)
+    let isDurable = if case .top = name { true } else { false }
+    try folder.replaceFile(name.encodedFileName, with: bytes, isDurable: isDurable)
+  }
+
+  // MARK: Records
+
+  private static let recordsName = "records"
+
+  private static func recordName(_ product: ProductIdentifier) -> String { "\(product).json" }
+
+  /// Returns the kept record of `product`, which is not verified; nil if there is none.
+  func record(of product: ProductIdentifier) throws -> [UInt8]? {
+    do {
+      return try folder.directory(Self.recordsName).contents(
+        of: Self.recordName(product), limit: CatalogRecord.maximumLength)
+    } catch let error as ContentError where [.fileMissing, .limitExceeded].contains(error.code) {
+      return nil
+    }
+  }
+
+  /// Keeps the record of `product`, so that the next run does not fetch it again.
+  ///
+  /// Not durable: a lost or incomplete file is fetched again.
+  func replaceRecord(of product: ProductIdentifier, with bytes: [UInt8]) throws {
+    guard readOnly == nil else { return }
+    try folder.createDirectory(Self.recordsName)
+      .replaceFile(Self.recordName(product), with: bytes, isDurable: false)
   }
 
   /// Removes timestamp and snapshot.

@@ -1,4 +1,4 @@
-package import ContentModel
+import ContentModel
 import Digests
 package import FoundationEssentials
 
@@ -22,10 +22,8 @@ package struct TrustedMetadata: Sendable {
   package private(set) var snapshot: SnapshotRole?
   /// The targets that the snapshot lists; nil until they are updated.
   package private(set) var targets: TargetsRole?
-  /// SHA-256 of the targets metadata, which identifies one state of a catalog.
-  package private(set) var targetsDigest: Digest?
-  /// Delegated roles, as accepted for the first role that delegates to them.
-  private var delegated: [String: SignedMetadata<TargetsRole>] = [:]
+  /// Delegated roles, as accepted for the last role that delegated to them.
+  private var delegated: [String: (role: SignedMetadata<TargetsRole>, delegator: Delegator)] = [:]
   /// The snapshot of an earlier timestamp.
   ///
   /// A newer snapshot must not be older than it.
@@ -141,7 +139,7 @@ package struct TrustedMetadata: Sendable {
   private mutating func withdraw(alsoTimestamp: Bool, keepingEarlier: Bool) {
     earlierSnapshot = keepingEarlier ? snapshot ?? earlierSnapshot : nil
     if alsoTimestamp { timestamp = nil }
-    (snapshot, targets, targetsDigest, delegated) = (nil, nil, nil, [:])
+    (snapshot, targets, delegated) = (nil, nil, [:])
   }
 
   /// Accepts the snapshot that the trusted timestamp lists.
@@ -158,7 +156,7 @@ package struct TrustedMetadata: Sendable {
     }
     try Self.checkExpiry(found, now: now)
     snapshot = found
-    (targets, targetsDigest, delegated) = (nil, nil, [:])
+    (targets, delegated) = (nil, [:])
   }
 
   /// Accepts the targets that the trusted snapshot lists.
@@ -172,7 +170,6 @@ package struct TrustedMetadata: Sendable {
     }
     try Self.checkExpiry(found, now: now)
     targets = found
-    targetsDigest = try promise.hashes?.sha256 ?? Digest(of: bytes)
     delegated = [:]
   }
 
@@ -180,6 +177,13 @@ package struct TrustedMetadata: Sendable {
   ///
   /// Only signatures are checked.
   package func earlierTargets(_ bytes: [UInt8]) throws -> TargetsRole { try verified(bytes) }
+
+  /// Returns this metadata with a snapshot that was verified separately.
+  package func with(_ snapshot: SnapshotRole) -> TrustedMetadata {
+    var metadata = self
+    (metadata.snapshot, metadata.delegated) = (snapshot, [:])
+    return metadata
+  }
 
   // MARK: Delegated targets
 
@@ -195,18 +199,22 @@ package struct TrustedMetadata: Sendable {
 
   /// Returns the role `name` if it was accepted before and `delegator` trusts its signers.
   ///
-  /// Returns nil if the role was not accepted yet. The signatures are checked for each delegator,
-  /// because another delegator may list other keys.
+  /// Returns nil if the role was not accepted yet. The signatures are checked again for another
+  /// delegator, which may list other keys.
   func trustedRole(_ name: String, for delegator: Delegator, now: Date) throws -> TargetsRole? {
-    guard let known = delegated[name] else { return nil }
-    try known.checkSignatures(by: delegator.signers(of: name))
+    guard let (known, earlier) = delegated[name] else { return nil }
+    // All roles are from one snapshot, so a name and a version identify a delegator.
+    if (earlier.name, earlier.role.version) != (delegator.name, delegator.role.version) {
+      try known.checkSignatures(by: delegator.signers(of: name))
+    }
     try Self.checkExpiry(known.role, .delegated(name), now: now)
     return known.role
   }
 
-  /// Accepts the metadata of the role `name` that `delegator` delegates to.
+  /// Accepts the metadata of the role `name` that `delegator` delegates to, and that passes `check`.
   mutating func update(
-    delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date
+    delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date,
+    check: (TargetsRole) throws -> Void = { _ in }
   ) throws -> TargetsRole {
     let promise = try promise(of: name)
     try Self.check(bytes, promise, .delegated(name))
@@ -218,7 +226,24 @@ package struct TrustedMetadata: Sendable {
         by: "the snapshot metadata")
     }
     try Self.checkExpiry(found.role, .delegated(name), now: now)
-    delegated[name] = found
+    try check(found.role)
+    // A list of all products reads all bins, once each.
+    if delegated.count >= Self.delegatedInMemory { delegated = [:] }
+    delegated[name] = (found, delegator)
+    return found.role
+  }
+
+  /// The maximum number of delegated roles in memory.
+  private static let delegatedInMemory = 32
+
+  /// Returns the role `name` of an earlier run, to see what existed.
+  ///
+  /// Only signatures are checked.
+  static func earlierRole(_ name: String, _ bytes: [UInt8], for delegator: Delegator) throws
+    -> TargetsRole
+  {
+    let found = try SignedMetadata<TargetsRole>(bytes, as: .delegated(name))
+    try found.checkSignatures(by: delegator.signers(of: name))
     return found.role
   }
 

@@ -3,38 +3,44 @@ import Digests
 package import FoundationEssentials
 
 /// The files of a store, as listed in its verified metadata.
+///
+/// May be used from any thread.
 package struct TrustedTargets: Sendable {
   /// The version of the targets metadata.
   package let version: Int64
   /// When the targets metadata expires.
   package let expires: Date
-  /// The files by target name, such as `com.example.book/1.0/content.pkg`.
-  package let targets: [String: TargetFile]
-  /// SHA-256 of the targets metadata.
-  ///
-  /// It changes if the files change; nil if it is unknown.
-  package let digest: Digest?
+  /// The files of the targets metadata, by name; the bins of a large store have files too.
+  package var targets: [String: TargetFile] { role.targets }
   /// Digest of the keys and the threshold of the targets role.
   ///
   /// It changes only if they change.
   package let signers: Digest?
   /// Whether file names contain the digest.
   package let usesConsistentSnapshots: Bool
-  private let fetcher: any MetadataFetcher
+  package let role: TargetsRole
+  let roles: DelegatedRoles
 
-  /// Creates the list from targets that were verified with `root`.
+  /// Creates the files of targets that were verified with `trusted`, with all delegated roles from
+  /// the store, even if they have expired.
   package init(
-    _ role: TargetsRole, root: RootRole, digest: Digest? = nil, fetcher: any MetadataFetcher
+    _ role: TargetsRole, of trusted: TrustedMetadata, fetcher: any MetadataFetcher
   ) {
-    self.digest = digest
+    self.init(
+      role, root: trusted.root,
+      DelegatedRoles(trusted, folder: nil, fetcher: fetcher, time: .distantPast))
+  }
+
+  /// Creates the files of targets that were verified with `root`.
+  init(_ role: TargetsRole, root: RootRole, _ roles: DelegatedRoles) {
+    self.role = role
+    self.roles = roles
     signers = root.roles[.targets].flatMap { keys in
       try? Digest(of: Array("\(keys.threshold) \(keys.identifiers.sorted())".utf8))
     }
     version = role.version
     expires = role.expires
-    targets = role.targets
     usesConsistentSnapshots = root.usesConsistentSnapshots
-    self.fetcher = fetcher
   }
 
   /// The path below the store of the target `name`: `targets/<folder>/<SHA-256>.<base name>`.
@@ -47,7 +53,7 @@ package struct TrustedTargets: Sendable {
   /// Not empty. See `paths`.
   package static func storePaths(of name: String, _ file: TargetFile, consistent: Bool) -> [String]
   {
-    paths(of: name, file, consistent: consistent).map { "targets/\($0)" }
+    paths(of: name, file, consistent: consistent).map { "\(StorePath.folder)/\($0)" }
   }
 
   /// The possible paths of the target `name` below the store's targets, the usual one first.
@@ -62,19 +68,23 @@ package struct TrustedTargets: Sendable {
     }
   }
 
-  /// Fetches a small target and verifies it.
+  /// Fetches a small file of the targets metadata, and verifies it.
   ///
   /// Blocks. Throws `storeMissing` if the target is not listed or does not exist, `limitExceeded`
   /// if it has more than `limit` bytes, and `digestMismatch` if the bytes differ from the metadata.
   package func fetchTarget(_ name: String, limit: Int64 = 1 << 20) throws -> [UInt8] {
     guard let file = targets[name] else { throw ContentError.storeMissing("target \(name)") }
+    return try fetch(name, file, at: path(of: name, file), limit: limit)
+  }
+
+  /// Fetches and verifies the file at `path`; `name` is for messages.
+  func fetch(_ name: String, _ file: TargetFile, at path: String, limit: Int64) throws -> [UInt8] {
     guard file.length <= limit else {
       throw ContentError(
         .limitExceeded, "\(name) has \(file.length) bytes, more than the maximum of \(limit)",
         remedy: "Ask the store's owner to publish a shorter file", subject: name)
     }
-    let path = path(of: name, file)
-    return try fetcher.fromServers { server in
+    return try roles.fetcher.fromServers { server in
       let bytes: [UInt8]?
       do {
         bytes = try server.fetch(path, limit: file.length)
@@ -82,7 +92,7 @@ package struct TrustedTargets: Sendable {
         throw ContentError.digestMismatch(name, "it has more than \(file.length) bytes")
       }
       guard let bytes else { throw ContentError.storeMissing(path) }
-      try check(bytes, length: file.length, hashes: file.hashes, of: name)
+      try file.check(bytes, of: name)
       return bytes
     }
   }

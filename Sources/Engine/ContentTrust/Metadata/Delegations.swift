@@ -2,7 +2,7 @@ import ContentModel
 import Digests
 
 /// The delegations of a targets role.
-struct Delegations: Sendable {
+package struct Delegations: Sendable {
   let keys: KeyList
   /// The object as it was read, with members that this version does not know.
   let json: JSONValue
@@ -12,6 +12,16 @@ struct Delegations: Sendable {
     /// In search order.
     case listed([DelegatedRole])
     case hashBins(HashBins)
+  }
+
+  /// The hash bins; nil if the roles are listed.
+  package var bins: HashBins? { if case .hashBins(let bins) = kind { bins } else { nil } }
+
+  /// Delegates to hash bins, which `keys` sign.
+  package init(_ bins: HashBins, signedBy keys: KeyList) {
+    self.keys = keys
+    kind = .hashBins(bins)
+    json = .object(["keys": keys.json, "succinct_roles": bins.json])
   }
 
   /// Reads a `delegations` object.
@@ -130,45 +140,5 @@ struct DelegatedRole: Sendable {
     case .hashPrefixes(let prefixes): prefixes.contains { digest.hex.hasPrefix($0) }
     case .bin: true
     }
-  }
-}
-
-/// Roles for ranges of hashes of target names (TAP 15, succinct hash bin delegations).
-struct HashBins: Sendable {
-  let keys: RoleKeys
-  private let bits: Int64
-  private let prefix: String
-
-  init(_ field: MetadataField) throws {
-    keys = try RoleKeys(field)
-    bits = try field["bit_length"].integer(atLeast: 1)
-    prefix = try field["name_prefix"].string(atMost: MetadataLimits.identifierLength)
-    guard bits <= 32,
-      PercentEncoding.component(prefix).utf8.count + 9 <= MetadataLimits.identifierLength
-    else {
-      throw ContentError.metadataDamaged(
-        field.role, "\(field.path) has more than 32 bits or a prefix that is too long")
-    }
-  }
-
-  /// Returns the bin of a target.
-  ///
-  /// `digest` is the SHA-256 of its name.
-  func role(for digest: Digest) -> DelegatedRole {
-    let start = digest.bytes.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    return DelegatedRole(bin: name(of: start >> UInt64(32 - bits)), keys: keys)
-  }
-
-  private var digits: Int { String((UInt64(1) << UInt64(bits)) - 1, radix: 16).utf8.count }
-
-  private func name(of bin: UInt64) -> String {
-    let number = String(bin, radix: 16)
-    return "\(prefix)-\(String(repeating: "0", count: digits - number.utf8.count))\(number)"
-  }
-
-  func contains(_ name: String) -> Bool {
-    guard name.hasPrefix("\(prefix)-") else { return false }
-    guard let bin = UInt64(name.dropFirst(prefix.count + 1), radix: 16) else { return false }
-    return bin < (UInt64(1) << UInt64(bits)) && self.name(of: bin) == name
   }
 }

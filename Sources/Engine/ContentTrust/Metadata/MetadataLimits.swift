@@ -38,7 +38,7 @@ extension RoleName {
 
 extension MetadataName {
   /// The maximum length of this metadata, in bytes.
-  var limit: Int64 {
+  package var limit: Int64 {
     switch self {
     case .top(let role): role.limit
     case .delegated: RoleName.targets.limit

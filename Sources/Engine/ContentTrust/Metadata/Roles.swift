@@ -1,4 +1,4 @@
-import ContentModel
+package import ContentModel
 import Digests
 package import FoundationEssentials
 
@@ -155,6 +155,9 @@ package struct MetadataFile: Hashable, Sendable {
   /// The digests; nil if they are not listed.
   package let hashes: FileHashes?
 
+  /// Describes a file by its version only.
+  package init(version: Int64) { (self.version, length, hashes) = (version, nil, nil) }
+
   /// Describes exactly `bytes`.
   package init(version: Int64, bytes: [UInt8]) throws {
     self.version = version
@@ -220,13 +223,19 @@ package struct SnapshotRole: Role {
   package let targets: MetadataFile
   private var unknown: [String: JSONValue] = [:]
 
+  /// Creates a snapshot.
+  ///
+  /// `lists` is a digest of the files that were signed with it. It makes two snapshots different
+  /// whose bins differ, although only versions of bins are listed.
   package init(
-    version: Int64, expires: Date, targets: MetadataFile, others: [String: MetadataFile] = [:]
+    version: Int64, expires: Date, targets: MetadataFile, others: [String: MetadataFile] = [:],
+    lists: Digest? = nil
   ) {
     self.version = version
     self.expires = expires
     self.targets = targets
     files = others.merging([RoleName.targets.fileName: targets]) { $1 }
+    unknown["lists"] = lists.map { .object(["sha256": .string($0.hex)]) }
   }
 
   package init(version: Int64, expires: Date, signed: MetadataField) throws {

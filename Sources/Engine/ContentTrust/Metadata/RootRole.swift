@@ -98,6 +98,16 @@ package struct RootRole: Role {
     return try RootRole(self, version: version, expires: expires, keys: kept)
   }
 
+  /// Returns hash bins that the keys of the targets role sign.
+  package func targetBins(bits: Int64) throws -> Delegations {
+    guard let keys = roles[.targets] else {
+      throw ContentError.metadataDamaged(.root, "it names no keys for targets")
+    }
+    return Delegations(
+      HashBins(bits: bits, keys: keys, prefix: HashBins.storePrefix),
+      signedBy: list.keeping(keys.identifiers))
+  }
+
   /// Returns the signers that metadata of `role` needs.
   func signers(of role: RoleName) -> Signers? {
     roles[role].map { Signers(list, $0, demander: "root version \(version)") }

@@ -62,27 +62,33 @@ package struct TargetsRole: Role {
   package let expires: Date
   package let targets: [String: TargetFile]
   /// Nil if there are no delegations.
-  let delegations: Delegations?
-  /// Whether other roles list files too.
-  package var hasDelegations: Bool { delegations != nil }
+  package let delegations: Delegations?
   private var unknown: [String: JSONValue] = [:]
 
-  package init(version: Int64, expires: Date, targets: [String: TargetFile]) {
-    self.version = version
-    self.expires = expires
-    self.targets = targets
-    delegations = nil
-  }
+  /// The name and the records file of a catalog list; nil for other targets metadata.
+  package var details: ListDetails? { ListDetails(json: unknown[ListDetails.key]) }
 
-  /// Copies a role with another version and expiry, and with other targets.
   package init(
-    _ role: TargetsRole, version: Int64, expires: Date, targets: [String: TargetFile]
+    version: Int64, expires: Date, targets: [String: TargetFile], delegations: Delegations? = nil,
+    details: ListDetails? = nil
   ) {
     self.version = version
     self.expires = expires
     self.targets = targets
-    delegations = role.delegations
-    unknown = role.unknown
+    self.delegations = delegations
+    unknown[ListDetails.key] = details?.json
+  }
+
+  /// Copies a role with other values, and with its unknown members.
+  package init(
+    _ role: TargetsRole?, version: Int64, expires: Date, targets: [String: TargetFile],
+    delegations: Delegations?, details: ListDetails?
+  ) {
+    self.init(
+      version: version, expires: expires, targets: targets, delegations: delegations,
+      details: details)
+    let others = (role?.unknown ?? [:]).filter { $0.key != ListDetails.key }
+    unknown.merge(others) { new, _ in new }
   }
 
   package init(version: Int64, expires: Date, signed: MetadataField) throws {

@@ -41,7 +41,6 @@ final class SignedContents: Sendable {
   /// returned unchanged.
   func offers(for contents: [ContentOffer], of product: ProductIdentifier) async -> [ContentOffer] {
     guard !contents.isEmpty else { return [] }
-    if let known = known(contents, product) { return known }
     do {
       return try await calls.run { self.resolve(contents, product) }
     } catch {

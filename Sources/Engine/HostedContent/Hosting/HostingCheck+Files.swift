@@ -3,10 +3,21 @@ import ContentTransfer
 import ContentTrust
 import Digests
 
-/// The files of the signed catalog.
+/// A file that signed metadata or a signed record names.
+struct ListedFile {
+  /// The path below the store.
+  let path: String
+  let file: TargetFile
+
+  init(path: String, file: TargetFile) { (self.path, self.file) = (path, file) }
+
+  init(_ file: SignedFile) {
+    self.init(path: file.path, file: TargetFile(length: file.length, digest: file.digest))
+  }
+}
+
+/// Comparing files with their signed lengths and digests.
 extension HostingCheck {
-  /// The number of packages, and of other files, that are compared by default.
-  private static let sampleSize = 16
   /// The maximum length of a file that is compared in memory, in bytes.
   private static let memoryLimit: Int64 = 64 << 20
   /// The length of the ranges of a whole package, in bytes.
@@ -14,95 +25,63 @@ extension HostingCheck {
   /// Packages of at most this length are compared as a whole.
   private static let smallLength: Int64 = 256 << 10
 
-  /// A file of the catalog and its path below the store.
-  private struct Target {
-    let name: String
-    let path: String
-    let file: TargetFile
-  }
-
   /// A part of a package, with its signed digest if it is known.
   private struct Part {
     let range: Range<Int64>
     let digest: Digest?
   }
 
-  /// Compares some or all files with their signed lengths and digests.
-  mutating func checkFiles(of role: TargetsRole, isConsistent: Bool) throws {
-    func entry(_ name: String) -> Target? {
-      role.targets[name].map { file in
-        let paths = TrustedTargets.storePaths(of: name, file, consistent: isConsistent)
-        return Target(name: name, path: paths.first ?? name, file: file)
-      }
-    }
-    let names = role.targets.keys.sorted()
-    report.catalogFiles = names.count
-    let packages = sample(names.filter { StoreTargetName.kind(of: $0) == .package })
-    var indexes: Set<String> = []
-    for (number, name) in packages.enumerated() {
-      guard let package = entry(name) else { continue }
-      let indexName = StoreTargetName.index(ofPackage: name)
-      var index: PackageIndex?
-      if let target = entry(indexName) {
-        indexes.insert(indexName)
-        let bytes = try compareWhole(target)
-        index = bytes.flatMap { try? PackageIndex(encoded: $0) }
-        if number == 0, bytes != nil { try checkCompression(target) }
-      }
-      try checkPackage(package, index, isFirst: number == 0)
-    }
-    let others = names.filter { ![.package, .index].contains(StoreTargetName.kind(of: $0)) }
-    let orphans =
-      comparesAll
-      ? names.filter { StoreTargetName.kind(of: $0) == .index && !indexes.contains($0) } : []
-    for name in sample(others) + orphans {
-      if let target = entry(name) { _ = try compareWhole(target) }
-    }
-    if let product = names.first?.split(separator: "/").first {
-      try checkListing("targets/", has: String(product))
-    }
-  }
-
-  /// Returns names from the whole list, at even distances.
-  private func sample(_ names: [String]) -> [String] {
-    guard !comparesAll, names.count > Self.sampleSize else { return names }
-    return (0..<Self.sampleSize).map { names[$0 * names.count / Self.sampleSize] }
+  /// Compares the index and the archive of a version.
+  ///
+  /// For the first one, also examines compression and HEAD.
+  mutating func checkContent(of offer: ContentOffer, isFirst: Bool) throws {
+    let index = ListedFile(offer.index)
+    let bytes = try compareWhole(index)
+    if isFirst, bytes != nil { try checkCompression(index) }
+    try checkPackage(
+      ListedFile(offer.package), bytes.flatMap { try? PackageIndex(encoded: $0) },
+      isFirst: isFirst)
   }
 
   /// Fetches a file, compares it, and returns its bytes; nil after a finding.
-  private mutating func compareWhole(_ target: Target) throws -> [UInt8]? {
-    guard target.file.length <= Self.memoryLimit else {
+  ///
+  /// Caches should keep metadata that `neverChanges`.
+  mutating func compareWhole(_ listed: ListedFile, neverChanges: Bool = false) throws -> [UInt8]? {
+    let (path, length) = (listed.path, listed.file.length)
+    guard length <= Self.memoryLimit else {
       report.add(
         HostingFinding(
-          .note, .notCompared, target.path,
-          "\(target.path) was not compared as a whole, because it is longer than "
+          .note, .notCompared, path,
+          "\(path) was not compared as a whole, because it is longer than "
             + "\(Self.memoryLimit) bytes and cannot be fetched in parts",
           remedy: "Compare the file on the server"))
       return nil
     }
     report.comparedFiles += 1
-    let (length, path) = (target.file.length, target.path)
-    guard let bytes = try contents(of: path, length: length, limit: length),
-      try isAccepted(path, { try target.file.check(bytes, of: target.name) })
+    guard
+      let bytes = try contents(
+        of: path, length: length, limit: length, neverChanges: neverChanges),
+      try isAccepted(path, { try listed.file.check(bytes, of: path) })
     else { return nil }
     return bytes
   }
 
-  private mutating func checkCompression(_ target: Target) throws {
+  /// Examines whether the server compresses the file for programs that accept it.
+  mutating func checkCompression(_ listed: ListedFile) throws {
     let answer = try answer(
-      for: target.path, headers: [HTTPHeader("Accept-Encoding", "gzip")], limit: 1)
-    if let finding = HostingRules.compression(answer, target.path) { report.add(finding) }
+      for: listed.path, headers: [HTTPHeader("Accept-Encoding", "gzip")], limit: 1)
+    if let finding = HostingRules.compression(answer, listed.path) { report.add(finding) }
   }
 
   // MARK: Packages
 
   private mutating func checkPackage(
-    _ target: Target, _ index: PackageIndex?, isFirst: Bool
+    _ listed: ListedFile, _ index: PackageIndex?, isFirst: Bool
   ) throws {
-    let (path, length) = (target.path, target.file.length)
-    let parts = Self.parts(of: target.file, index)
+    let (path, length) = (listed.path, listed.file.length)
+    let parts = Self.parts(of: listed.file, index)
     guard let first = parts.first else {
-      _ = try compareWhole(target)
+      _ = try compareWhole(listed)
       return
     }
     let answer = try answer(for: path, range: first.range)
@@ -118,18 +97,18 @@ extension HostingCheck {
       report.add(finding)
     }
     if isFirst {
-      try checkCompression(target)
+      try checkCompression(listed)
       let head = try self.answer(for: path, limit: 0, isHead: true)
       if let finding = HostingRules.head(head, path, length: length) { report.add(finding) }
     }
     if let finding = HostingRules.range(answer, path, first.range, length: length) {
       report.add(finding)
-      _ = try compareWhole(target)
+      _ = try compareWhole(listed)
       return
     }
     report.comparedFiles += 1
     if comparesAll {
-      try compareAll(target)
+      try compareAll(listed)
       return
     }
     guard isEqual(answer, first, path) else { return }
@@ -168,9 +147,9 @@ extension HostingCheck {
   }
 
   /// Fetches all parts of a package, and compares its digest.
-  private mutating func compareAll(_ target: Target) throws {
-    var hashing = FileHashing(target.file.hashes)
-    let (path, length) = (target.path, target.file.length)
+  private mutating func compareAll(_ listed: ListedFile) throws {
+    var hashing = FileHashing(listed.file.hashes)
+    let (path, length) = (listed.path, listed.file.length)
     for start in stride(from: 0, to: length, by: Int(Self.rangeLength)) {
       let part = Part(range: start..<min(start + Self.rangeLength, length), digest: nil)
       let answer = try answer(for: path, range: part.range)

@@ -25,8 +25,8 @@ package struct HostingCheck {
 
   /// Creates a check of the store at a URL.
   ///
-  /// Without `trustedRoot`, the check trusts the store's first root. With `comparesAll`, every file
-  /// of the catalog is fetched and compared, otherwise some. Throws `usage` for a folder.
+  /// Without `trustedRoot`, the check trusts the store's first root. With `comparesAll`, every list
+  /// and file of the catalog is fetched and compared, otherwise some. Throws `usage` for a folder.
   package init(
     at location: StoreLocation, trustedRoot: [UInt8]? = nil, comparesAll: Bool = false,
     network: NetworkSettings = NetworkSettings(), now: Date = Date()
@@ -53,7 +53,7 @@ package struct HostingCheck {
   package mutating func run() throws -> HostingReport {
     defer { session.close() }
     if var trusted = try checkRoots(), let targets = try checkMetadata(&trusted) {
-      try checkFiles(of: targets, isConsistent: trusted.root.usesConsistentSnapshots)
+      try checkCatalog(targets, of: trusted)
     }
     if !isOver { try checkNames() }
     report.sort()
@@ -78,7 +78,11 @@ package struct HostingCheck {
   }
 
   /// Returns the whole file at `path` with a signed `length`, or nil after a finding.
-  mutating func contents(of path: String, length: Int64?, limit: Int64) throws -> [UInt8]? {
+  ///
+  /// Caches should keep metadata that `neverChanges`.
+  mutating func contents(
+    of path: String, length: Int64?, limit: Int64, neverChanges: Bool = false
+  ) throws -> [UInt8]? {
     let answer = try answer(for: path, limit: length ?? limit)
     if let finding = HostingRules.file(answer, path)
       ?? length.flatMap({ HostingRules.length(answer, path, expected: $0) })
@@ -88,6 +92,9 @@ package struct HostingCheck {
       return nil
     }
     if let finding = HostingRules.type(answer, path) { report.add(finding) }
+    if neverChanges, let finding = HostingRules.uncached(answer, path, now: now) {
+      report.add(finding)
+    }
     guard !answer.isCut else {
       report.add(HostingRules.wrongBytes(path, from: "its signed digest: it is longer"))
       return nil
@@ -129,11 +136,7 @@ package struct HostingCheck {
       report.add(finding.kind == .fileMissing ? Self.gap(path) : finding)
     }
     try followRoots(&trusted)
-    if let finding = HostingRules.expiry(
-      "root", MetadataName.root.path(version: trusted.root.version), trusted.root.expires, now: now)
-    {
-      report.add(finding)
-    }
+    check(.root, MetadataName.root.path(version: trusted.root.version), trusted.root.expires)
     return trusted
   }
 
@@ -241,13 +244,13 @@ package struct HostingCheck {
       try trusted.update(snapshot: $0, now: .distantPast)
     }
     guard hasSnapshot, let snapshot = trusted.snapshot else { return nil }
-    check("snapshot", snapshotPath, snapshot.expires)
+    check(.snapshot, snapshotPath, snapshot.expires)
     let targetsPath = path(.targets, snapshot.targets)
     let hasTargets = try fetch(targetsPath, snapshot.targets, limit: RoleName.targets.limit) {
       try trusted.update(targets: $0, now: .distantPast)
     }
     guard hasTargets, let targets = trusted.targets else { return nil }
-    check("targets", targetsPath, targets.expires)
+    check(.targets, targetsPath, targets.expires)
     return targets
   }
 
@@ -261,7 +264,8 @@ package struct HostingCheck {
     return try isAccepted(path) { try accept(bytes) }
   }
 
-  private mutating func check(_ role: String, _ path: String, _ expires: Date) {
+  /// Adds a finding if the metadata of `role` has expired, or was not renewed in time.
+  mutating func check(_ role: MetadataName, _ path: String, _ expires: Date) {
     if let finding = HostingRules.expiry(role, path, expires, now: now) { report.add(finding) }
   }
 
@@ -286,7 +290,7 @@ package struct HostingCheck {
       let timestamp = trusted.timestamp
     else { return nil }
     self.timestamp = answer.body
-    check("timestamp", path, timestamp.expires)
+    check(.timestamp, path, timestamp.expires)
     let keys = trusted
     func version(_ answer: HTTPProbeAnswer) -> Int64? {
       let role: TimestampRole? = try? keys.verified(answer.body)

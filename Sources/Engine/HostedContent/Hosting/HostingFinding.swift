@@ -37,6 +37,7 @@ package struct HostingFinding: Hashable, Encodable, Sendable {
     case expiresSoon = "expires-soon"
     case staleTimestamp = "stale-timestamp"
     case cacheable
+    case uncached
     // Names.
     case pageForMissingFile = "page-for-missing-file"
     case statusForMissingFile = "status-for-missing-file"
@@ -100,10 +101,14 @@ package struct HostingReport: Encodable, Sendable {
   package let url: String
   /// The findings, errors first.
   package fileprivate(set) var findings: [HostingFinding] = []
-  /// The number of compared files.
+  /// The number of compared files, without lists.
   package var comparedFiles = 0
-  /// The number of files in the signed catalog, or 0 if it could not be read.
+  /// The number of files that the read lists and records name.
   package var catalogFiles = 0
+  /// The number of lists of the catalog that were read.
+  package var comparedLists = 0
+  /// The number of lists of the catalog, or 0 if it could not be read.
+  package var catalogLists = 0
   /// The number of requests.
   package var requests = 0
 

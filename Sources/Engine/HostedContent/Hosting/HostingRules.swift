@@ -1,5 +1,6 @@
 import ContentModel
 import ContentTransfer
+import ContentTrust
 import FoundationEssentials
 
 /// The rules for the answers of a store's server.
@@ -8,12 +9,28 @@ import FoundationEssentials
 enum HostingRules {
   /// The maximum seconds for which a cache may keep a file that changes.
   private static let cacheSeconds: Int64 = 60
+  /// The minimum seconds for which a cache should keep a file that never changes.
+  private static let keepSeconds: Int64 = 3600
   /// A certificate must be valid for this many seconds.
   private static let certificateSeconds: Int64 = 14 * 86_400
-  /// Metadata must be valid for this many days, by role.
+  /// Metadata of `role` must be valid for this many days.
   ///
   /// A publisher that renews metadata daily does it earlier.
-  private static let metadataDays = ["root": 180, "snapshot": 120, "targets": 120, "timestamp": 30]
+  private static func metadataDays(_ role: MetadataName) -> Double {
+    switch role {
+    case .top(.root): 180
+    case .top(.timestamp): 30
+    case .top(.snapshot), .top(.targets), .delegated: 120
+    }
+  }
+
+  // MARK: Samples
+
+  /// Returns at most `count` elements at even distances, with the first and the last one.
+  static func sample<Element>(_ elements: [Element], _ count: Int) -> [Element] {
+    guard count > 1, elements.count > count else { return Array(elements.prefix(count)) }
+    return (0..<count).map { elements[$0 * (elements.count - 1) / (count - 1)] }
+  }
 
   // MARK: Connections
 
@@ -199,25 +216,44 @@ enum HostingRules {
   ///
   /// Without headers, only an existing file is kept.
   static func cache(_ answer: HTTPProbeAnswer, _ path: String, now: Date) -> HostingFinding? {
-    let directives = Self.directives(answer.headers["cache-control"] ?? "")
-    if directives["no-cache"] != nil || directives["no-store"] != nil { return nil }
-    let age = (directives["s-maxage"] ?? directives["max-age"]).flatMap { Int64($0) }
-    let expires = answer.headers["expires"].flatMap(HTTPDate.seconds)
-      .map { $0 - Int64(now.timeIntervalSince1970) }
-    let seconds = directives["immutable"] != nil ? Int64.max : age ?? expires
     let remedy = "nginx: location /metadata/ { add_header Cache-Control \"no-cache\"; }"
-    if let seconds {
+    if let seconds = cacheLifetime(answer, now: now) {
       guard seconds > cacheSeconds else { return nil }
-      let header = answer.headers["cache-control"].map { "Cache-Control: \($0)" } ?? "Expires"
       return HostingFinding(
         .error, .cacheable, path,
-        "Caches may keep \(path) after it has changed (\(header.printable(limit: 100)))",
-        remedy: remedy)
+        "Caches may keep \(path) after it has changed (\(cacheHeader(answer)))", remedy: remedy)
     }
     guard answer.status == 200 else { return nil }
     return HostingFinding(
       .warning, .cacheable, path,
       "\(path) is sent without a Cache-Control that limits how long caches keep it", remedy: remedy)
+  }
+
+  /// Returns a note if caches may not keep the answer for `path`, whose content never changes.
+  static func uncached(_ answer: HTTPProbeAnswer, _ path: String, now: Date) -> HostingFinding? {
+    guard let seconds = cacheLifetime(answer, now: now), seconds < keepSeconds else { return nil }
+    return HostingFinding(
+      .note, .uncached, path,
+      "Caches may not keep \(path), although it never changes (\(cacheHeader(answer)))",
+      remedy: "nginx: location ~ /metadata/[^/]+\\.(bin-[0-9a-f]+|records)\\.jsonl?$ "
+        + "{ add_header Cache-Control \"public, max-age=31536000, immutable\"; }")
+  }
+
+  /// Returns the seconds for which a cache may keep the answer; nil if no header says so.
+  private static func cacheLifetime(_ answer: HTTPProbeAnswer, now: Date) -> Int64? {
+    let directives = Self.directives(answer.headers["cache-control"] ?? "")
+    if directives["no-cache"] != nil || directives["no-store"] != nil { return 0 }
+    if directives["immutable"] != nil { return .max }
+    let age = (directives["s-maxage"] ?? directives["max-age"]).flatMap { Int64($0) }
+    let expires = answer.headers["expires"].flatMap(HTTPDate.seconds)
+      .map { $0 - Int64(now.timeIntervalSince1970) }
+    return age ?? expires
+  }
+
+  /// Returns the header that `cacheLifetime` reads, for messages.
+  private static func cacheHeader(_ answer: HTTPProbeAnswer) -> String {
+    (answer.headers["cache-control"].map { "Cache-Control: \($0)" } ?? "Expires")
+      .printable(limit: 100)
   }
 
   /// Returns the directives of `Cache-Control` with their values.
@@ -253,31 +289,44 @@ enum HostingRules {
   // MARK: Metadata
 
   /// Returns a finding if the metadata of `role` has expired, or was not renewed in time.
-  static func expiry(_ role: String, _ path: String, _ expires: Date, now: Date)
+  static func expiry(_ role: MetadataName, _ path: String, _ expires: Date, now: Date)
     -> HostingFinding?
   {
     let date = HTTPDate.text(Int64(expires.timeIntervalSince1970))
     let remedy =
-      role == "root"
+      role == .root
       ? "Sign a new root with the root keys, upload it, and repeat this each year"
       : "Renew and upload the metadata daily with a timer"
     if expires <= now {
       return HostingFinding(
-        .error, .expired, path, "The \(role) metadata has expired on \(date)", remedy: remedy)
+        .error, .expired, path, "The \(role.text) metadata has expired on \(date)", remedy: remedy)
     }
-    let days = metadataDays[role] ?? 0
-    guard expires < now.addingTimeInterval(Double(days) * 86_400) else { return nil }
+    guard expires < now.addingTimeInterval(metadataDays(role) * 86_400) else { return nil }
     return HostingFinding(
-      .warning, .expiresSoon, path, "The \(role) metadata was not renewed and expires on \(date)",
-      remedy: remedy)
+      .warning, .expiresSoon, path,
+      "The \(role.text) metadata was not renewed and expires on \(date)", remedy: remedy)
   }
 
   /// Metadata cannot be verified.
   static func invalid(_ path: String, _ error: ContentError) -> HostingFinding {
     HostingFinding(
       .error, .metadataInvalid, path, "\(path) cannot be verified: \(error.message)",
-      remedy: "Upload targets, then *.targets.json and *.snapshot.json, then timestamp.json, and "
-        + "new roots last")
+      remedy: "Upload targets, then the rest of metadata, then timestamp.json, and new roots last")
+  }
+
+  /// The snapshot does not list the list `name` of the catalog.
+  static func unlisted(_ name: MetadataName) -> HostingFinding {
+    HostingFinding(
+      .error, .metadataInvalid, name.fileName,
+      "The snapshot metadata does not list \(name.fileName), so clients cannot read its products",
+      remedy: "Sign all metadata again, and upload it")
+  }
+
+  /// A record has its signed digest, but clients cannot read it.
+  static func unreadable(_ path: String, _ error: ContentError) -> HostingFinding {
+    HostingFinding(
+      .error, .metadataInvalid, path, "\(path) cannot be read: \(error.message)",
+      remedy: "Publish the product again, and upload it")
   }
 
   /// A root is missing in the chain.

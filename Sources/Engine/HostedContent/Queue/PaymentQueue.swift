@@ -284,11 +284,11 @@ public final class PaymentQueue: Sendable {
 
   /// Compares installed contents with the catalog; observers receive errors of unreadable products.
   func compareWithCatalog() async throws -> UpdateComparison {
-    let response = try await service.lookUpContents(of: nil)
+    let installed = try library.journal.installed()
+    let response = try await service.products(Set(installed.map(\.productIdentifier)))
     response.failures.forEach(engine.delivery.report(error:))
     return UpdateComparison(
-      of: response.products, installed: try library.journal.installed(),
-      current: try library.currentVersions())
+      of: response.products, installed: installed, current: try library.currentVersions())
   }
 
   /// Adds a restored transaction with the download of `update`; start it, then finish it.
@@ -315,7 +315,7 @@ public final class PaymentQueue: Sendable {
         .notEntitled, "The account was never granted \(product)", remedy: "Buy it first",
         subject: product.rawValue)
     }
-    let offers = try await service.lookUpContents(of: [product]).products.first?.contents ?? []
+    let offers = try await service.products([product]).products.first?.contents ?? []
     var contents = offers.filter(update.isOf)
     if let signed = self.contents { contents = await signed.offers(for: contents, of: product) }
     contents = contents.filter(update.isOf)

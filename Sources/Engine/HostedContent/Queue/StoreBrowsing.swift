@@ -20,17 +20,40 @@ extension StoreLocation {
     library: URL? = nil, mirrors: [StoreLocation] = [],
     network: NetworkSettings = NetworkSettings()
   ) throws -> ProductsResponse {
+    try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) { catalog in
+      identifiers.map { ProductsResponse(to: $0, from: catalog.products) }
+        ?? catalog.products(nil)
+    }
+  }
+
+  /// Calls `body` with all products in groups, and with the errors of products that cannot be read;
+  /// blocks.
+  ///
+  /// For catalogs of any size: only a few groups are in memory. Sorted within a group only. The
+  /// other parameters are those of `products(_:trustedRoot:trustsOnFirstUse:library:mirrors:network:)`.
+  public func forEachGroupOfProducts(
+    trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
+    mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings(),
+    _ body: (_ products: [Product], _ failures: [ContentError]) throws -> Void
+  ) throws {
+    try withCatalog(trustedRoot, trustsOnFirstUse, library, mirrors, network) {
+      try $0.forEachList(body)
+    }
+  }
+
+  private func withCatalog<Value>(
+    _ trustedRoot: [UInt8]?, _ trustsOnFirstUse: Bool, _ library: URL?, _ mirrors: [StoreLocation],
+    _ network: NetworkSettings, _ body: (CatalogSnapshot) throws -> Value
+  ) throws -> Value {
     let recorded = try library.flatMap(Self.trustFolder)
     let store = try StoreAccess(
       self, mirrors: mirrors, network: network, trustsOnFirstUse: trustsOnFirstUse)
     defer { store.close() }
-    func look(_ trustFolder: Directory) throws -> ProductsResponse {
+    func look(_ trustFolder: Directory) throws -> Value {
       let catalog = Catalog(
         of: store, trustedRoot: trustedRoot, trustFolder: trustFolder, isReadOnly: recorded != nil,
         now: { Date() })
-      let snapshot = try catalog.refresh()
-      return identifiers.map { ProductsResponse(to: $0, from: snapshot.products) }
-        ?? snapshot.products(nil)
+      return try body(catalog.refresh())
     }
     return try recorded.map(look) ?? FileSystem.real.withTemporaryDirectory(look)
   }

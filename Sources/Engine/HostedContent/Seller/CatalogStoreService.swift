@@ -5,7 +5,7 @@ import FileIO
 import FoundationEssentials
 
 /// The built-in seller: grants every product of a store's signed catalog and records it.
-final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
+final class CatalogStoreService: StoreService, GrantLookup {
   private let catalog: Catalog
   private let grants: GrantsDatabase
   private let clock: EngineClock
@@ -40,10 +40,6 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
 
   func allProducts() async throws -> ProductsResponse {
     try await calls.run { try self.catalog.refresh().products(nil) }
-  }
-
-  func contents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse {
-    try await calls.run { try self.catalog.refresh().contents(of: identifiers) }
   }
 
   func purchase(_ payment: Payment, transaction: TransactionID) async throws -> PurchaseOutcome {
@@ -84,9 +80,14 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
   }
 
   private func sell(_ orders: [PurchaseOrder]) throws -> [PurchaseOutcome] {
-    let catalog = try catalog.refresh()
-    let contents = orders.map { order in
-      Result { try catalog.contents(of: order.payment.productIdentifier).contents }
+    let products = try catalog.refresh().lookUp(orders.map(\.payment.productIdentifier))
+    let contents = zip(orders, products).map { order, product in
+      Result {
+        guard let product = try product.get() else {
+          throw ContentError.notOffered(order.payment.productIdentifier.rawValue)
+        }
+        return product.contents
+      }
     }
     let sold = zip(orders, contents).filter { order, contents in
       !order.payment.simulatesAskToBuy && (try? contents.get()) != nil
@@ -145,7 +146,7 @@ final class CatalogStoreService: StoreService, GrantLookup, ContentLookup {
     guard receiptKey != nil, !grants.isEmpty else { return grants }
     let catalog = try catalog.cached()
     return try grants.map { grant in
-      let product = try? catalog?.contents(of: grant.payment.productIdentifier)
+      let product = try? catalog?.product(grant.payment.productIdentifier)
       return try signed(grant, original: original(grant), product?.contents ?? [])
     }
   }

@@ -5,7 +5,7 @@ import ContentModel
 /// Receipts: a purchase with an invalid receipt fails. A grant without a request is reported and
 /// dropped. A restore delivers the valid purchases and then ends with the error. Contents: the
 /// seller names them, and the catalog provides the details.
-struct SellerGate: GrantLookup, ContentLookup {
+struct SellerGate: GrantLookup {
   let service: any StoreService
   /// Nil if receipts are not checked.
   let verifier: ReceiptVerifier?
@@ -20,10 +20,6 @@ struct SellerGate: GrantLookup, ContentLookup {
   }
 
   func allProducts() async throws -> ProductsResponse { try await service.allProducts() }
-
-  func contents(of identifiers: Set<ProductIdentifier>?) async throws -> ContentsResponse {
-    try await service.lookUpContents(of: identifiers)
-  }
 
   func storefront() async -> Storefront? { await service.storefront() }
 

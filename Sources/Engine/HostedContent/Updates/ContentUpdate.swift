@@ -65,7 +65,7 @@ struct UpdateComparison: Hashable, Sendable {
 
   /// `current` has the current versions; an installed newer version needs no update.
   init(
-    of products: [ProductContents], installed: [InstalledContent],
+    of products: [Product], installed: [InstalledContent],
     current: [ProductIdentifier: ContentVersion]
   ) {
     var newest: [ProductIdentifier: ContentVersion] = [:]

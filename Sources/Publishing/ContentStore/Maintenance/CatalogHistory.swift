@@ -64,18 +64,27 @@ extension RootChain {
     return nil
   }
 
-  /// Returns the role in the file `version` of `folder`; nil if the file does not exist, or is not
-  /// this version signed by the store's keys.
-  func signed<Signed: Role>(_ version: Int64, in folder: Directory) throws -> Signed? {
+  /// Returns the role in the file `version` of `name` in `folder`; nil if the file does not exist,
+  /// or is not this version signed by the store's keys.
+  func signed<Signed: Role>(
+    _ version: Int64, of name: MetadataName = .top(Signed.type), in folder: Directory
+  ) throws -> Signed? {
     do {
-      let name = MetadataDocument.name(Signed.type, version)
-      let role: Signed? = try signed(folder.contents(of: name, limit: Signed.type.limit))
+      let file = MetadataDocument.name(name, version)
+      let role: Signed? = try signed(folder.contents(of: file, limit: name.limit))
       return role?.version == version ? role : nil
     } catch let error as ContentError
       where [.fileMissing, .limitExceeded].contains(error.code)
     {
       return nil
     }
+  }
+
+  /// Whether the store's keys have signed this version of targets metadata or of a bin.
+  func hasSigned(_ name: MetadataName, _ version: Int64, in folder: Directory) throws -> Bool {
+    // The targets keys sign bins too. A bin names itself, so it is not another file.
+    guard let role: TargetsRole = try signed(version, of: name, in: folder) else { return false }
+    return name == .targets || role.details?.role == name.text
   }
 
   /// The catalogs among `files`, and the paths of snapshots that the store's keys have not signed.

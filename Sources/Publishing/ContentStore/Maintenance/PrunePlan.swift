@@ -10,7 +10,11 @@ struct PrunePlan {
   private(set) var snapshots: [StoreFile] = []
   /// Targets metadata that no kept catalog lists.
   private(set) var targetsMetadata: [StoreFile] = []
-  /// Archives, indexes and records that no kept catalog lists.
+  /// Bins that no kept catalog uses.
+  private(set) var bins: [StoreFile] = []
+  /// Records files that no kept catalog lists.
+  private(set) var recordsFiles: [StoreFile] = []
+  /// Archives, indexes, records and entries of contents that no kept catalog refers to.
   private(set) var targetFiles: [StoreFile] = []
   /// Files that are not a store's, by name or signature; they are not removed.
   private(set) var unknown: [String] = []
@@ -27,65 +31,124 @@ struct PrunePlan {
     let others: [CatalogVersion]
     /// The paths of snapshots that the store's keys have not signed.
     let foreign: Set<String>
-    /// The paths of all files that kept catalogs list; nil if that is unknown.
+    /// The paths of the bins that kept catalogs use.
+    let bins: Set<String>
+    /// The paths of all records files and files of `targets` that kept catalogs refer to; nil if
+    /// that is unknown.
     ///
-    /// Then no file of `targets` is removed.
+    /// Then none of these files is removed.
     let references: Set<String>?
     /// Files that were written at this time or later are not removed: they may be the files of a
     /// catalog that is uploaded next.
     let start: Date
+
+    /// Whether the file was written before `start`.
+    fileprivate func isOld(_ file: StoreFile) -> Bool {
+      file.modified < start.timeIntervalSince1970
+    }
+
+    /// Whether the file is old, and no kept catalog refers to it.
+    fileprivate func isUnused(_ file: StoreFile) -> Bool {
+      references?.contains(file.path) == false && isOld(file)
+    }
   }
 
   /// Plans for the files of `survey`.
   ///
-  /// `isSigned` tells for targets metadata that no snapshot lists, such as from an interrupted
-  /// publication, whether the store's keys have signed it.
+  /// `isSigned` tells whether the store's keys have signed a version of targets metadata or of a
+  /// bin. It is called for bins, and for targets metadata that no snapshot lists, such as from an
+  /// interrupted publication.
   init(
-    _ survey: StoreSurvey, _ kept: Kept, isSigned: (_ targets: Int64) throws -> Bool
+    _ survey: StoreSurvey, _ kept: Kept,
+    isSigned: (_ role: MetadataName, _ version: Int64) throws -> Bool
   ) rethrows {
     unknown = survey.others
-    let known = Set(kept.catalogs.map(\.snapshot))
-    let listed = Set(kept.catalogs.map(\.targets.version))
-    var former: [Int64: Int64] = [:]
-    for catalog in kept.others { former[catalog.targets.version] = catalog.targets.length }
+    let known = Versions(kept)
     for file in survey.metadata {
       if let version = MetadataDocument.version(.snapshot, in: file.name) {
-        if kept.foreign.contains(file.path) {
-          unknown.append(file.path)
-        } else if version < kept.snapshot, !known.contains(version) {
-          snapshots.append(file)
-        }
+        add(file, snapshot: version, kept, known)
       } else if let version = MetadataDocument.version(.targets, in: file.name) {
-        guard version < kept.targets, !listed.contains(version) else { continue }
-        if former[version] == file.bytes {
-          targetsMetadata.append(file)
-        } else if file.modified < kept.start.timeIntervalSince1970 {
-          if try isSigned(version) {
-            targetsMetadata.append(file)
-          } else {
-            unknown.append(file.path)
-          }
-        }
+        try add(file, targets: version, kept, known, isSigned: isSigned)
+      } else if let (bin, version) = MetadataDocument.bin(in: file.name) {
+        // The version of a bin is the number of the first snapshot that lists it.
+        guard version < kept.snapshot, !kept.bins.contains(file.path), kept.isOld(file)
+        else { continue }
+        try add(file, to: \.bins, if: isSigned(bin, version))
+      } else if RecordsFile.digest(inName: file.name) != nil {
+        // Known by its name, like the files of `targets`: none of them has a signature.
+        if kept.isUnused(file) { recordsFiles.append(file) }
       } else if MetadataDocument.version(.root, in: file.name) == nil,
         file.name != RoleName.timestamp.fileName
       {
         unknown.append(file.path)
       }
     }
+    addTargetFiles(of: survey, kept)
+    unknown.sort()
+  }
+
+  /// The versions of snapshots and targets metadata, for look-up.
+  private struct Versions {
+    /// The kept snapshots.
+    let snapshots: Set<Int64>
+    /// The targets metadata that kept snapshots list.
+    let targets: Set<Int64>
+    /// The lengths of targets metadata that other snapshots list.
+    private(set) var former: [Int64: Int64] = [:]
+
+    init(_ kept: Kept) {
+      snapshots = Set(kept.catalogs.map(\.snapshot))
+      targets = Set(kept.catalogs.map(\.targets.version))
+      for catalog in kept.others { former[catalog.targets.version] = catalog.targets.length }
+    }
+  }
+
+  private mutating func add(
+    _ file: StoreFile, snapshot version: Int64, _ kept: Kept, _ known: Versions
+  ) {
+    if kept.foreign.contains(file.path) {
+      unknown.append(file.path)
+    } else if version < kept.snapshot, !known.snapshots.contains(version) {
+      snapshots.append(file)
+    }
+  }
+
+  private mutating func add(
+    _ file: StoreFile, targets version: Int64, _ kept: Kept, _ known: Versions,
+    isSigned: (_ role: MetadataName, _ version: Int64) throws -> Bool
+  ) rethrows {
+    guard version < kept.targets, !known.targets.contains(version) else { return }
+    if known.former[version] == file.bytes {
+      targetsMetadata.append(file)
+    } else if kept.isOld(file) {
+      try add(file, to: \.targetsMetadata, if: isSigned(.targets, version))
+    }
+  }
+
+  /// Adds a file to the files to remove, or to the unknown files if it is foreign.
+  private mutating func add(
+    _ file: StoreFile, to files: WritableKeyPath<PrunePlan, [StoreFile]>, if isSigned: Bool
+  ) {
+    if isSigned { self[keyPath: files].append(file) } else { unknown.append(file.path) }
+  }
+
+  private mutating func addTargetFiles(of survey: StoreSurvey, _ kept: Kept) {
     for file in survey.targets {
       if kept.references?.contains(file.path) == true { continue }
       if !StoreSurvey.isTarget(file.path) {
         unknown.append(file.path)
-      } else if kept.references != nil, file.modified < kept.start.timeIntervalSince1970 {
+      } else if kept.isUnused(file) {
         targetFiles.append(file)
       }
     }
-    unknown.sort()
   }
 
-  /// All files to remove, in the order of removal.
+  /// The files of metadata to remove, in groups in the order of removal.
   ///
-  /// Snapshots first: a crash then leaves files that no catalog refers to, and no catalog without
-  /// its files, from which a repair could continue.
-  var files: [StoreFile] { snapshots + targetsMetadata + targetFiles }
+  /// A file is removed after all files that list it. A crash then leaves files that no catalog
+  /// refers to, and no catalog without its files, from which a repair could continue.
+  var metadata: [[StoreFile]] { [snapshots, targetsMetadata, bins, recordsFiles] }
+
+  /// All files to remove, in the order of removal.
+  var files: [StoreFile] { metadata.flatMap { $0 } + targetFiles }
 }

@@ -8,25 +8,32 @@ extension StoreFolder {
   ///
   /// Reads only, and needs no keys. What can be pruned is for `keepDays`. Throws an error if the
   /// metadata is damaged; if it is only older than the publication record, the result says so. The
-  /// bytes of targets are not read: `verify` does that.
+  /// bytes of archives, indexes and single records are not read: `verify` does that.
   public func status(
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
   ) throws -> StoreStatus {
     let record = try knownRecord()
     // Older metadata is reported, not refused.
-    let metadata = try StoreMetadata(reading: metadataFolder, record, restored: true, keys: nil)
+    let metadata = try StoreMetadata(reading: folder, record, restored: true, keys: nil)
     let state = try self.record(record, comparedWith: metadata)
     let keys = try readableKeys()
-    let roles = try StoreRole.allCases.map { try status(of: $0, metadata, keys, now) }
     let survey = try StoreSurvey(of: folder)
-    let due = dueRoles(metadata, roles, state, now)
-    let missing = Self.missingFiles(metadata, survey)
-    let products = try products(of: metadata)
+    var catalog = CatalogSurvey(survey, consistent: metadata.root.usesConsistentSnapshots)
+    var references = CatalogReferences()
+    try metadata.forEachList(in: folder) {
+      catalog.add($0)
+      references.add($0, of: metadata.catalog)
+    }
+    let roles = try StoreRole.allCases.map { try status(of: $0, metadata, catalog, keys, now) }
+    let due = try dueRoles(metadata, catalog, roles, state, now)
     return StoreStatus(
-      products: products, sizes: Self.sizes(metadata, survey), roles: roles, dueRoles: due,
-      record: state, missingFiles: missing,
-      prunable: try prunableFiles(survey, metadata, record, keepDays: keepDays, now: now),
-      attention: attention(roles, due, state, missing, now))
+      products: catalog.products.sorted {
+        $0.record.productIdentifier < $1.record.productIdentifier
+      }, sizes: Self.sizes(catalog, survey), roles: roles, dueRoles: due, record: state,
+      missingFiles: catalog.missingFiles.sorted(),
+      prunable: try prunableFiles(
+        survey, metadata, record, references, keepDays: keepDays, now: now),
+      attention: attention(roles, due, state, catalog, now))
   }
 
   // MARK: Parts
@@ -40,13 +47,14 @@ extension StoreFolder {
   }
 
   private func status(
-    of role: StoreRole, _ metadata: StoreMetadata, _ keys: StoreKeys?, _ now: Date
+    of role: StoreRole, _ metadata: StoreMetadata, _ catalog: CatalogSurvey, _ keys: StoreKeys?,
+    _ now: Date
   ) throws -> StoreStatus.Role {
     let root = metadata.root
     let current: (version: Int64, expires: Date) =
       switch role {
       case .root: (root.version, root.expires)
-      case .targets: (metadata.targets.version, metadata.targets.expires)
+      case .targets: (metadata.targets.version, catalog.earliestExpiry(with: metadata.targets))
       case .snapshot: (metadata.snapshot.version, metadata.snapshot.expires)
       case .timestamp: (metadata.timestamp.version, metadata.timestamp.expires)
       }
@@ -67,36 +75,21 @@ extension StoreFolder {
   /// A refresh refuses metadata that is older than the record. Without root keys, it renews only
   /// the other roles.
   private func dueRoles(
-    _ metadata: StoreMetadata, _ roles: [StoreStatus.Role], _ state: StoreStatus.Record,
-    _ now: Date
-  ) -> [StoreRole] {
+    _ metadata: StoreMetadata, _ catalog: CatalogSurvey, _ roles: [StoreStatus.Role],
+    _ state: StoreStatus.Record, _ now: Date
+  ) throws -> [StoreRole] {
     guard state != .newer else { return [] }
     let canSign = roles.contains { $0.role == .root && $0.keys.canSign }
     let isRootDue = metadata.isRootDue(now: now) && canSign
-    return (isRootDue ? [.root] : []) + metadata.dueRoles(now: now)
+    let due = try metadata.due(now: now, expires: catalog.expires)
+    return (isRootDue ? [.root] : []) + due.roles
   }
 
-  private static func sizes(_ metadata: StoreMetadata, _ survey: StoreSurvey) -> StoreStatus.Sizes {
-    func listed(_ kind: StoreTargetName.Kind) -> Int64 {
-      metadata.targets.targets.reduce(0) {
-        StoreTargetName.kind(of: $1.key) == kind ? $0 + $1.value.length : $0
-      }
-    }
+  private static func sizes(_ catalog: CatalogSurvey, _ survey: StoreSurvey) -> StoreStatus.Sizes {
     func sum(_ files: [StoreFile]) -> Int64 { files.reduce(0) { $0 + $1.bytes } }
     return StoreStatus.Sizes(
-      archives: listed(.package), indexes: listed(.index), records: listed(.record),
-      metadata: sum(survey.metadata),
-      targets: sum(survey.targets))
-  }
-
-  private static func missingFiles(_ metadata: StoreMetadata, _ survey: StoreSurvey) -> [String] {
-    let bytes = Dictionary(
-      survey.targets.map { ($0.path, $0.bytes) }, uniquingKeysWith: { first, _ in first })
-    return metadata.targets.targets.compactMap { name, file -> String? in
-      let paths = TrustedTargets.storePaths(
-        of: name, file, consistent: metadata.root.usesConsistentSnapshots)
-      return paths.contains { bytes[$0] == file.length } ? nil : paths.first ?? name
-    }.sorted()
+      archives: catalog.archives, indexes: catalog.indexes, records: catalog.records,
+      metadata: sum(survey.metadata), targets: sum(survey.targets))
   }
 
   // MARK: Attention
@@ -106,7 +99,7 @@ extension StoreFolder {
 
   private func attention(
     _ roles: [StoreStatus.Role], _ due: [StoreRole], _ state: StoreStatus.Record,
-    _ missing: [String], _ now: Date
+    _ catalog: CatalogSurvey, _ now: Date
   ) -> [ContentError] {
     var found = roles.compactMap { attention($0, due, now) }
     switch state {
@@ -126,7 +119,8 @@ extension StoreFolder {
           remedy: "Restore the newest metadata from a mirror or a copy. If the files were restored "
             + "from a backup, confirm that", subject: folder.path))
     }
-    if let first = missing.first {
+    let missing = catalog.missingFiles
+    if let first = missing.min() {
       let count = missing.count == 1 ? "1 file" : "\(missing.count) files"
       found.append(
         ContentError(
@@ -135,7 +129,7 @@ extension StoreFolder {
           remedy: "Restore the files from a copy, or publish the same packages again",
           subject: first))
     }
-    return found
+    return found + catalog.errors
   }
 
   /// The error for metadata that has expired or should be renewed; nil if neither is true.

@@ -17,7 +17,7 @@ public struct PrunableFiles: Hashable, Codable, Sendable {
   public let files: [File]
   /// Paths that are not a store's, by name or signature; they are never removed.
   public let unknown: [String]
-  /// Why no file of `targets` can be removed; nil if they can.
+  /// Why no records file and no file of `targets` can be removed; nil if they can.
   ///
   /// A catalog of the last days is missing or damaged, or delegates to other roles. So it is
   /// unknown which files clients still use.
@@ -44,8 +44,9 @@ extension StoreFolder {
   /// Keeps every root, files that were written in these days, and files that are not the store's.
   ///
   /// Needs the publication record and the folder of the keys, but no key. Checks the metadata like
-  /// a publication. Throws `storeLocked` during a publication, and `usage` for less than one day.
-  /// If it is interrupted, the store is complete, and the next call removes the rest.
+  /// a publication, and all lists of products. Throws `storeLocked` during a publication, and
+  /// `usage` for less than one day. If it is interrupted, the store is complete, and the next call
+  /// removes the rest.
   @discardableResult
   public func prune(
     keepDays: Int = StoreFolder.standardKeepDays, now: Date = Date()
@@ -53,8 +54,9 @@ extension StoreFolder {
     try checkKeepDays(keepDays)
     return try writing(now) { metadata, writer in
       let chain = try StoreMetadata.chain(in: writer.folder, metadata.record, nil)
-      let survey = try StoreSurvey(of: folder)
-      let (decided, prunable) = try plan(survey, metadata, chain, keepDays, now)
+      let (decided, prunable) = try plan(
+        StoreSurvey(of: folder), metadata, chain, references(of: metadata),
+        since: Self.start(keepDays, now))
       try removeFiles(of: decided)
       return prunable
     }
@@ -68,19 +70,21 @@ extension StoreFolder {
   ) throws -> PrunableFiles {
     try checkKeepDays(keepDays)
     let record = try knownRecord()
-    let metadata = try StoreMetadata(
-      reading: metadataFolder, record, restored: isRestored, keys: nil)
+    let metadata = try StoreMetadata(reading: folder, record, restored: isRestored, keys: nil)
     return try prunableFiles(
-      StoreSurvey(of: folder), metadata, record, keepDays: keepDays, now: now)
+      StoreSurvey(of: folder), metadata, record, references(of: metadata), keepDays: keepDays,
+      now: now)
   }
 
   /// Returns what can be removed of the files in `survey`.
+  ///
+  /// `current` has the files that the current catalog refers to.
   func prunableFiles(
-    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ record: PublicationRecord?, keepDays: Int,
-    now: Date
+    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ record: PublicationRecord?,
+    _ current: CatalogReferences, keepDays: Int, now: Date
   ) throws -> PrunableFiles {
     let chain = try StoreMetadata.chain(in: metadataFolder, record, nil)
-    return try plan(survey, metadata, chain, keepDays, now).1
+    return try plan(survey, metadata, chain, current, since: Self.start(keepDays, now)).1
   }
 
   private func checkKeepDays(_ days: Int) throws {
@@ -90,56 +94,71 @@ extension StoreFolder {
       .usage, "Cannot keep the catalogs of \(days) days", remedy: "Use 1 to 36500 days")
   }
 
+  private static func start(_ keepDays: Int, _ now: Date) -> Date {
+    now.addingTimeInterval(-Double(keepDays) * 86_400)
+  }
+
   // MARK: Planning
 
   private func plan(
-    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ chain: RootChain, _ keepDays: Int,
-    _ now: Date
+    _ survey: StoreSurvey, _ metadata: StoreMetadata, _ chain: RootChain,
+    _ current: CatalogReferences, since start: Date
   ) throws -> (PrunePlan, PrunableFiles) {
     let folder = try metadataFolder
-    let start = now.addingTimeInterval(-Double(keepDays) * 86_400)
     let (catalogs, foreign) = try chain.catalogs(among: survey.metadata, in: folder)
     let history = CatalogHistory(catalogs, current: metadata.snapshot.version)
     let kept = history.kept(since: start)
-    let (paths, obstacle) = try references(of: kept, metadata, chain)
+    var references = current
+    try collect(kept, into: &references, metadata, chain)
     let plan = try PrunePlan(
       survey,
       PrunePlan.Kept(
         snapshot: metadata.snapshot.version, targets: metadata.targets.version, catalogs: kept,
-        others: history.others(than: kept), foreign: foreign, references: paths, start: start)
-    ) { version in
-      let role: TargetsRole? = try chain.signed(version, in: folder)
-      return role != nil
-    }
-    return (plan, PrunableFiles(plan, obstacle: obstacle))
+        others: history.others(than: kept), foreign: foreign, bins: references.bins,
+        references: references.files, start: start)
+    ) { try chain.hasSigned($0, $1, in: folder) }
+    return (plan, PrunableFiles(plan, obstacle: references.obstacle))
   }
 
-  /// The paths of all files that the current catalog and `catalogs` list.
+  /// The files that the current catalog refers to.
+  private func references(of metadata: StoreMetadata) throws -> CatalogReferences {
+    var references = CatalogReferences()
+    try metadata.forEachList(in: folder) { references.add($0, of: metadata.catalog) }
+    return references
+  }
+
+  /// Adds the files that `catalogs` refer to.
   ///
-  /// Returns nil and the reason if they are unknown.
-  private func references(
-    of catalogs: [CatalogVersion], _ metadata: StoreMetadata, _ chain: RootChain
-  ) throws -> (Set<String>?, obstacle: String?) {
+  /// `references` already has the lists of the current catalog.
+  private func collect(
+    _ catalogs: [CatalogVersion], into references: inout CatalogReferences,
+    _ metadata: StoreMetadata, _ chain: RootChain
+  ) throws {
     let folder = try metadataFolder
-    var paths: Set<String> = []
-    var versions = Set(catalogs.map(\.targets.version))
-    versions.insert(metadata.targets.version)
-    for version in versions.sorted() {
-      let name = MetadataDocument.name(.targets, version)
-      let isCurrent = version == metadata.targets.version
-      let found: TargetsRole? =
-        try isCurrent ? metadata.targets : chain.signed(version, in: folder)
-      guard let role = found else { return (nil, "\(folder.path(of: name)) is missing or damaged") }
-      guard !role.hasDelegations else {
-        return (nil, "\(folder.path(of: name)) delegates to other roles")
+    try references.add(metadata.catalog, of: metadata.snapshot, in: self.folder)
+    // Successive catalogs with bins often have the same targets metadata.
+    var targets = metadata.targets
+    for catalog in catalogs where catalog.snapshot != metadata.snapshot.version {
+      let version = catalog.targets.version
+      if references.contains(.targets, version) { continue }
+      guard let snapshot: SnapshotRole = try chain.signed(catalog.snapshot, in: folder) else {
+        let name = MetadataDocument.name(.snapshot, catalog.snapshot)
+        references.addIncomplete(nil, without: folder.path(of: name))
+        continue
       }
-      for (name, file) in role.targets {
-        paths.formUnion(
-          TrustedTargets.storePaths(
-            of: name, file, consistent: metadata.root.usesConsistentSnapshots))
+      if version != targets.version {
+        guard let role: TargetsRole = try chain.signed(version, in: folder) else {
+          let name = MetadataDocument.name(.targets, version)
+          references.addIncomplete(snapshot, without: folder.path(of: name))
+          continue
+        }
+        targets = role
       }
+      try references.add(
+        TrustedTargets(
+          targets, of: chain.newest.with(snapshot), fetcher: FolderFetcher(self.folder)),
+        of: snapshot, in: self.folder)
     }
-    return (paths, nil)
   }
 
   // MARK: Removing
@@ -150,7 +169,7 @@ extension StoreFolder {
   /// the file. The store must be locked.
   private func removeFiles(of plan: PrunePlan) throws {
     let metadata = try metadataFolder
-    for files in [plan.snapshots, plan.targetsMetadata] where !files.isEmpty {
+    for files in plan.metadata where !files.isEmpty {
       for file in files { try metadata.removeFile(file.name) }
       try metadata.sync()
     }

@@ -10,6 +10,8 @@ public struct StoreStatus: Hashable, Codable, Sendable {
     /// The version of its current metadata.
     public let version: Int64
     /// When this metadata expires.
+    ///
+    /// For targets, when the first of the targets metadata and its bins expires.
     public let expires: Date
     /// Whether it has expired.
     public let isExpired: Bool
@@ -40,9 +42,9 @@ public struct StoreStatus: Hashable, Codable, Sendable {
     public let archives: Int64
     /// The indexes that the catalog lists.
     public let indexes: Int64
-    /// The products' records that the catalog lists.
+    /// The files of products and contents that the catalog lists: `product.json`.
     public let records: Int64
-    /// All files of metadata, also of earlier catalogs.
+    /// All files of metadata and all records files, also of earlier catalogs.
     public let metadata: Int64
     /// All files of targets, also those that the catalog does not list.
     public let targets: Int64
@@ -61,6 +63,8 @@ public struct StoreStatus: Hashable, Codable, Sendable {
   }
 
   /// The products with their versions, as `StoreFolder.products()` returns them.
+  ///
+  /// A product whose record cannot be read is not here; `attention` has an error.
   public let products: [StoredProduct]
   /// The bytes of the store's files.
   public let sizes: Sizes
@@ -70,7 +74,7 @@ public struct StoreStatus: Hashable, Codable, Sendable {
   public let dueRoles: [StoreRole]
   /// The publication record compared with the store.
   public let record: Record
-  /// The paths of files that the catalog lists, and that are missing or have another length.
+  /// The paths of files that the catalog refers to, and that are missing or have another length.
   public let missingFiles: [String]
   /// What `StoreFolder.prune(keepDays:now:)` would remove.
   public let prunable: PrunableFiles

@@ -65,7 +65,7 @@ struct StoreSurvey {
     }
   }
 
-  /// Whether the file at `path` is named like an archive, an index or a record of a store.
+  /// Whether the file at `path` is named like an archive, an index, or an entry of the catalog.
   static func isTarget(_ path: String) -> Bool {
     let components = path.pathComponents(omittingEmpty: false).dropFirst()
     guard components.count > 1, let file = components.last, let product = components.first,
@@ -74,7 +74,7 @@ struct StoreSurvey {
       (try? ProductIdentifier(validating: product)) != nil
     else { return false }
     let folders = Array(components.dropFirst().dropLast())
-    let kind = StoreTargetName.Kind(rawValue: String(file[file.index(after: dot)...]))
+    let kind = StorePath.Kind(rawValue: String(file[file.index(after: dot)...]))
     switch (kind, folders.count) {
     case (.record, 0): return true
     case (.package, 1...2), (.index, 1...2):

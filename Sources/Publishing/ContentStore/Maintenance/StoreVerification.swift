@@ -15,9 +15,9 @@ public struct StoreDamage: Hashable, Codable, Sendable {
     case inconsistent
   }
 
-  /// The product; nil for a file that belongs to no product.
+  /// The product; nil for a file that belongs to no product, such as a bin.
   public let productIdentifier: ProductIdentifier?
-  /// The content of an archive or index; nil for other files.
+  /// The content of an archive, an index or a content's own entry; nil for other files.
   public let contentIdentifier: ProductIdentifier?
   /// The version of an archive or index; nil for other files.
   public let version: ContentVersion?
@@ -35,20 +35,22 @@ public struct StoreDamage: Hashable, Codable, Sendable {
 public struct StoreVerification: Hashable, Codable, Sendable {
   /// The number of files that were compared.
   public internal(set) var files = 0
-  /// The length of these files according to the metadata, in bytes.
+  /// The signed length of these files, in bytes; the actual length of bins, which is not signed.
   public internal(set) var bytes: Int64 = 0
-  /// The differences, by product and version.
+  /// The differences, by list, product and version.
   public internal(set) var damages: [StoreDamage] = []
 }
 
 extension StoreFolder {
-  /// Compares every archive, index and record with the signed metadata.
+  /// Compares every bin, records file, record, archive and index with the signed metadata.
   ///
-  /// Each must exist with its length and digests; an index must be readable and describe exactly
-  /// its archive; a record must be readable. Changes nothing and needs no keys. The metadata itself
-  /// is verified first, like for `products()`, and errors in it are thrown.
+  /// A bin must be signed. All other files must exist with their lengths and digests; an index must
+  /// be readable and describe exactly its archive; a record must be readable; a records file must
+  /// have all records of its list. Changes nothing and needs no keys. The top-level metadata is
+  /// verified first, like for `products()`, and errors in it are thrown.
   ///
   /// Verifies `products`, or all if it is empty, and throws `productUnknown` for an unknown one.
+  /// For `products`, reads only the bins that list them and their contents, and no records files.
   /// Reads at most `bytesPerSecond`; nil is unlimited. An archive is read up to three times. Calls
   /// `willRead` with the path of each file before it is read, and `didFind` with each difference,
   /// which the result has too. An error that they throw ends the verification.
@@ -69,10 +71,9 @@ extension StoreFolder {
     didFind: @escaping (StoreDamage) throws -> Void
   ) throws -> StoreVerification {
     let metadata = try StoreMetadata(
-      reading: metadataFolder, knownRecord(), restored: isRestored, keys: nil)
+      reading: folder, knownRecord(), restored: isRestored, keys: nil)
     var verifier = StoreVerifier(
-      folder: folder, targets: targets(of: metadata), throttle: throttle, willRead: willRead,
-      didFind: didFind)
+      folder: folder, metadata: metadata, throttle: throttle, willRead: willRead, didFind: didFind)
     try verifier.verify(products)
     return verifier.result
   }

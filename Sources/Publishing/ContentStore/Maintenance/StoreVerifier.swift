@@ -6,104 +6,203 @@ import FileIO
 /// Compares the files of a catalog with its signed metadata.
 struct StoreVerifier {
   let folder: Directory
-  let targets: TrustedTargets
+  let metadata: StoreMetadata
   let throttle: ReadThrottle?
   let willRead: (String) throws -> Void
   let didFind: (StoreDamage) throws -> Void
   private(set) var result = StoreVerification()
+  /// The bins that were read; each counts once.
+  private var bins: Set<MetadataName> = []
+
+  private var catalog: TrustedTargets { metadata.catalog }
 
   init(
-    folder: Directory, targets: TrustedTargets, throttle: ReadThrottle?,
+    folder: Directory, metadata: StoreMetadata, throttle: ReadThrottle?,
     willRead: @escaping (String) throws -> Void, didFind: @escaping (StoreDamage) throws -> Void
   ) {
     self.folder = folder
-    self.targets = targets
+    self.metadata = metadata
     self.throttle = throttle
     self.willRead = willRead
     self.didFind = didFind
   }
 
-  /// A file that the catalog lists, and what it belongs to.
-  private struct Listed {
-    let name: String
-    let file: TargetFile
-    let product: ProductIdentifier?
-    var offer: ContentOffer?
+  /// Verifies the files of `products`, or all files if it is empty.
+  mutating func verify(_ products: Set<ProductIdentifier>) throws {
+    guard !products.isEmpty else {
+      for name in try catalog.lists { try verifyList(name) }
+      return
+    }
+    // First, so that an unknown product is reported before a long verification.
+    for product in products.sorted() {
+      guard let list = try list(catalog.listName(for: product)) else { continue }
+      guard case .product = list.entry(product) else {
+        throw ContentError(
+          .productUnknown, "The store has no product \(product)",
+          remedy: "Check the identifier, or list the versions of the store",
+          subject: product.rawValue)
+      }
+    }
+    for product in products.sorted() { try verify(product) }
+  }
 
-    var remedy: String {
-      switch (product, offer) {
-      case (_, _?): "Publish the same package again, or restore the file from a copy"
-      case (_?, nil):
-        "Publish the product again with its texts and price, or restore the file from a copy"
-      case (nil, nil): "Restore the file from a copy"
+  // MARK: Lists
+
+  /// Verifies a list with its records file and all files that it refers to.
+  private mutating func verifyList(_ name: MetadataName) throws {
+    guard let list = try list(name) else { return }
+    let records = try verifyRecords(of: list)
+    for (target, file) in list.role.targets.sorted(by: { $0.key < $1.key }) {
+      let listed = listedFile(target, file, in: list)
+      if listed.kind == .record {
+        try verifyProduct(listed, known: { records }, alsoEntries: false)
+      } else {
+        _ = try source(listed)
       }
     }
   }
 
-  /// The remedy for signed files that contradict each other.
-  private static let contradictionRemedy =
-    "Build the package again and publish it with a higher version, then retire this one"
+  /// Verifies the files of one product.
+  private mutating func verify(_ product: ProductIdentifier) throws {
+    let target = StorePath.entry(product)
+    guard let list = try list(catalog.listName(for: product)),
+      let file = list.role.targets[target]
+    else { return }
+    let published = metadata.catalog
+    try verifyProduct(
+      listedFile(target, file, in: list), known: { (try? published.records(of: list)) ?? [:] },
+      alsoEntries: true)
+  }
 
-  /// Verifies the files of `products`, or all files if it is empty.
-  mutating func verify(_ products: Set<ProductIdentifier>) throws {
-    let listing = StoreListing(targets)
-    if let unknown = products.filter({ listing.products[$0] == nil }).min() {
-      throw ContentError(
-        .productUnknown, "The store has no product \(unknown)",
-        remedy: "Check the identifier, or list the versions of the store",
-        subject: unknown.rawValue)
+  /// Returns the list `name`, or adds the difference and returns nil.
+  ///
+  /// A bin is counted, and its difference added, only the first time.
+  private mutating func list(_ name: MetadataName) throws -> CatalogList? {
+    let path = metadata.path(ofList: name)
+    let isFirst = name != .targets && bins.insert(name).inserted
+    if isFirst {
+      try willRead(path)
+      result.files += 1
     }
-    var rest = Set(targets.targets.keys)
-    for (product, entry) in listing.products.sorted(by: { $0.key < $1.key })
-    where products.isEmpty || products.contains(product) {
-      if let error = entry.error {
+    do {
+      let list = try catalog.list(name)
+      if isFirst { try count(bin: path) }
+      return list
+    } catch let error as ContentError {
+      guard let problem = StoreDamage.Problem(error) else { throw error }
+      if isFirst {
         try add(
           StoreDamage(
-            productIdentifier: product, contentIdentifier: nil, version: nil,
-            path: "\(StoreFolder.targetsName)/\(product)", problem: .inconsistent,
-            reason: error.message, remedy: "Publish the product again"))
+            productIdentifier: nil, contentIdentifier: nil, version: nil, path: path,
+            problem: problem,
+            reason: problem == .missing ? Self.missingReason : error.reason,
+            remedy: "Restore the file from a copy, or repair the store"))
       }
-      let record = StoreTargetName.record(product)
-      if let file = targets.targets[record] {
-        rest.remove(record)
-        try verifyRecord(Listed(name: record, file: file, product: product))
-      }
-      for offer in entry.offers {
-        let content = offer.contentIdentifier
-        let names = [
-          StoreTargetName.package(product, content, offer.version),
-          StoreTargetName.index(product, content, offer.version),
-        ]
-        rest.subtract(names)
-        try verify(offer, names)
-      }
+      return nil
     }
-    for name in rest.sorted() {
-      let first = name.pathComponents(omittingEmpty: false).first ?? ""
-      let product = try? ProductIdentifier(validating: first)
-      let isWanted = products.isEmpty || product.map { products.contains($0) } == true
-      guard isWanted, let file = targets.targets[name] else { continue }
-      _ = try source(Listed(name: name, file: file, product: product))
+  }
+
+  /// Adds the length of a bin, which no metadata lists.
+  private mutating func count(bin path: String) throws {
+    let status = try folder.directory(StoreFolder.metadataName).status(of: path.lastPathComponent)
+    let length = status?.size ?? 0
+    result.bytes += length
+    throttle?.pass(Int(clamping: length))
+  }
+
+  private func listedFile(_ target: String, _ file: TargetFile, in list: CatalogList)
+    -> ListedFile
+  {
+    ListedFile(target, file, in: list, consistent: catalog.usesConsistentSnapshots)
+  }
+
+  /// Verifies the records file of `list`, and returns its records; empty if it is damaged.
+  private mutating func verifyRecords(of list: CatalogList) throws -> [Digest: [UInt8]] {
+    guard let listed = list.role.details.map({ ListedFile($0) }), listed.isRequired,
+      let source = try source(listed)
+    else { return [:] }
+    guard source.length <= RecordsFile.maximumLength else {
+      try add(listed, .inconsistent, "it is longer than the maximum")
+      return [:]
+    }
+    let records = try RecordsFile.records(in: source.contents())
+    let missing = list.products.filter { _, file in
+      file.digest.map { records[$0] == nil } ?? false
+    }
+    if let product = missing.keys.min() {
+      try add(listed, .inconsistent, "it does not have the record of \(product)")
+    }
+    return records
+  }
+
+  // MARK: Products
+
+  /// Verifies a product's record, the archives and indexes of all its versions, and, if
+  /// `alsoEntries`, the entries of its contents.
+  ///
+  /// `known` returns the records of the list, by digest. They replace a lost record, so that the
+  /// other files of the product are known.
+  private mutating func verifyProduct(
+    _ listed: ListedFile, known: () -> [Digest: [UInt8]], alsoEntries: Bool
+  ) throws {
+    guard let product = listed.product else { return }
+    let stored = try source(listed)
+    guard listed.length <= CatalogRecord.maximumLength else {
+      return try add(listed, .inconsistent, "the record is longer than the maximum")
+    }
+    let bytes = try stored?.contents() ?? listed.hashes.sha256.flatMap { known()[$0] }
+    guard let bytes else { return }
+    let record: CatalogRecord
+    do {
+      record = try CatalogRecord(json: bytes, of: product)
+    } catch let error as ContentError where error.code == .storeDamaged {
+      return try add(listed, .inconsistent, error.reason)
+    }
+    if alsoEntries { try verifyEntries(of: record) }
+    try verifyClaims(of: record, listed)
+    for offer in record.offers { try verify(offer) }
+  }
+
+  /// Verifies the entries of the contents of `record`.
+  private mutating func verifyEntries(of record: CatalogRecord) throws {
+    for content in record.ownedContents.sorted() {
+      let target = StorePath.entry(content)
+      guard let list = try list(catalog.listName(for: content)),
+        let file = list.role.targets[target]
+      else { continue }
+      let listed = listedFile(target, file, in: list)
+      if listed.kind == .content, listed.product == record.product { _ = try source(listed) }
+    }
+  }
+
+  /// Verifies that no other product has a content of `record`.
+  private mutating func verifyClaims(of record: CatalogRecord, _ listed: ListedFile) throws {
+    do {
+      try catalog.checkClaims(of: record)
+    } catch let error as ContentError
+      where [.contentClaimed, .storeDamaged].contains(error.code)
+    {
+      try add(listed, .inconsistent, error.reason)
+    } catch let error as ContentError where StoreDamage.Problem(error) != nil {
+      // The bin of a content is damaged, which is a difference of that bin.
     }
   }
 
   // MARK: Files
 
+  private static let missingReason = "the file does not exist"
+
   /// Returns the file if it is as the metadata lists it, or adds the difference and returns nil.
-  private mutating func source(_ listed: Listed) throws -> ThrottledSource? {
-    let paths = TrustedTargets.storePaths(
-      of: listed.name, listed.file, consistent: targets.usesConsistentSnapshots)
-    try willRead(paths.first ?? listed.name)
+  private mutating func source(_ listed: ListedFile) throws -> ThrottledSource? {
+    try willRead(listed.paths[0])
     result.files += 1
-    result.bytes += listed.file.length
-    for path in paths {
+    result.bytes += listed.length
+    for path in listed.paths {
       do {
         let components = path.pathComponents(omittingEmpty: false)
         let parent = try folder.directory(at: components.dropLast())
         let source = try ThrottledSource(parent.file(components.last ?? ""), throttle)
-        guard let difference = try Self.difference(of: source, from: listed.file) else {
-          return source
-        }
+        guard let difference = try Self.difference(of: source, from: listed) else { return source }
         try add(listed, .changed, difference, path: path)
         return nil
       } catch let error as ContentError where error.code == .fileMissing {
@@ -111,15 +210,15 @@ struct StoreVerifier {
       } catch let error as ContentError
         where [.fileFailed, .notPermitted].contains(error.code)
       {
-        try add(listed, .unreadable, error.message, cause: error.cause, path: path)
+        try add(listed, .unreadable, error.reason, path: path)
         return nil
       }
     }
-    try add(listed, .missing, "the file does not exist", path: paths.first ?? listed.name)
+    try add(listed, .missing, Self.missingReason)
     return nil
   }
 
-  private static func difference(of source: ThrottledSource, from file: TargetFile) throws
+  private static func difference(of source: ThrottledSource, from file: ListedFile) throws
     -> String?
   {
     guard source.length == file.length else {
@@ -131,16 +230,13 @@ struct StoreVerifier {
   }
 
   private mutating func add(
-    _ listed: Listed, _ problem: StoreDamage.Problem, _ reason: String, cause: String? = nil,
-    path: String? = nil
+    _ listed: ListedFile, _ problem: StoreDamage.Problem, _ reason: String, path: String? = nil
   ) throws {
     try add(
       StoreDamage(
-        productIdentifier: listed.product, contentIdentifier: listed.offer?.contentIdentifier,
-        version: listed.offer?.version, path: path ?? targets.path(of: listed.name, listed.file),
-        problem: problem, reason: cause.map { "\(reason): \($0)" } ?? reason,
-        remedy: problem == .inconsistent && listed.offer != nil
-          ? Self.contradictionRemedy : listed.remedy))
+        productIdentifier: listed.product, contentIdentifier: listed.content,
+        version: listed.version, path: path ?? listed.paths[0], problem: problem, reason: reason,
+        remedy: listed.remedy(problem)))
   }
 
   private mutating func add(_ damage: StoreDamage) throws {
@@ -148,29 +244,15 @@ struct StoreVerifier {
     try didFind(damage)
   }
 
-  // MARK: Records and packages
+  // MARK: Packages
 
-  private mutating func verifyRecord(_ listed: Listed) throws {
-    guard let product = listed.product, let record = try source(listed) else { return }
-    do {
-      _ = try ProductRecord(json: record.contents(), of: product)
-    } catch let error as ContentError where error.code == .storeDamaged {
-      try add(listed, .inconsistent, error.message, cause: error.cause)
-    }
-  }
-
-  /// Verifies the archive and the index of `offer`, whose target names are `names`.
-  private mutating func verify(_ offer: ContentOffer, _ names: [String]) throws {
-    let listed = names.compactMap { name in
-      targets.targets[name].map {
-        Listed(name: name, file: $0, product: offer.productIdentifier, offer: offer)
-      }
-    }
-    guard listed.count == 2 else { return }
-    let archive = try source(listed[0])
-    guard let indexSource = try source(listed[1]) else { return }
+  /// Verifies the archive and the index of `offer`.
+  private mutating func verify(_ offer: ContentOffer) throws {
+    let archive = try source(ListedFile(offer.package, .archive, of: offer))
+    let listed = ListedFile(offer.index, .index, of: offer)
+    guard let indexSource = try source(listed) else { return }
     guard indexSource.length <= PackageIndex.maximumLength else {
-      return try add(listed[1], .inconsistent, "the index is longer than the maximum")
+      return try add(listed, .inconsistent, "the index is longer than the maximum")
     }
     let index: PackageIndex
     do {
@@ -178,14 +260,15 @@ struct StoreVerifier {
     } catch let error as ContentError
       where [.storeDamaged, .formUnknown, .limitExceeded].contains(error.code)
     {
-      return try add(listed[1], .inconsistent, error.message)
+      return try add(listed, .inconsistent, error.message)
     }
     guard index.isConsistent, index.packageLength == offer.package.length else {
-      return try add(listed[1], .inconsistent, "the numbers in the index contradict each other")
+      return try add(listed, .inconsistent, "the numbers in the index contradict each other")
     }
-    guard let archive, let reason = try Self.contradiction(between: archive, index, names[0])
+    guard let archive,
+      let reason = try Self.contradiction(between: archive, index, offer.package.path)
     else { return }
-    try add(listed[1], .inconsistent, reason)
+    try add(listed, .inconsistent, reason)
   }
 
   /// Returns how `index` differs from `archive`, as the end of a sentence; nil if it describes it.
@@ -213,4 +296,38 @@ struct StoreVerifier {
     let rebuilt = try PackageIndex(blocksOf: archive, entries: examination.entries, obstacle: "")
     return rebuilt.blocks == index.blocks ? nil : "it lists other blocks than its archive has"
   }
+}
+
+extension ListedFile {
+  /// What to do about a file with `problem`; a sentence without a final period.
+  fileprivate func remedy(_ problem: StoreDamage.Problem) -> String {
+    switch kind {
+    case .archive, .index:
+      problem == .inconsistent
+        ? "Build the package again and publish it with a higher version, then retire this one"
+        : "Publish the same package again, or restore the file from a copy"
+    case .record:
+      "Publish the product again with its texts and price, or restore the file from a copy"
+    case .content: "Publish the product again, or restore the file from a copy"
+    case .records: "Refresh everything, which writes the file again, or restore it from a copy"
+    case .other: "Restore the file from a copy"
+    }
+  }
+}
+
+extension StoreDamage.Problem {
+  /// The problem of a bin that cannot be read because of `error`; nil for other errors.
+  fileprivate init?(_ error: ContentError) {
+    switch (error.group, error.code) {
+    case (.trust, _): self = .changed
+    case (_, .storeMissing): self = .missing
+    case (_, .fileFailed), (_, .notPermitted): self = .unreadable
+    default: return nil
+    }
+  }
+}
+
+extension ContentError {
+  /// The message with the cause, as the end of a sentence.
+  fileprivate var reason: String { errorDescription ?? message }
 }

@@ -24,15 +24,22 @@ struct Representation: Sendable {
       Self.digest(in: name).map { "\"\($0)\"" }
       ?? "\"\(Self.hex(identity.size))-\(Self.hex(identity.modified))-\(Self.hex(identity.inode))\""
     modified = identity.modified / 1_000_000_000
-    contentType = name.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+    contentType = Self.contentType(of: name)
     cacheControl =
       isVersioned || Self.digest(in: name) != nil
       ? "public, max-age=31536000, immutable" : "no-cache"
   }
 
+  private static func contentType(of name: String) -> String {
+    if name.hasSuffix(".json") { return "application/json" }
+    // JSON Lines: the type is not registered, but common.
+    if name.hasSuffix(".jsonl") { return "application/jsonl" }
+    return "application/octet-stream"
+  }
+
   private static func hex(_ number: some BinaryInteger) -> String { String(number, radix: 16) }
 
-  /// The digest at the start of a target's name.
+  /// The digest at the start of a name, such as that of a target or of a records file.
   private static func digest(in name: String) -> Substring? {
     guard let dot = name.firstIndex(of: ".") else { return nil }
     let stem = name[..<dot]
@@ -44,7 +51,7 @@ struct Representation: Sendable {
       || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
   }
 
-  /// Whether it is metadata of a consistent snapshot, such as `3.targets.json`.
+  /// Whether it is metadata of a consistent snapshot, such as `3.targets.json` or `3.bin-0f.json`.
   private static func isVersioned(_ name: String) -> Bool {
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 3 && parts[2] == "json" && !parts[1].isEmpty && !parts[0].isEmpty

@@ -82,16 +82,24 @@ struct Console: Sendable {
 
   private static let longestCell = 1_000
 
-  /// Prints a table with `heading`.
-  func print(table rows: [[String]], heading: [String]) {
+  /// Prints a table with `heading`, and returns the widths of its columns.
+  @discardableResult
+  func print(table rows: [[String]], heading: [String]) -> [Int] {
     let rows = rows.map { $0.map { $0.printable(limit: Self.longestCell) } }
     let widths = heading.indices.map { column in
       ([heading] + rows).map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
     }
-    for row in [heading] + rows {
+    print(rows: [heading] + rows, widths: widths)
+    return widths
+  }
+
+  /// Prints rows of a table; longer cells move the rest of their row.
+  func print(rows: [[String]], widths: [Int]) {
+    for row in rows {
       let cells = row.enumerated().map { column, text in
-        column == row.count - 1
-          ? text : text + String(repeating: " ", count: widths[column] - text.count)
+        let text = text.printable(limit: Self.longestCell)
+        return column == row.count - 1
+          ? text : text + String(repeating: " ", count: max(0, widths[column] - text.count))
       }
       print(cells.joined(separator: "  "))
     }

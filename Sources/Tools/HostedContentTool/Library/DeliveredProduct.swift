@@ -22,7 +22,7 @@ struct DeliveredProduct: Encodable {
     }
   }
 
-  init(_ product: ProductContents, contents: [Content]) {
+  init(_ product: Product, contents: [Content]) {
     productIdentifier = product.productIdentifier
     hasContent = !product.contents.isEmpty
     self.contents = contents

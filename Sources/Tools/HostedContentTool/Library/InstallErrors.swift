@@ -37,15 +37,6 @@ extension ContentError {
       subject: subject, cause: cause)
   }
 
-  /// Returns the error with the product's name.
-  ///
-  /// A message about a file would not identify the product.
-  func naming(_ product: ProductIdentifier) -> ContentError {
-    guard !description.contains(product.rawValue) else { return about(product.rawValue) }
-    return ContentError(
-      code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
-  }
-
   /// Returns the error with the products that it prevented from being installed.
   func before(_ products: [ProductIdentifier]) -> ContentError {
     let names = products.map(\.rawValue).sorted().joined(separator: ", ")

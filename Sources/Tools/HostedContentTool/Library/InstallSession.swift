@@ -76,9 +76,9 @@ final class InstallSession: Sendable {
   /// account is an error.
   func install(_ identifiers: [ProductIdentifier], mayBuy: Bool) async -> Bool {
     let texts = identifiers.map(\.rawValue)
-    let response: ContentsResponse
+    let response: ProductsResponse
     do {
-      response = try await queue.productContents(of: Set(texts))
+      response = try await queue.products(Set(texts))
     } catch {
       console.report(ContentError(error, while: "looking up products"))
       return false
@@ -115,7 +115,7 @@ final class InstallSession: Sendable {
   ///
   /// Small downloads wait for responses and syncs rather than for bytes. The more of them wait at
   /// the same time, the more share both.
-  static func activeDownloads(for products: [ProductContents]) -> Int {
+  static func activeDownloads(for products: [Product]) -> Int {
     let lengths = products.flatMap(\.contents).map(\.package.length)
     guard !lengths.isEmpty else { return 3 }
     let average = lengths.reduce(0, +) / Int64(lengths.count)
@@ -126,7 +126,7 @@ final class InstallSession: Sendable {
   ///
   /// Returns nil after a failure.
   private func install(
-    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async -> DeliveredProduct? {
     let identifier = product.productIdentifier
     do {
@@ -150,7 +150,7 @@ final class InstallSession: Sendable {
   /// The installed contents of a product, with their versions.
   ///
   /// An update skips contents that were never installed, so some may be missing.
-  private func installedVersions(of product: ProductContents) throws -> [DeliveredProduct.Content] {
+  private func installedVersions(of product: Product) throws -> [DeliveredProduct.Content] {
     try product.contents.compactMap { offer in
       try queue.installedVersion(of: offer.contentIdentifier).map {
         DeliveredProduct.Content(
@@ -168,7 +168,7 @@ final class InstallSession: Sendable {
   }
 
   private func takeSteps(
-    _ product: ProductContents, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
+    _ product: Product, _ unfinished: [PaymentTransaction], _ mayBuy: Bool
   ) async throws {
     let identifier = product.productIdentifier
     var open = unfinished
@@ -197,7 +197,7 @@ final class InstallSession: Sendable {
   }
 
   private func nextStep(
-    for product: ProductContents, _ open: inout [PaymentTransaction], _ mayBuy: Bool
+    for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool
   ) async throws -> Step? {
     if let abort = driver.abortion { throw abort }
     while let transaction = open.popLast() {

@@ -13,43 +13,42 @@ enum ProductsCommand {
     ] + NetworkArguments.options,
     example: "hostedcontent products --store store", run: run)
 
-  private struct Report: Encodable {
-    let products: [Product]
-    let invalidProductIdentifiers: [String]
-  }
-
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
-    let given = try arguments.operands.map { try arguments.identifier($0).rawValue }
-    let wanted = given.isEmpty ? nil : Set(given)
+    guard !arguments.operands.isEmpty else { return try listAll(arguments, console) }
+    let wanted = try arguments.operands.map { try arguments.identifier($0).rawValue }
     let response = try arguments.storeLocation().products(
-      wanted, trustedRoot: arguments.trustedRoot(),
+      Set(wanted), trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console),
       library: arguments.has("--library") ? arguments.library() : nil,
       mirrors: arguments.mirrors(), network: arguments.network())
-    if arguments.has("--json") {
-      try console.print(
-        json: Report(
-          products: response.products,
-          invalidProductIdentifiers: response.invalidProductIdentifiers))
-    } else if response.products.isEmpty {
-      if arguments.operands.isEmpty { console.print("The store has no products.") }
-    } else {
-      console.print(
-        table: response.products.map { product in
-          [
-            product.productIdentifier.rawValue, product.downloadContentVersion?.rawValue ?? "-",
-            product.isDownloadable
-              ? Console.bytes(product.downloadContentLengths.reduce(0, +)) : "no content",
-            product.price?.description ?? "free",
-            product.localizedTitle(),
-          ]
-        }, heading: ["product", "version", "size", "price", "title"])
-    }
+    var printer = ProductPrinter(console, asJSON: arguments.has("--json"))
+    try printer.add(response.products)
+    try printer.end(invalid: response.invalidProductIdentifiers)
     for text in response.invalidProductIdentifiers {
       console.report(.unknownProduct(text, offered: response.offeredIdentifiers))
     }
     response.failures.forEach(console.report)
     return response.invalidProductIdentifiers.isEmpty && response.failures.isEmpty ? .done : .failed
+  }
+
+  private static func listAll(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
+    var printer = ProductPrinter(console, asJSON: arguments.has("--json"))
+    var hasFailed = false
+    try arguments.storeLocation().forEachGroupOfProducts(
+      trustedRoot: arguments.trustedRoot(),
+      trustsOnFirstUse: arguments.trustsOnFirstUse(console),
+      library: arguments.has("--library") ? arguments.library() : nil,
+      mirrors: arguments.mirrors(), network: arguments.network()
+    ) { products, failures in
+      try printer.add(products)
+      failures.forEach(console.report)
+      hasFailed = hasFailed || !failures.isEmpty
+    }
+    if printer.isEmpty, !hasFailed, !arguments.has("--json") {
+      console.print("The store has no products.")
+    }
+    try printer.end(invalid: [])
+    return hasFailed ? .failed : .done
   }
 }
 

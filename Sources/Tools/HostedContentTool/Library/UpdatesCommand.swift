@@ -30,8 +30,9 @@ enum UpdatesCommand {
     let store = try arguments.storeLocation()
     let mirrors = try arguments.mirrors()
     let network = try arguments.network()
+    let installed = try arguments.libraryReader().contents().map(\.content.productIdentifier)
     let products = try store.products(
-      nil, trustedRoot: arguments.trustedRoot(),
+      Set(installed.map(\.rawValue)), trustedRoot: arguments.trustedRoot(),
       trustsOnFirstUse: arguments.trustsOnFirstUse(console), library: arguments.library(),
       mirrors: mirrors, network: network)
     let updates = try arguments.libraryReader().updates(

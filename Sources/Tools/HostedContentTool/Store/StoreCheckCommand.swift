@@ -10,7 +10,7 @@ enum StoreCheckCommand {
     options: [
       .init("--at", "URL", "the URL at which clients find the store", isRequired: true),
       .init("--root", "FILE", "the store's trusted root; default: the store's first root"),
-      .init("--all", nil, "fetch and compare every file, not only some"),
+      .init("--all", nil, "fetch and compare every list and file, not only some"),
       .json,
     ] + networkOptions,
     example: "hostedcontent store check --at https://content.example.com/ --root root.json",
@@ -31,6 +31,8 @@ enum StoreCheckCommand {
     let notes: Int
     let comparedFiles: Int
     let catalogFiles: Int
+    let comparedLists: Int
+    let catalogLists: Int
     let requests: Int
   }
 
@@ -48,15 +50,18 @@ enum StoreCheckCommand {
         json: Report(
           url: report.url, findings: report.findings.map(withHint), errors: counts[0],
           warnings: counts[1], notes: counts[2], comparedFiles: report.comparedFiles,
-          catalogFiles: report.catalogFiles, requests: report.requests))
+          catalogFiles: report.catalogFiles, comparedLists: report.comparedLists,
+          catalogLists: report.catalogLists, requests: report.requests))
     } else {
       for finding in report.findings { console.print(withHint(finding).line) }
       let words = zip(counts, HostingFinding.Severity.allCases).map { count, severity in
         "\(count) \(severity.rawValue)\(count == 1 ? "" : "s")"
       }
+      let lists =
+        report.catalogLists > 1 ? " in \(report.comparedLists) of \(report.catalogLists) bins" : ""
       console.print(
         "\(report.url): \(words.joined(separator: ", ")); \(report.comparedFiles) of "
-          + "\(report.catalogFiles) files compared, \(report.requests) requests")
+          + "\(report.catalogFiles) files\(lists) compared, \(report.requests) requests")
     }
     return counts[0] == 0 ? .done : .failed
   }

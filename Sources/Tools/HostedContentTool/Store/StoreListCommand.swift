@@ -34,11 +34,6 @@ enum StoreListCommand {
       }
       console.print(table: rows, heading: ["product", "content", "version", "size", "title"])
     }
-    for product in products where product.isRecordLost {
-      console.note(
-        "\(product.record.productIdentifier): its product.json is lost or damaged. Publish it again "
-          + "with title, description and price, or use store add.")
-    }
     return .done
   }
 }

@@ -1,0 +1,108 @@
+import ContentModel
+import ContentTrust
+import Digests
+
+/// The changes of one publication to the catalog.
+///
+/// Reads only the lists and records of the products that change.
+struct CatalogDraft {
+  private let published: TrustedTargets
+  private let writer: TargetWriter
+  private var records: [ProductIdentifier: CatalogRecord] = [:]
+  /// The products of the contents of changed records.
+  private var owners: [ProductIdentifier: ProductIdentifier] = [:]
+
+  init(_ published: TrustedTargets, _ writer: TargetWriter) {
+    (self.published, self.writer) = (published, writer)
+  }
+
+  /// The record of `product` with the changes so far; nil if the product does not exist.
+  func record(of product: ProductIdentifier) throws -> CatalogRecord? {
+    try records[product] ?? published.publishedRecord(of: product)
+  }
+
+  /// The product that has the identifier `name`, or a content with this identifier; nil if it is
+  /// free.
+  ///
+  /// A content belongs to its product for ever, even if all its versions are retired.
+  func owner(of name: ProductIdentifier) throws -> ProductIdentifier? {
+    if records[name] != nil { return name }
+    if let owner = owners[name] { return owner }
+    switch try published.entry(name) {
+    case .product: return name
+    case .content(of: let product): return product
+    case nil: return nil
+    }
+  }
+
+  /// Returns `names` in the order of their lists, so that each list is read once.
+  func inListOrder(_ names: some Sequence<ProductIdentifier>) throws -> [ProductIdentifier] {
+    try names.map { (try published.listName(for: $0).text, $0) }.sorted { $0 < $1 }.map(\.1)
+  }
+
+  /// Sets the record of a product, and makes it the owner of its contents.
+  mutating func set(_ record: CatalogRecord) {
+    records[record.product] = record
+    for content in record.ownedContents { owners[content] = record.product }
+  }
+
+  /// Adds a version of a content to its product, which must exist.
+  mutating func add(_ offer: ContentOffer) throws {
+    guard var record = try record(of: offer.productIdentifier) else { return }
+    record.add(offer)
+    set(record)
+  }
+
+  /// Changes the description of a product, or adds the product; returns the change.
+  ///
+  /// Throws `usage` if a product with content would get a type without content.
+  mutating func describe(
+    _ product: ProductIdentifier, _ details: ProductDetails, withContent: Bool
+  ) throws -> ProductChange? {
+    let old = try record(of: product)
+    let description = details.record(of: product, over: old?.description)
+    if withContent || old?.offers.isEmpty == false { try description.checkHosting() }
+    var new = old ?? CatalogRecord(description)
+    new.description = description
+    set(new)
+    return ProductChange(from: old?.description, to: description)
+  }
+
+  /// Writes the files of new and changed records, and returns their entries.
+  func write() throws -> [ProductIdentifier: ChangedEntry] {
+    var changes: [ProductIdentifier: ChangedEntry] = [:]
+    for product in try inListOrder(records.keys) {
+      guard let record = records[product] else { continue }
+      let json = try record.json
+      guard json.count <= CatalogRecord.maximumLength else {
+        throw ContentError(
+          .limitExceeded,
+          "The record of \(product) would have \(json.count) bytes, more than the maximum of "
+            + "\(CatalogRecord.maximumLength)",
+          remedy: "Retire old versions of the product", subject: product.rawValue)
+      }
+      changes[product] = try change(product, json, custom: nil, record: json)
+    }
+    for content in try inListOrder(owners.keys) {
+      // The lost file of a known content is written again. A content of another product is not
+      // changed.
+      guard let product = owners[content],
+        try published.entry(content).map({ $0 == .content(of: product) }) ?? true
+      else { continue }
+      let custom = CatalogList.custom(ownedBy: product)
+      changes[content] = try change(content, custom.encoded, custom: custom, record: nil)
+    }
+    return changes
+  }
+
+  /// Writes the file of an entry; returns nil if it is listed and the file exists.
+  private func change(
+    _ name: ProductIdentifier, _ bytes: [UInt8], custom: JSONValue?, record: [UInt8]?
+  ) throws -> ChangedEntry? {
+    let file = TargetFile(length: Int64(bytes.count), digest: try Digest(of: bytes), custom: custom)
+    let isListed = try published.list(published.listName(for: name)).role.targets[
+      StorePath.entry(name)] == file
+    if try !writer.hasEntry(name, file) { try writer.writeEntry(name, bytes) }
+    return isListed ? nil : ChangedEntry(file: file, record: record)
+  }
+}

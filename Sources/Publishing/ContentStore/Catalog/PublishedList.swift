@@ -1,0 +1,143 @@
+import ContentModel
+import ContentTrust
+import Digests
+
+/// A new or changed entry of the catalog.
+struct ChangedEntry {
+  /// The target.
+  let file: TargetFile
+  /// The record; nil for a content.
+  let record: [UInt8]?
+}
+
+/// A list of the catalog with the records of its products, for the publisher.
+struct PublishedList {
+  let name: MetadataName
+  /// The metadata before the change; nil for a new list.
+  let role: TargetsRole?
+  /// The entries, by target name.
+  private(set) var files: [String: TargetFile]
+  private var records: [Digest: [UInt8]]
+
+  init(
+    _ name: MetadataName, _ role: TargetsRole?, _ files: [String: TargetFile] = [:],
+    records: [Digest: [UInt8]] = [:]
+  ) {
+    (self.name, self.role, self.files, self.records) = (name, role, files, records)
+  }
+
+  mutating func set(_ name: ProductIdentifier, to entry: ChangedEntry) throws {
+    files[StorePath.entry(name)] = entry.file
+    if let record = entry.record { records[try Digest(of: record)] = record }
+  }
+
+  /// The content of the records file.
+  ///
+  /// Sorted by target name, so that equal lists have equal files.
+  var recordsFile: [UInt8] {
+    RecordsFile.bytes(
+      files.sorted { $0.key < $1.key }.compactMap { $0.value.digest.flatMap { records[$0] } })
+  }
+
+  /// Returns the entries of all `lists` in new lists, by the names that `name` returns.
+  static func distributed(_ lists: [PublishedList], to name: (String) throws -> MetadataName) throws
+    -> [MetadataName: PublishedList]
+  {
+    var new: [MetadataName: PublishedList] = [:]
+    for list in lists {
+      for (target, file) in list.files {
+        let name = try name(target)
+        new[name, default: PublishedList(name, nil)].files[target] = file
+        if let digest = file.digest, let record = list.records[digest] {
+          new[name]?.records[digest] = record
+        }
+      }
+    }
+    return new
+  }
+}
+
+extension TrustedTargets {
+  /// Returns the list `name` with all records.
+  ///
+  /// A record that is not in the records file is read from its own file.
+  func publishedList(_ name: MetadataName) throws -> PublishedList {
+    let list = try list(name)
+    return PublishedList(
+      name, list.role, list.role.targets, records: try recordBytes(of: list))
+  }
+
+  /// Returns the records of the products of `list`, by identifier.
+  func publishedRecords(of list: CatalogList) throws -> [CatalogRecord] {
+    let (records, errors) = try readableRecords(of: list)
+    if let error = errors.first { throw error }
+    return records
+  }
+
+  /// Returns the records of `list` that can be read, by product, and an error for each other one.
+  func readableRecords(of list: CatalogList) throws -> ([CatalogRecord], [ContentError]) {
+    let stored = try storedRecords(of: list)
+    var (records, errors): ([CatalogRecord], [ContentError]) = ([], [])
+    for (product, file) in list.products.sorted(by: { $0.key < $1.key }) {
+      do {
+        let bytes = try file.digest.flatMap { stored[$0] } ?? recordBytes(of: product, file)
+        records.append(try CatalogRecord(json: bytes, of: product))
+      } catch let error as ContentError
+        where [.storeDamaged, .limitExceeded].contains(error.code)
+      {
+        errors.append(error)
+      }
+    }
+    return (records, errors)
+  }
+
+  private func recordBytes(of list: CatalogList) throws -> [Digest: [UInt8]] {
+    var records = try storedRecords(of: list)
+    for (product, file) in list.products {
+      guard let digest = file.digest, records[digest] == nil else { continue }
+      records[digest] = try recordBytes(of: product, file)
+    }
+    return records
+  }
+
+  /// Returns the record's own file; throws `storeDamaged` if it is lost.
+  private func recordBytes(of product: ProductIdentifier, _ file: TargetFile) throws -> [UInt8] {
+    let name = StorePath.entry(product)
+    do {
+      return try fetchEntry(name, file)
+    } catch let error as ContentError where error.isLostFile {
+      throw ContentError(
+        .storeDamaged, "The record of \(product) is lost: \(error.message)",
+        remedy: "Restore \(path(of: name, file)) from a copy of the store",
+        subject: product.rawValue, cause: error.cause)
+    }
+  }
+
+  /// The records file of `list`; empty if it is lost.
+  private func storedRecords(of list: CatalogList) throws -> [Digest: [UInt8]] {
+    do {
+      return try records(of: list) ?? [:]
+    } catch let error as ContentError where error.isLostFile {
+      return [:]
+    }
+  }
+
+  /// Returns the record of `product`, from its list if its own file is lost.
+  func publishedRecord(of product: ProductIdentifier) throws -> CatalogRecord? {
+    guard case .product(let file) = try entry(product) else { return nil }
+    do {
+      return try record(of: product, file)
+    } catch let error as ContentError where error.isLostFile {
+      let list = try list(listName(for: product))
+      guard let record = try file.digest.flatMap({ try recordBytes(of: list)[$0] }) else {
+        throw error
+      }
+      return try CatalogRecord(json: record, of: product, signers: signers)
+    }
+  }
+}
+
+extension ContentError {
+  /// Whether a file of the store does not exist or has other bytes than signed.
+  fileprivate var isLostFile: Bool { [.storeMissing, .digestMismatch].contains(code) }
+}

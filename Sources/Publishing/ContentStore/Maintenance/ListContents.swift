@@ -1,0 +1,126 @@
+import ContentModel
+import ContentTrust
+import FileIO
+
+/// A list of the catalog with the records of its products.
+struct ListContents {
+  let list: CatalogList
+  /// The records that can be read, by product.
+  let records: [CatalogRecord]
+  /// An error for each other product.
+  let errors: [ContentError]
+
+  /// Reads the records of `list`, which `catalog` has.
+  init(_ list: CatalogList, of catalog: TrustedTargets) throws {
+    self.list = list
+    (records, errors) = try catalog.readableRecords(of: list)
+  }
+
+  /// The files that the list and its records name.
+  ///
+  /// With `consistent`, the names of targets contain their digests.
+  func files(consistent: Bool) -> [ListedFile] {
+    var files = list.role.details.map { [ListedFile($0)] } ?? []
+    for (name, file) in list.role.targets {
+      files.append(ListedFile(name, file, in: list, consistent: consistent))
+    }
+    for offer in records.flatMap(\.offers) {
+      files.append(ListedFile(offer.package, .archive, of: offer))
+      files.append(ListedFile(offer.index, .index, of: offer))
+    }
+    return files
+  }
+}
+
+/// A file that the catalog names, in a list or in a record.
+struct ListedFile {
+  /// What a file is.
+  enum Kind {
+    /// The records of all products of a list.
+    case records
+    /// The record of a product.
+    case record
+    /// The entry of a content with a name of its own.
+    case content
+    case archive
+    case index
+    /// A target that this version does not know.
+    case other
+  }
+
+  let kind: Kind
+  /// The possible paths below the store, the usual one first.
+  ///
+  /// Not empty.
+  let paths: [String]
+  let length: Int64
+  let hashes: FileHashes
+  /// Nil for a file that belongs to no product.
+  let product: ProductIdentifier?
+  /// The content of an archive, an index or an entry.
+  let content: ProductIdentifier?
+  /// The version of an archive or index.
+  let version: ContentVersion?
+
+  /// Whether clients need the file.
+  ///
+  /// The content of an empty records file is known, and a new store does not have the file.
+  var isRequired: Bool { kind != .records || length > 0 }
+
+  /// Creates the target `name` of `list`.
+  init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {
+    paths = TrustedTargets.storePaths(of: name, file, consistent: consistent)
+    (length, hashes, version) = (file.length, file.hashes, nil)
+    let identifier = StorePath.identifier(ofEntry: name)
+    switch identifier.flatMap({ list.entry($0) }) {
+    case .product: (kind, product, content) = (.record, identifier, nil)
+    case .content(of: let owner): (kind, product, content) = (.content, owner, identifier)
+    case nil: (kind, product, content) = (.other, nil, nil)
+    }
+  }
+
+  /// Creates the archive or the index of `offer`.
+  init(_ file: SignedFile, _ kind: Kind, of offer: ContentOffer) {
+    self.kind = kind
+    paths = [file.path]
+    (length, hashes) = (file.length, FileHashes(sha256: file.digest))
+    product = offer.productIdentifier
+    content = offer.contentIdentifier
+    version = offer.version
+  }
+
+  /// Creates the records file of a list.
+  init(_ details: ListDetails) {
+    kind = .records
+    paths = [RecordsFile.path(details.digest)]
+    (length, hashes) = (details.length, FileHashes(sha256: details.digest))
+    (product, content, version) = (nil, nil, nil)
+  }
+}
+
+extension StoreMetadata {
+  /// Calls `body` with each list of the catalog.
+  ///
+  /// Each list is read once. Throws an error that names the file if a bin is damaged or missing.
+  func forEachList(in store: Directory, _ body: (ListContents) throws -> Void) throws {
+    for name in try catalog.lists {
+      try body(ListContents(list(name, in: store), of: catalog))
+    }
+  }
+
+  private func list(_ name: MetadataName, in store: Directory) throws -> CatalogList {
+    do {
+      return try catalog.list(name)
+    } catch let error as ContentError where error.group == .trust {
+      throw ContentError.foreignMetadata(.targets, store.path(of: path(ofList: name)), error)
+    } catch let error as ContentError where error.code == .storeMissing {
+      throw ContentError.metadataLost(store.path(of: path(ofList: name)), error)
+    }
+  }
+
+  /// The path below the store of the list `name`, which is one of `catalog.lists`.
+  func path(ofList name: MetadataName) -> String {
+    name.path(
+      version: name == .targets ? targets.version : snapshot.files[name.fileName]?.version)
+  }
+}

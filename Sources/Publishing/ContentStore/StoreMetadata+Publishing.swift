@@ -1,0 +1,249 @@
+import ContentModel
+import ContentTrust
+import Digests
+import FileIO
+import FoundationEssentials
+
+/// Signing and writing of a catalog.
+extension StoreMetadata {
+  /// Which lists are signed, besides changed ones.
+  enum Signing: Equatable {
+    /// No other lists.
+    case changes
+    /// These lists, because they are due.
+    case due([MetadataName])
+    /// All lists, because keys change or signed version numbers must not be used again.
+    case everything
+  }
+
+  /// Publishes `changes`, with new expiry.
+  ///
+  /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
+  /// until then. Everything is signed before the first file is written, so that a missing key
+  /// changes nothing.
+  func publish(
+    _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing = .changes,
+    with writer: MetadataWriter
+  ) throws {
+    let signing = needsSigning ? .everything : signing
+    _ = try writer.publish(
+      catalog(changes, signing, signedBy: [root], with: writer), after: record)
+  }
+
+  /// Returns bins, targets, snapshot and timestamp with `changes`.
+  ///
+  /// Each is signed by the keys of all `roots`, and bins by those of the last one. Lists that do
+  /// not change are not signed again, unless `signing` says so.
+  func catalog(
+    _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
+    with writer: MetadataWriter
+  ) throws -> SignedCatalog {
+    let bits = targets.delegations?.bins?.bits ?? 0
+    var lists = try self.lists(for: changes, signing)
+    var newBits = bits
+    let isFull = lists.values.contains { CatalogSize.isFull($0.files.count, bits: bits) }
+    if isFull || bits < record.bits {
+      for name in try catalog.lists where lists[name] == nil {
+        lists[name] = try catalog.publishedList(name)
+      }
+      (lists, newBits) = try Self.grown(
+        Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits,
+        roots[roots.count - 1])
+    }
+    var signed = SignedCatalog(documents: [], bits: newBits)
+    var files = snapshot.files
+    if bits < record.bits {
+      // After a restored backup: clients have seen these names.
+      for name in try Self.binNames(upTo: newBits, roots[roots.count - 1])
+      where files[name.fileName] == nil {
+        files[name.fileName] = MetadataFile(version: try next(.snapshot))
+      }
+    }
+    var targets = snapshot.targets
+    for list in lists.values.sorted(by: { $0.name.text < $1.name.text }) {
+      let document = try sign(list, &signed, roots, writer)
+      if list.name == .targets {
+        targets = try document.promise
+      } else {
+        files[list.name.fileName] = MetadataFile(version: document.version)
+      }
+    }
+    if newBits > 0, newBits != bits || Self.includesTargets(signing) {
+      let role = TargetsRole(
+        self.targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
+        targets: [:], delegations: try roots[roots.count - 1].targetBins(bits: newBits),
+        details: nil)
+      let document = try writer.sign(role, of: roots)
+      signed.documents.append(document)
+      targets = try document.promise
+    }
+    let digest = try Digest(of: signed.documents.flatMap(\.bytes))
+    signed.documents += try documents(of: targets, files, digest, signedBy: roots, with: writer)
+    return signed
+  }
+
+  private static func includesTargets(_ signing: Signing) -> Bool {
+    switch signing {
+    case .changes: false
+    case .due(let names): names.contains(.targets)
+    case .everything: true
+    }
+  }
+
+  /// Returns the lists to sign, with `changes`.
+  private func lists(for changes: [ProductIdentifier: ChangedEntry], _ signing: Signing) throws
+    -> [MetadataName: PublishedList]
+  {
+    var lists: [MetadataName: PublishedList] = [:]
+    let known = try catalog.lists
+    let due: [MetadataName] =
+      switch signing {
+      case .changes: []
+      case .due(let names): names.filter { known.contains($0) }
+      case .everything: known
+      }
+    for name in due { lists[name] = try catalog.publishedList(name) }
+    for (identifier, entry) in changes {
+      let name = try catalog.listName(for: identifier)
+      if lists[name] == nil { lists[name] = try catalog.publishedList(name) }
+      try lists[name]?.set(identifier, to: entry)
+    }
+    return lists
+  }
+
+  /// The names of all bins of catalogs with at most `bits`.
+  private static func binNames(upTo bits: Int64, _ root: RootRole) throws -> [MetadataName] {
+    try CatalogSize.steps.filter { $0 <= bits }.flatMap {
+      try root.targetBins(bits: $0).bins?.names ?? []
+    }.map(MetadataName.delegated)
+  }
+
+  /// Returns the entries of all lists in more than `bits` and at least `minimum` bits of bins, and
+  /// the number of bits.
+  private static func grown(
+    _ lists: [PublishedList], _ bits: Int64, atLeast minimum: Int64, _ root: RootRole
+  ) throws -> ([MetadataName: PublishedList], Int64) {
+    func bins(_ bits: Int64) throws -> HashBins? { try root.targetBins(bits: bits).bins }
+    let names = lists.flatMap(\.files.keys)
+    let next = try CatalogSize.bits(after: max(bits, minimum - 1)) { bits in
+      let bins = try bins(bits)
+      return Array(try names.reduce(into: [:]) { $0[try bins?.name(for: $1), default: 0] += 1 }.values)
+    }
+    guard let bins = try bins(next) else { return ([:], next) }
+    var new = try PublishedList.distributed(lists) { .delegated(try bins.name(for: $0)) }
+    // Clients expect every bin.
+    for name in bins.names.map(MetadataName.delegated) where new[name] == nil {
+      new[name] = PublishedList(name, nil)
+    }
+    return (new, next)
+  }
+
+  /// Signs `list`, and adds its document and its records file to `signed`.
+  private func sign(
+    _ list: PublishedList, _ signed: inout SignedCatalog, _ roots: [RootRole],
+    _ writer: MetadataWriter
+  ) throws -> MetadataDocument {
+    let isTop = list.name == .targets
+    let records = list.recordsFile
+    let digest = try Digest(of: records)
+    signed.records[digest] = records
+    let role = TargetsRole(
+      list.role, version: try next(isTop ? .targets : .snapshot),
+      expires: writer.time(after: Self.lifetime), targets: list.files, delegations: nil,
+      details: ListDetails(role: list.name, length: Int64(records.count), digest: digest))
+    let signers = isTop ? roots : Array(roots.suffix(1))
+    let document = try writer.sign(role, as: list.name, of: signers)
+    guard document.bytes.count <= RoleName.targets.limit,
+      records.count <= RecordsFile.maximumLength
+    else {
+      throw ContentError(
+        .limitExceeded,
+        "A list of the catalog would have \(max(document.bytes.count, records.count)) bytes, more "
+          + "than clients accept",
+        remedy: "Retire old versions, or split the products into two stores")
+    }
+    signed.documents.append(document)
+    return document
+  }
+
+  private func documents(
+    of targets: MetadataFile, _ files: [String: MetadataFile], _ lists: Digest,
+    signedBy roots: [RootRole], with writer: MetadataWriter
+  ) throws -> [MetadataDocument] {
+    let role = SnapshotRole(
+      version: try next(.snapshot), expires: writer.time(after: Self.lifetime), targets: targets,
+      others: files, lists: lists)
+    let document = try writer.sign(role, of: roots)
+    return try [document, timestamp(of: document.promise, signedBy: roots, with: writer)]
+  }
+
+  private func timestamp(
+    of snapshot: MetadataFile, signedBy roots: [RootRole], with writer: MetadataWriter
+  ) throws -> MetadataDocument {
+    let role = TimestampRole(
+      version: try next(.timestamp), expires: writer.time(after: Self.timestampLifetime),
+      snapshot: snapshot)
+    return try writer.sign(role, of: roots)
+  }
+
+  /// The next version number: higher than the store's versions and all signed versions.
+  private func next(_ role: RoleName) throws -> Int64 {
+    try Self.number(after: max(versions[role]?.version ?? 0, record.highest(role)), role)
+  }
+
+  // MARK: Renewing
+
+  /// What `renew` signs again.
+  enum Due {
+    case nothing
+    case timestamp
+    case snapshot
+    /// These lists, with snapshot and timestamp.
+    case lists(Signing)
+
+    /// The roles to sign.
+    var roles: [StoreRole] {
+      switch self {
+      case .nothing: []
+      case .timestamp: [.timestamp]
+      case .snapshot: [.snapshot, .timestamp]
+      case .lists: [.targets, .snapshot, .timestamp]
+      }
+    }
+  }
+
+  /// What has less than half of its lifetime left, or `everything`, but never the root.
+  ///
+  /// `expires` has the expiry of lists that were already read; the other lists are read.
+  func due(
+    now: Date, everything: Bool = false, expires known: [MetadataName: Date] = [:]
+  ) throws -> Due {
+    func isDue(_ expires: Date, _ lifetime: TimeInterval) -> Bool {
+      expires < now.addingTimeInterval(lifetime / 2)
+    }
+    if needsSigning || everything { return .lists(.everything) }
+    var due = try catalog.lists.filter {
+      isDue(try known[$0] ?? catalog.list($0).role.expires, Self.lifetime)
+    }
+    if isDue(targets.expires, Self.lifetime), !due.contains(.targets) { due.append(.targets) }
+    if !due.isEmpty { return .lists(.due(due)) }
+    if isDue(snapshot.expires, Self.lifetime) { return .snapshot }
+    return isDue(timestamp.expires, Self.timestampLifetime) ? .timestamp : .nothing
+  }
+
+  /// Renews metadata with less than half of its lifetime left, or `everything`, but never the root.
+  ///
+  /// Returns the roles that were signed again.
+  func renew(with writer: MetadataWriter, everything: Bool) throws -> [StoreRole] {
+    let due = try due(now: writer.now, everything: everything)
+    switch due {
+    case .nothing: break
+    case .timestamp:
+      let document = try timestamp(of: timestamp.snapshot, signedBy: [root], with: writer)
+      _ = try writer.publish(SignedCatalog(documents: [document]), after: record)
+    case .snapshot: try publish([:], with: writer)
+    case .lists(let signing): try publish([:], signing, with: writer)
+    }
+    return due.roles
+  }
+}
