@@ -95,7 +95,7 @@ let package = Package(
       ]),
     module(
       "ContentStore", in: .publishing,
-      ["ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
+      ["Concurrency", "ContentModel", "FileIO", "Digests", "ContentPackage", "ContentTrust"]),
     module("AppUpdate", ["Concurrency", "ContentModel", "FileIO", "ContentTransfer"]),
     module("StoreKit", ["Concurrency", "HostedContent", "AppUpdate"]),
     module(

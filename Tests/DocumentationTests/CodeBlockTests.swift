@@ -10,6 +10,9 @@ struct CodeBlockTests {
     "Documentation/AddToYourPackage.md: swift manifest",  // DependencyTests
     "Documentation/AddToYourPackage.md: swift manifest",  // DependencyTests
     "Documentation/AppUpdate.md: json",  // AppUpdateCommandTests
+    "Documentation/Refresh.md: cron",  // RefreshGuideTests
+    "Documentation/Refresh.md: ini service",  // RefreshGuideTests
+    "Documentation/Refresh.md: ini timer",  // RefreshGuideTests
     "Documentation/Server.md: faults",  // ServerGuideTests
     "Sources/Publishing/ContentStore/ContentStore.docc/Hosting.md: nginx",  // HostingTests
   ]

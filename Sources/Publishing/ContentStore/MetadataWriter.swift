@@ -47,12 +47,19 @@ struct MetadataWriter {
       {
         continue
       }
-      try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
+      try write(name, bytes)
     }
-    for document in catalog.documents { try document.write(to: folder) }
+    for document in catalog.documents { try write(document.name, document.bytes) }
     let next = try reserving.signing(catalog.documents.versions)
     try state.save(next)
     return next
+  }
+
+  private func write(_ name: String, _ bytes: [UInt8]) throws {
+    if let rehearsal = state.rehearsal {
+      return try rehearsal.write(.metadata, name, of: folder, bytes: Int64(bytes.count))
+    }
+    try ServedFolder(folder).replaceFile(name) { try $0.write(bytes) }
   }
 
   /// Writes the first metadata of a store, and then its publication record.

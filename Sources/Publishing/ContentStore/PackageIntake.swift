@@ -41,22 +41,25 @@ struct PackageIntake {
 
   /// Returns the packages at `paths`, without duplicates.
   ///
-  /// Throws an error that names every invalid package with all its findings.
-  func packages(at paths: [String]) throws -> [IncomingPackage] {
+  /// Calls `didFind` with each finding of invalid packages, and then throws an error that names all
+  /// of them.
+  func packages(at paths: [String], didFind: (PackageFinding) -> Void) throws -> [IncomingPackage] {
     var accepted: [IncomingPackage] = []
-    var refusals: [(path: String, error: ContentError)] = []
+    var findings: [PackageFinding] = []
     for (number, path) in paths.enumerated() {
       do {
-        let (package, findings) = try incoming(path, number)
-        refusals += findings.map { (path, $0.error(in: path)) }
+        let (package, found) = try incoming(path, number)
+        findings += found.map { PackageFinding($0, in: path) }
         guard var package else { continue }
         try checkContentIdentifier(package, accepted)
         package.published = try publishedOffer(package)
         if try !isDuplicate(package, of: accepted) { accepted.append(package) }
-      } catch let error as ContentError {
-        refusals.append((path, error.about(path)))
+      } catch let error as ContentError where error.code != .stopped {
+        findings.append(PackageFinding(error, in: path))
       }
     }
+    findings.forEach(didFind)
+    let refusals = findings.map { (path: $0.path, error: $0.error) }
     let remedy = "Correct these packages, then publish all of them again"
     if let error = ContentError.combined(refusals, "Nothing was published", remedy: remedy) {
       throw error

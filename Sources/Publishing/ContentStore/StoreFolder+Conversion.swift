@@ -4,10 +4,17 @@ extension StoreFolder {
   /// The prefix of the names of folders in which archives are converted.
   static let conversionName = ".repackaging"
 
+  /// Runs `body` with a folder for converted packages, and removes it.
+  func withConversionFolder<Value>(_ body: (Directory) throws -> Value) throws -> Value {
+    if let rehearsal { return try rehearsal.fileSystem.withTemporaryDirectory(body) }
+    try removeConversions()
+    return try folder.withTemporaryDirectory(Self.conversionName, body)
+  }
+
   /// Removes the conversion folders of a killed publication.
   ///
   /// The store must be locked.
-  func removeConversions() throws {
+  private func removeConversions() throws {
     for entry in try folder.entries() where entry.name.hasPrefix("\(Self.conversionName)-") {
       try folder.removeTree(entry)
     }

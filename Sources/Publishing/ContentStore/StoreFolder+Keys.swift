@@ -33,7 +33,7 @@ extension StoreFolder {
       let metadata = try StoreMetadata(
         reading: folder, record, restored: isRestored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
-      try metadata.postponeLaterSnapshots(writer)
+      if rehearsal == nil { try metadata.postponeLaterSnapshots(writer) }
       return try namingLostFiles { try body(metadata, writer) }
     }
   }
@@ -58,11 +58,18 @@ extension StoreFolder {
     let keys = try keys()
     let state = try state(keys)
     return try state.whileLocked(folder) {
-      let metadata = try folder.createServedDirectory(Self.metadataName)
-      for folder in [metadata, try targetsFolder()] { try ServedFolder(folder).removeLeftover() }
-      let writer = MetadataWriter(folder: metadata, keys: keys, state: state, now: now)
+      let writer = MetadataWriter(
+        folder: try preparedMetadataFolder(), keys: keys, state: state, now: now)
       return try body(state.record(), writer)
     }
+  }
+
+  /// Opens `metadata`, and removes what an interrupted publication has left in both folders.
+  private func preparedMetadataFolder() throws -> Directory {
+    guard rehearsal == nil else { return try metadataFolder }
+    let metadata = try folder.createServedDirectory(Self.metadataName)
+    for folder in [metadata, try targetsFolder()] { try ServedFolder(folder).removeLeftover() }
+    return metadata
   }
 
   /// The publication record; nil if it does not exist or this process cannot read it.
@@ -93,7 +100,7 @@ extension StoreFolder {
         remedy: "Restore the keys folder that was created with the store, or specify its path",
         subject: path)
     }
-    return try StoreKeys(keys, options, creating: creating)
+    return try StoreKeys(keys, options, creating: creating, rehearsal: rehearsal)
   }
 
   /// The keys, for a reader; nil if they do not exist or this process cannot read them.
@@ -112,14 +119,18 @@ extension StoreFolder {
   /// Creates the folder.
   func state(_ keys: StoreKeys) throws -> StoreState {
     guard let path = options.stateFolderPath else {
-      return StoreState(folder: keys.folder, keysFolder: keys.folder)
+      return StoreState(folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal)
     }
     let fileSystem = folder.fileSystem
     let existing = try StoreKeys.opened(path, creating: false, fileSystem)
+    if existing == nil, rehearsal != nil {
+      return StoreState(
+        folder: keys.folder, keysFolder: keys.folder, rehearsal: rehearsal, newFolder: path)
+    }
     guard let state = try existing ?? StoreKeys.opened(path, creating: true, fileSystem) else {
       throw ContentError(.inconsistent, "\(path) was not created", remedy: "Report a bug")
     }
-    return StoreState(folder: state, keysFolder: keys.folder)
+    return StoreState(folder: state, keysFolder: keys.folder, rehearsal: rehearsal)
   }
 
   private var keysName: String { "\(place.name).keys" }

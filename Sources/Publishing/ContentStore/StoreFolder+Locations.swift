@@ -54,13 +54,15 @@ extension StoreFolder {
   /// With `repackaging`, archives of other formats or names are converted first, in a private
   /// folder of the store, so that updates and repairs transfer only what changed. The converted
   /// bytes count as the package. If a product's record was lost, it gets a new record.
+  ///
+  /// If packages are invalid, calls `didFind` with each finding before it throws.
   @discardableResult
   public func publish(
     _ packages: [URL], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
-    now: Date = Date()
+    now: Date = Date(), didFind: (PackageFinding) -> Void = { _ in }
   ) throws -> Publication {
     try publish(
       packages.map { try $0.filePath(of: "package") }, details: details, repackaging: repackaging,
-      now: now)
+      now: now, didFind: didFind)
   }
 }

@@ -18,6 +18,8 @@ public final class StoreFolder: Sendable {
   let place: FolderPlace
   let options: StoreKeyOptions
   let isRestored: Bool
+  /// Collects changes instead of writing them; nil for a store that is really changed.
+  let rehearsal: RehearsalRecorder?
 
   static let metadataName = "metadata"
   static let targetsName = "targets"
@@ -25,10 +27,11 @@ public final class StoreFolder: Sendable {
 
   init(
     at path: String, _ options: StoreKeyOptions, creating: Bool, restored: Bool = false,
-    _ fileSystem: FileSystem
+    rehearsal: RehearsalRecorder? = nil, _ fileSystem: FileSystem
   ) throws {
     try options.check()
     isRestored = restored
+    self.rehearsal = rehearsal
     place = try FolderPlace(path)
     self.options = options
     let isNew = creating && !FolderPlace.exists(path)
@@ -132,25 +135,24 @@ public final class StoreFolder: Sendable {
   @discardableResult
   package func publish(
     _ packages: [String], details: ProductDetails = ProductDetails(), repackaging: Bool = false,
-    now: Date = Date()
+    now: Date = Date(), didFind: (PackageFinding) -> Void = { _ in }
   ) throws -> Publication {
     try details.check()
     return try changing(now) { draft, writer in
-      guard repackaging else { return try publish(packages, details, nil, &draft, writer) }
-      try removeConversions()
-      return try folder.withTemporaryDirectory(Self.conversionName) {
-        try publish(packages, details, $0, &draft, writer)
+      guard repackaging else { return try publish(packages, details, nil, &draft, writer, didFind) }
+      return try withConversionFolder {
+        try publish(packages, details, $0, &draft, writer, didFind)
       }
     }
   }
 
   private func publish(
     _ packages: [String], _ details: ProductDetails, _ conversionFolder: Directory?,
-    _ draft: inout CatalogDraft, _ writer: TargetWriter
+    _ draft: inout CatalogDraft, _ writer: TargetWriter, _ didFind: (PackageFinding) -> Void
   ) throws -> Publication {
     let intake = PackageIntake(
       fileSystem: folder.fileSystem, catalog: draft, conversionFolder: conversionFolder)
-    let packages = try intake.packages(at: packages)
+    let packages = try intake.packages(at: packages, didFind: didFind)
     var changes: [ProductChange] = []
     for product in Set(packages.map(\.info.product)).sorted() {
       if let change = try draft.describe(product, details, withContent: true) {
@@ -200,10 +202,13 @@ public final class StoreFolder: Sendable {
     _ now: Date, _ change: (inout CatalogDraft, TargetWriter) throws -> Value
   ) throws -> Value {
     try writing(now) { metadata, writer in
-      let targets = TargetWriter(try targetsFolder())
+      let targets = try TargetWriter(in: folder, rehearsal)
       var draft = CatalogDraft(metadata.catalog, targets)
       let value = try change(&draft, targets)
       let changes = try draft.write()
+      if let rehearsal {
+        for (old, new) in try draft.changes() { try rehearsal.add(from: old, to: new, in: folder) }
+      }
       if !changes.isEmpty || metadata.needsSigning {
         try metadata.publish(changes, with: writer)
       }

@@ -16,6 +16,8 @@ struct StoreKeys {
   private let passphrase: [UInt8]?
   /// One for all root keys, or one for each.
   private let rootPassphrases: [[UInt8]?]
+  /// Collects changes instead of writing them; nil for keys that are really changed.
+  private let rehearsal: RehearsalRecorder?
 
   /// The default name of the root keys' folder.
   static let rootName = "root"
@@ -27,9 +29,11 @@ struct StoreKeys {
   /// Creates the root keys' folder if `creating`. Without `protecting`, permissions do not change,
   /// which is enough for a reader.
   init(
-    _ folder: Directory, _ options: StoreKeyOptions, creating: Bool, protecting: Bool = true
+    _ folder: Directory, _ options: StoreKeyOptions, creating: Bool, protecting: Bool = true,
+    rehearsal: RehearsalRecorder? = nil
   ) throws {
     self.folder = folder
+    self.rehearsal = rehearsal
     passphrase = options.passphrase
     rootPassphrases =
       options.rootPassphrases.isEmpty ? [options.passphrase] : options.rootPassphrases
@@ -71,7 +75,7 @@ struct StoreKeys {
   ///
   /// Throws `keyUnusable` if there are fewer keys than `root` requires.
   func signer(_ role: RoleName, of root: RootRole) throws -> RoleSigner {
-    RoleSigner(keys: try keys(of: role, in: root).map(\.key))
+    RoleSigner(keys: try keys(of: role, in: root))
   }
 
   /// Whether there are enough root keys to sign the root after `root`.
@@ -105,31 +109,24 @@ struct StoreKeys {
     return (present.intersection(root.publicKeys(of: role)), unreadable)
   }
 
-  private struct KeyFile {
-    let folder: Directory
-    let name: String
-    let key: SigningKey
-  }
-
-  private func keys(of role: RoleName, in root: RootRole) throws -> [KeyFile] {
+  private func keys(of role: RoleName, in root: RootRole) throws -> [SigningKey] {
     let wanted = root.publicKeys(of: role)
     let demanded = root.roles[role]?.threshold ?? 1
-    var found: [KeyFile] = []
+    var found: [SigningKey] = []
     var refusal: ContentError?
     for folder in folders(of: role) {
       for name in try Self.fileNames(of: role, in: folder) {
         try folder.protect(name)
         do {
           let key = try read(name, role, in: folder)
-          let isKnown = found.contains { $0.key.publicKey == key.publicKey }
-          if wanted.contains(key.publicKey), !isKnown {
-            found.append(KeyFile(folder: folder, name: name, key: key))
-          }
+          let isKnown = found.contains { $0.publicKey == key.publicKey }
+          if wanted.contains(key.publicKey), !isKnown { found.append(key) }
         } catch let error as ContentError where !Self.isOfSystem(error) {
           refusal = refusal ?? error.naming(folder.path(of: name))
         }
       }
     }
+    found += (rehearsal?.keys(of: role) ?? []).filter { wanted.contains($0.publicKey) }
     guard Int64(found.count) < demanded else { return found }
     throw try missing(role, found.count, demanded, root, refusal)
   }
@@ -212,7 +209,13 @@ struct StoreKeys {
       let passphrase =
         role == .root ? rootPassphrases[min(number, rootPassphrases.count) - 1] : passphrase
       let key = try SigningKey.generate(kind)
-      try folder.replaceFile(name, with: key.pem(passphrase: passphrase), mode: 0o600)
+      let pem = try key.pem(passphrase: passphrase)
+      if let rehearsal {
+        try rehearsal.write(.key, name, of: folder, bytes: Int64(pem.count))
+        rehearsal.add(key, of: role)
+      } else {
+        try folder.replaceFile(name, with: pem, mode: 0o600)
+      }
       return key
     }
   }
@@ -229,11 +232,16 @@ struct StoreKeys {
         }
         // Other files may belong to the owner, such as a copy of another store's key.
         if dropped.contains(key.publicKey) || name.hasPrefix("\(role.rawValue)-v") {
-          try folder.removeFile(name)
+          try remove(name, in: folder)
         }
       }
-      try folder.sync()
+      if rehearsal == nil { try folder.sync() }
     }
+  }
+
+  private func remove(_ name: String, in folder: Directory) throws {
+    guard let rehearsal else { return try folder.removeFile(name) }
+    try rehearsal.remove(.key, name, in: folder)
   }
 }
 

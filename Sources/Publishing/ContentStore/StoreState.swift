@@ -9,14 +9,23 @@ struct StoreState {
   ///
   /// Its record counts until `folder` has one.
   let keysFolder: Directory
+  /// Collects the record instead of writing it; nil for a store that is really changed.
+  var rehearsal: RehearsalRecorder?
+  /// The path at which a real change would create the folder; only in a rehearsal.
+  var newFolder: String?
 
   private static let recordName = "published.json"
+  private static let lockName = "lock"
 
   /// Runs `body` while no other process or thread can publish to `store`.
   ///
   /// Throws `storeLocked` if one does. Locks the record, because copies of a store can share it,
   /// and the store itself, because publishers with different records can share a store.
   func whileLocked<Value>(_ store: Directory, _ body: () throws -> Value) throws -> Value {
+    guard rehearsal == nil else {
+      try checkUnlocked(store)
+      return try body()
+    }
     try folder.protect()
     try folder.protect(Self.recordName)
     let lock = try lockFile()
@@ -29,6 +38,31 @@ struct StoreState {
     return try body()
   }
 
+  /// Throws what `whileLocked` throws, but keeps no lock.
+  ///
+  /// A rehearsal must not keep others from publishing. Like a client, it reads the timestamp first,
+  /// and the files that it names do not change.
+  private func checkUnlocked(_ store: Directory) throws {
+    if newFolder == nil {
+      try folder.protect()
+      try folder.protect(Self.recordName)
+      try checkLockFile(store)
+    }
+    let store = try store.reopened()
+    guard try store.tryLock(alone: true) else { throw Self.locked(store) }
+    withExtendedLifetime(store) {}
+  }
+
+  private func checkLockFile(_ store: Directory) throws {
+    guard try folder.status(of: Self.lockName) != nil else {
+      return try Self.withRemedy { try folder.checkMayChange(Self.lockName) }
+    }
+    try Self.withRemedy { try folder.checkMayWrite(Self.lockName) }
+    let lock = try folder.file(Self.lockName)
+    guard try lock.tryLock() else { throw Self.locked(store) }
+    lock.unlock()
+  }
+
   private static func locked(_ store: Directory) -> ContentError {
     ContentError(
       .storeLocked, "Another process is publishing to the store \(store.path)",
@@ -36,8 +70,12 @@ struct StoreState {
   }
 
   private func lockFile() throws -> File {
+    try Self.withRemedy { try folder.updatedFile(Self.lockName, mode: 0o600) }
+  }
+
+  private static func withRemedy<Value: ~Copyable>(_ body: () throws -> Value) throws -> Value {
     do {
-      return try folder.updatedFile("lock", mode: 0o600)
+      return try body()
     } catch let error as ContentError where error.code == .notPermitted {
       throw ContentError(
         error.code, error.message,
@@ -71,6 +109,16 @@ struct StoreState {
   ///
   /// The write is durable.
   func save(_ record: PublicationRecord) throws {
-    try folder.replaceFile(Self.recordName, with: record.json.encoded, mode: 0o600)
+    let bytes = record.json.encoded
+    guard let rehearsal else {
+      return try folder.replaceFile(Self.recordName, with: bytes, mode: 0o600)
+    }
+    let length = Int64(bytes.count)
+    if let newFolder {
+      try rehearsal.write(
+        .publicationRecord, Self.recordName, inNewFolder: newFolder, bytes: length)
+    } else {
+      try rehearsal.write(.publicationRecord, Self.recordName, of: folder, bytes: length)
+    }
   }
 }

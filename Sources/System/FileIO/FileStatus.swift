@@ -32,6 +32,8 @@ package struct FileStatus: Hashable, Sendable {
   /// The permission bits, 0 to 0o7777.
   package let permissions: UInt32
   package let identity: FileIdentity
+  /// The user identifier of the owner.
+  package let owner: UInt32
   /// The last access, in nanoseconds since 1970.
   ///
   /// The precision depends on mount options.
@@ -53,6 +55,7 @@ package struct FileStatus: Hashable, Sendable {
     kind = FileKind(mode: status.st_mode)
     accessed = Self.nanoseconds(status.st_atim)
     permissions = status.st_mode & 0o7777
+    owner = UInt32(status.st_uid)
     identity = FileIdentity(
       inode: UInt64(status.st_ino), size: Int64(status.st_size),
       modified: Self.nanoseconds(status.st_mtim), changed: Self.nanoseconds(status.st_ctim))

@@ -22,6 +22,9 @@ package struct FileSystem: Sendable {
   /// The implementation of the steps.
   let calls: any SystemCalls
 
+  /// Whether steps that change something fail; see `readOnly()`.
+  package let isReadOnly: Bool
+
   /// Creates a file system, or nil `calls` means the kernel's calls.
   package init(
     calls: (any SystemCalls)? = nil,
@@ -31,6 +34,7 @@ package struct FileSystem: Sendable {
     self.calls = calls ?? Kernel.shared
     self.willPerform = willPerform
     self.didCommit = didCommit
+    isReadOnly = false
   }
 
   /// Opens a folder by path, following links.

@@ -39,6 +39,10 @@ final class Kernel: SystemCalls {
     Glibc.faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW)
   }
 
+  func checkWritable(_ folder: Int32, _ name: String) -> Int32 {
+    Glibc.faccessat(folder, name, W_OK, AT_EACCESS)
+  }
+
   func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32 {
     // Opened again, since reading changes the position, and closing the stream closes the
     // descriptor.

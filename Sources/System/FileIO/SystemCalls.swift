@@ -21,6 +21,8 @@ package protocol SystemCalls: AnyObject, Sendable {
   func fstatat(_ folder: Int32, _ name: UnsafePointer<CChar>, _ status: inout stat) -> Int32
   func fstatvfs(_ descriptor: Int32, _ status: inout statvfs) -> Int32
   func faccessat(_ folder: Int32, _ name: String) -> Int32
+  /// `faccessat` with `W_OK` for the effective user; the name `.` is the folder itself.
+  func checkWritable(_ folder: Int32, _ name: String) -> Int32
   /// Calls `body` with each name of a folder, including `.` and `..`, and its `d_type`.
   func readdir(_ folder: Int32, _ body: (UnsafePointer<CChar>, UInt8) -> Void) -> Int32
   func readlinkat(_ folder: Int32, _ name: String, _ text: UnsafeMutableBufferPointer<CChar>) -> Int
@@ -76,6 +78,9 @@ package protocol SystemCalls: AnyObject, Sendable {
 }
 
 extension SystemCalls {
+  /// A file system without permissions.
+  package func checkWritable(_ folder: Int32, _ name: String) -> Int32 { 0 }
+
   /// A file system that does not report holes.
   package func seekData(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }
   package func seekHole(_ descriptor: Int32, _ offset: off_t) -> off_t { unsupported() }

@@ -144,7 +144,8 @@ package struct PackageSurvey: Sendable {
     return isLocal
   }
 
-  private static func missing(_ plan: AssemblyPlan, _ isLocal: [Bool]) -> [Missing] {
+  /// The members with a part that is not local.
+  static func missing(_ plan: AssemblyPlan, _ isLocal: [Bool]) -> [Missing] {
     plan.payload.members.indices.filter { member in
       plan.partsOfMember[member].contains { !isLocal[$0] }
     }.map { member in

@@ -68,6 +68,13 @@ struct CatalogDraft {
     return ProductChange(from: old?.description, to: description)
   }
 
+  /// The changed records before and after this publication, by product.
+  func changes() throws -> [(old: CatalogRecord?, new: CatalogRecord)] {
+    try records.values.sorted { $0.product < $1.product }.map {
+      (old: try published.publishedRecord(of: $0.product), new: $0)
+    }
+  }
+
   /// Writes the files of new and changed records, and returns their entries.
   func write() throws -> [ProductIdentifier: ChangedEntry] {
     var changes: [ProductIdentifier: ChangedEntry] = [:]

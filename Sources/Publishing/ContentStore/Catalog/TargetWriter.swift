@@ -9,13 +9,18 @@ import FileIO
 /// Each method is durable on return. File names contain the digest. Files of the current catalog
 /// are therefore never changed, and after a crash the next attempt writes the same files again.
 struct TargetWriter {
-  private let folder: Directory
-  private let served: ServedFolder
+  /// The store's folder.
+  private let store: Directory
+  /// The folder `targets`; nil in a rehearsal, which does not create it.
+  private let served: ServedFolder?
+  private let rehearsal: RehearsalRecorder?
 
-  /// Creates a writer for `folder`, the store's `targets`.
-  init(_ folder: Directory) {
-    self.folder = folder
-    served = ServedFolder(folder)
+  /// Creates a writer for the store in `store`; with `rehearsal`, nothing is written.
+  init(in store: Directory, _ rehearsal: RehearsalRecorder?) throws {
+    self.store = store
+    self.rehearsal = rehearsal
+    served =
+      try rehearsal == nil ? ServedFolder(store.createServedDirectory(StorePath.folder)) : nil
   }
 
   // MARK: Existing files
@@ -23,8 +28,7 @@ struct TargetWriter {
   /// Whether the archive and the index of `offer` exist, byte for byte.
   func has(_ offer: ContentOffer) throws -> Bool {
     try [offer.package, offer.index].allSatisfy {
-      // The path is below the store.
-      try has($0.path.pathComponents().dropFirst(), length: $0.length, $0.digest)
+      try has($0.path.pathComponents(), length: $0.length, $0.digest)
     }
   }
 
@@ -32,14 +36,14 @@ struct TargetWriter {
   func hasEntry(_ name: ProductIdentifier, _ file: TargetFile) throws -> Bool {
     guard let digest = file.digest else { return false }
     return try has(
-      [name.rawValue, StorePath.fileName(.record, digest)], length: file.length, digest)
+      [StorePath.folder, name.rawValue, StorePath.fileName(.record, digest)],
+      length: file.length, digest)
   }
 
-  private func has(_ path: some BidirectionalCollection<String>, length: Int64, _ digest: Digest)
-    throws -> Bool
-  {
+  /// Whether the file at `path` below the store has these bytes.
+  private func has(_ path: [String], length: Int64, _ digest: Digest) throws -> Bool {
     do {
-      let file = try folder.directory(at: Array(path.dropLast())).file(path.last ?? "")
+      let file = try store.directory(at: path.dropLast()).file(path.last ?? "")
       let source = try FileByteSource(file)
       return try source.length == length && source.digest() == digest
     } catch let error as ContentError where error.code == .fileMissing {
@@ -52,15 +56,18 @@ struct TargetWriter {
   /// Writes the archive and its index, and returns the offer.
   func write(_ package: IncomingPackage) throws -> ContentOffer {
     let info = package.info
-    let path = StorePath.folder(info.product, info.content, info.version)
-    let folder = try path.reduce(self.folder) { try made($1, in: $0) }
-    let source = try FileByteSource(folder.fileSystem.file(at: package.location))
-    let index = try indexBytes(of: package, source)
+    let folder = try made(StorePath.folder(info.product, info.content, info.version))
+    let source = try FileByteSource(store.fileSystem.file(at: package.location))
+    let index = try PackageIndex(indexing: source, entries: package.entries)
+    let indexBytes = try bytes(of: index, package)
     try copy(source, of: package, to: folder)
-    let digest = try Digest(of: index)
-    try served.replaceFile(StorePath.fileName(.index, digest), in: folder) { try $0.write(index) }
+    let digest = try Digest(of: indexBytes)
+    try replaceFile(.index, digest, in: folder, length: Int64(indexBytes.count)) {
+      try $0.write(indexBytes)
+    }
+    rehearsal?.add(index, of: package.digest)
     func file(_ kind: StorePath.Kind, _ length: Int64, _ digest: Digest) -> SignedFile {
-      let components = [StorePath.folder] + path + [StorePath.fileName(kind, digest)]
+      let components = [StorePath.folder] + folder.path + [StorePath.fileName(kind, digest)]
       return SignedFile(
         path: components.joined(separator: "/"), length: length, digest: digest)
     }
@@ -68,28 +75,51 @@ struct TargetWriter {
       productIdentifier: info.product, contentIdentifier: info.content, version: info.version,
       installedSize: info.installedSize,
       package: file(.package, package.length, package.digest),
-      index: file(.index, Int64(index.count), digest))
+      index: file(.index, Int64(indexBytes.count), digest))
   }
 
   /// Writes the file of the entry `name`.
   func writeEntry(_ name: ProductIdentifier, _ bytes: [UInt8]) throws {
-    try served.replaceFile(
-      StorePath.fileName(.record, Digest(of: bytes)), in: made(name.rawValue, in: folder)
+    try replaceFile(
+      .record, Digest(of: bytes), in: made([name.rawValue]), length: Int64(bytes.count)
     ) { try $0.write(bytes) }
   }
 
-  /// Returns the folder `name`.
-  ///
-  /// Its name is durable.
-  private func made(_ name: String, in parent: Directory) throws -> Directory {
-    let made = try parent.createServedDirectory(name)
-    // Even if it exists: a crash may have interrupted its creation before the sync.
-    try parent.sync()
-    return made
+  /// A folder below `targets`.
+  private struct Place {
+    let path: [String]
+    /// Nil in a rehearsal.
+    let folder: Directory?
   }
 
-  private func indexBytes(of package: IncomingPackage, _ source: FileByteSource) throws -> [UInt8] {
-    let index = try PackageIndex(indexing: source, entries: package.entries)
+  /// Creates the folder at `path` below `targets`.
+  ///
+  /// Its name is durable.
+  private func made(_ path: [String]) throws -> Place {
+    let folder = try served.map { served in
+      try path.reduce(served.folder) { parent, name in
+        let made = try parent.createServedDirectory(name)
+        // Even if it exists: a crash may have interrupted its creation before the sync.
+        try parent.sync()
+        return made
+      }
+    }
+    return Place(path: path, folder: folder)
+  }
+
+  /// Writes a file of `length` bytes with the content from `write`.
+  private func replaceFile(
+    _ kind: StorePath.Kind, _ digest: Digest, in place: Place, length: Int64,
+    _ write: (borrowing File) throws -> Void
+  ) throws {
+    let name = StorePath.fileName(kind, digest)
+    try served?.replaceFile(name, in: place.folder, write)
+    try rehearsal?.write(
+      StoreRehearsal.File.Kind(kind), name, in: [StorePath.folder] + place.path, of: store,
+      bytes: length)
+  }
+
+  private func bytes(of index: PackageIndex, _ package: IncomingPackage) throws -> [UInt8] {
     let text = index.encoded
     guard Int64(text.count) <= PackageIndex.maximumLength else {
       throw ContentError(
@@ -102,9 +132,9 @@ struct TargetWriter {
   }
 
   private func copy(
-    _ source: FileByteSource, of package: IncomingPackage, to folder: Directory
+    _ source: FileByteSource, of package: IncomingPackage, to place: Place
   ) throws {
-    try served.replaceFile(StorePath.fileName(.package, package.digest), in: folder) { file in
+    try replaceFile(.package, package.digest, in: place, length: package.length) { file in
       var stream = DigestStream()
       try source.forEachBlock {
         try stream.update($0)
@@ -117,5 +147,16 @@ struct TargetWriter {
           subject: package.path)
       }
     }
+  }
+}
+
+extension StoreRehearsal.File.Kind {
+  fileprivate init(_ kind: StorePath.Kind) {
+    self =
+      switch kind {
+      case .package: .archive
+      case .index: .index
+      case .record: .record
+      }
   }
 }

@@ -9,7 +9,7 @@ enum StorePublishCommand {
     operands: "STORE FILE.pkg…", operandCount: 2...Int.max,
     options: [
       .init("--repackage", nil, "convert packages built elsewhere, so that updates fetch less")
-    ] + details + StoreKeyArguments.options,
+    ] + StoreDryRun.options + details + StoreKeyArguments.options,
     example: "hostedcontent store publish store chapter1.pkg --title 'Chapter 1' --price 0.99",
     run: run)
 
@@ -28,9 +28,25 @@ enum StorePublishCommand {
     let repackaging = arguments.has("--repackage")
     // After a signal, a conversion removes what it has written. A publication is atomic anyway.
     let store = try arguments.openedStore(repackaging ? console.stoppableFileSystem : .real)
-    let publication = try store.publish(
-      Array(arguments.operands.dropFirst()), details: arguments.productDetails(for: command.name),
-      repackaging: repackaging)
+    let packages = Array(arguments.operands.dropFirst())
+    let details = try arguments.productDetails(for: command.name)
+    var findings: [PackageFinding] = []
+    do {
+      let publication = try arguments.change(store, console) {
+        try $0.publish(packages, details: details, repackaging: repackaging) {
+          findings.append($0)
+        }
+      }
+      if !arguments.isDryRun { show(publication, console) }
+      return .done
+    } catch {
+      guard !findings.isEmpty else { throw error }
+      console.reportFindings(findings)
+      return .failed
+    }
+  }
+
+  private static func show(_ publication: Publication, _ console: Console) {
     for version in publication.versions {
       console.print(
         "\(version.contentIdentifier) \(version.version): published, \(Console.bytes(version.length))"
@@ -40,24 +56,12 @@ enum StorePublishCommand {
     for change in publication.changes where !change.isNew {
       console.print("\(change.productIdentifier): \(change.sentence)")
     }
-    return .done
   }
 }
 
 extension ProductChange {
   /// The changes, such as `changed the title (fi) and the price`.
-  var sentence: String {
-    let names = fields.map { field in
-      switch field {
-      case .title(let language): "the title (\(language))"
-      case .description(let language): "the description (\(language))"
-      case .releaseNotes(let language): "the release notes (\(language))"
-      case .price: "the price"
-      case .type: "the type"
-      }
-    }
-    return "changed \(names.joined(separator: ", "))"
-  }
+  var sentence: String { "changed \(fields.names)" }
 }
 
 extension Arguments {

@@ -8,15 +8,19 @@ enum StoreRefreshCommand {
     name: "store refresh", summary: "Renews metadata that expires soon. Run it daily.",
     operands: "STORE", operandCount: 1...1,
     options: [.init("--everything", nil, "also renew metadata that does not expire soon")]
-      + StoreKeyArguments.options,
+      + StoreDryRun.options + StoreKeyArguments.options,
     example: "hostedcontent store refresh store", run: run)
 
   private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitStatus {
     let path = arguments.operands[0]
-    let renewal = try arguments.openedStore().refresh(everything: arguments.has("--everything"))
-    let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
-    console.print(
-      renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+    let renewal = try arguments.change(arguments.openedStore(), console) {
+      try $0.refresh(everything: arguments.has("--everything"))
+    }
+    if !arguments.isDryRun {
+      let roles = renewal.roles.map(\.rawValue).joined(separator: ", ")
+      console.print(
+        renewal.roles.isEmpty ? "\(path): nothing expires soon" : "\(path): renewed \(roles)")
+    }
     if let expires = renewal.rootExpires {
       let error = ContentError(
         .keyUnusable,

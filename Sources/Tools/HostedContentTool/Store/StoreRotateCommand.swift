@@ -6,7 +6,7 @@ enum StoreRotateCommand {
   static let command = Command(
     name: "store rotate", summary: "Creates new keys for roles, and signs everything with them.",
     operands: "STORE ROLE…", operandCount: 2...5,
-    options: StoreKeyArguments.options + StoreKeyArguments.plan,
+    options: StoreDryRun.options + StoreKeyArguments.options + StoreKeyArguments.plan,
     example:
       "hostedcontent store rotate store timestamp snapshot --root-keys /media/safe/root-keys",
     run: run)
@@ -20,7 +20,10 @@ enum StoreRotateCommand {
       }
       return role
     }
-    try arguments.openedStore().rotate(roles, plan: arguments.keyPlan(for: command.name))
+    let store = try arguments.openedStore()
+    let plan = try arguments.keyPlan(for: command.name)
+    try arguments.change(store, console) { try $0.rotate(roles, plan: plan) }
+    if arguments.isDryRun { return .done }
     let names = roles.map(\.rawValue).joined(separator: ", ")
     console.print("\(arguments.operands[0]): new keys for \(names)")
     return .done

@@ -1,0 +1,141 @@
+import Concurrency
+import ContentModel
+import ContentPackage
+import ContentTrust
+import FileIO
+
+/// Collects what the changes of a rehearsal would write, remove and publish.
+///
+/// Code that writes files adds them here instead. Thread-safe.
+final class RehearsalRecorder: Sendable {
+  /// The file system of the store, for temporary files outside of the store.
+  let fileSystem: FileSystem
+  /// The path of the store's folder, with a slash.
+  private let store: String
+  private let state = Mutex(State())
+
+  private struct State {
+    var files: [StoreRehearsal.File] = []
+    var removedFiles: [StoreRehearsal.File] = []
+    var changes: [CatalogChange] = []
+    var updates: [UpdateEstimate] = []
+    /// The new keys, which are only in memory.
+    var keys: [RoleName: [SigningKey]] = [:]
+    /// The indexes of new packages, by the digest of the package.
+    var indexes: [Digest: PackageIndex] = [:]
+  }
+
+  init(_ folder: Directory) {
+    fileSystem = folder.fileSystem
+    store = folder.path(of: "")
+  }
+
+  /// Everything so far.
+  var result: StoreRehearsal {
+    state.withLock {
+      StoreRehearsal(
+        files: $0.files, removedFiles: $0.removedFiles, changes: $0.changes, updates: $0.updates)
+    }
+  }
+
+  // MARK: Files
+
+  /// Adds the file `name` with `bytes` bytes, in `folder` or in the folders `path` below it, which
+  /// need not exist.
+  ///
+  /// Throws the error of writing it without permission.
+  func write(
+    _ kind: StoreRehearsal.File.Kind, _ name: String, in path: [String] = [], of folder: Directory,
+    bytes: Int64
+  ) throws {
+    // The file is written in the first folder, and then moved to the last one.
+    var (first, last) = (folder, folder)
+    var rest = path[...]
+    while let next = rest.first, try last.status(of: next) != nil {
+      last = try last.directory(next)
+      if rest.count == path.count { first = last }
+      rest.removeFirst()
+    }
+    if let new = rest.first { try last.checkMayChange(new, .createDirectory) }
+    try first.checkMayChange(kind.isServed ? ServedFolder.temporary : ".\(name).new")
+    if rest.isEmpty { try last.checkMayChange(name, .rename) }
+    add(kind, folder.path(of: (path + [name]).joined(separator: "/")), bytes)
+  }
+
+  /// Adds the file `name` in a new folder at `path`.
+  ///
+  /// Throws the error of creating the folder without permission.
+  func write(
+    _ kind: StoreRehearsal.File.Kind, _ name: String, inNewFolder path: String, bytes: Int64
+  ) throws {
+    var place = try FolderPlace(path)
+    while !FolderPlace.exists(place.parent) { place = try FolderPlace(place.parent) }
+    try fileSystem.directory(at: place.parent).checkMayChange(place.name, .createDirectory)
+    add(kind, "\(path)/\(name)", bytes)
+  }
+
+  private func add(_ kind: StoreRehearsal.File.Kind, _ path: String, _ bytes: Int64) {
+    let file = StoreRehearsal.File(kind: kind, path: shortened(path), bytes: bytes)
+    state.withLock { state in
+      // Only the last bytes of a file that is written twice stay.
+      state.files.removeAll { $0.path == file.path }
+      state.files.append(file)
+    }
+  }
+
+  /// Adds the file `name` of `folder` to the removed ones, unless it would be written before.
+  ///
+  /// Throws the error of removing it without permission.
+  func remove(_ kind: StoreRehearsal.File.Kind, _ name: String, in folder: Directory) throws {
+    let path = shortened(folder.path(of: name))
+    let isWritten = state.withLock { $0.files.contains { $0.path == path } }
+    guard !isWritten, let bytes = try folder.status(of: name)?.size else { return }
+    try folder.checkMayChange(name, .remove)
+    let file = StoreRehearsal.File(kind: kind, path: path, bytes: bytes)
+    state.withLock { $0.removedFiles.append(file) }
+  }
+
+  private func shortened(_ path: String) -> String {
+    path.hasPrefix(store) ? String(path.dropFirst(store.count)) : path
+  }
+
+  // MARK: Keys
+
+  /// Adds a new key, which signs in this rehearsal.
+  func add(_ key: SigningKey, of role: RoleName) {
+    state.withLock { $0.keys[role, default: []].append(key) }
+  }
+
+  /// The new keys of `role`.
+  func keys(of role: RoleName) -> [SigningKey] { state.withLock { $0.keys[role] ?? [] } }
+
+  // MARK: The catalog
+
+  /// Adds the index of a new package.
+  func add(_ index: PackageIndex, of package: Digest) {
+    state.withLock { $0.indexes[package] = index }
+  }
+
+  /// Adds the difference between the records `old` and `new`, and the updates to new versions.
+  ///
+  /// `folder` is the store.
+  func add(from old: CatalogRecord?, to new: CatalogRecord, in folder: Directory) throws {
+    guard let change = CatalogChange(from: old, to: new) else { return }
+    let indexes = state.withLock { $0.indexes }
+    let updates = try new.updates(from: old, indexes, in: folder)
+    state.withLock {
+      $0.changes.append(change)
+      $0.updates += updates
+    }
+  }
+}
+
+extension StoreRehearsal.File.Kind {
+  /// Whether the file is in the store's folder.
+  fileprivate var isServed: Bool {
+    switch self {
+    case .archive, .index, .record, .metadata: true
+    case .key, .publicationRecord: false
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import ContentModel
+import ContentStore
+
+/// `--dry-run` of commands that change a store.
+enum StoreDryRun {
+  /// The options of these commands.
+  static let options: [Command.Option] = [
+    .init("--dry-run", nil, "only print what would be written; changes nothing"),
+    .init("--json", nil, "with --dry-run, print one JSON document"),
+  ]
+
+  struct Report: Encodable {
+    let dryRun = true
+    let products: [Product]
+    let updates: [UpdateEstimate]
+    let files: [StoreRehearsal.File]
+    let removedFiles: [StoreRehearsal.File]
+    let bytes: Int64
+
+    init(_ rehearsal: StoreRehearsal) {
+      products = rehearsal.changes.map(Product.init)
+      updates = rehearsal.updates
+      files = rehearsal.files
+      removedFiles = rehearsal.removedFiles
+      bytes = rehearsal.bytes
+    }
+
+    struct Product: Encodable {
+      let productIdentifier: ProductIdentifier
+      let isNew: Bool
+      let changedFields: [Field]
+      let newVersions: [StoredVersion]
+      let retiredVersions: [StoredVersion]
+
+      init(_ change: CatalogChange) {
+        productIdentifier = change.productIdentifier
+        isNew = change.isNew
+        changedFields = change.fields.map(Field.init)
+        newVersions = change.addedVersions
+        retiredVersions = change.retiredVersions
+      }
+    }
+
+    struct Field: Encodable {
+      let name: String
+      let language: String?
+
+      init(_ field: ProductChange.Field) {
+        switch field {
+        case .title(let language): (name, self.language) = ("title", language)
+        case .description(let language): (name, self.language) = ("description", language)
+        case .releaseNotes(let language): (name, self.language) = ("releaseNotes", language)
+        case .price: (name, language) = ("price", nil)
+        case .type: (name, language) = ("type", nil)
+        }
+      }
+    }
+  }
+
+  /// The lines for people.
+  static func lines(_ rehearsal: StoreRehearsal) -> [String] {
+    var lines = rehearsal.changes.flatMap { Self.lines($0) }
+    lines += rehearsal.updates.map { update in
+      let content = "\(update.contentIdentifier) \(update.offered)"
+      let bytes = update.bytesToMove.map(Console.bytes) ?? "an unknown number of bytes"
+      let reason = update.wholePackageReason.map { " (the whole package: \($0))" } ?? ""
+      return "\(content): an update from \(update.installed) would fetch \(bytes) of "
+        + "\(Console.bytes(update.bytesInFull))\(reason)"
+    }
+    lines += rehearsal.files.map { "\($0.path): would be written, \(Console.bytes($0.bytes))" }
+    lines += rehearsal.removedFiles.map { "\($0.path): would be removed" }
+    let written = "\(count(rehearsal.files)), \(Console.bytes(rehearsal.bytes)) would be written"
+    let removed = rehearsal.removedFiles
+    return lines + [written + (removed.isEmpty ? "" : ", \(count(removed)) would be removed")]
+  }
+
+  private static func lines(_ change: CatalogChange) -> [String] {
+    var lines: [String] = []
+    if change.isNew {
+      lines.append("\(change.productIdentifier): would be a new product")
+    } else if !change.fields.isEmpty {
+      lines.append("\(change.productIdentifier): would change \(change.fields.names)")
+    }
+    lines += change.addedVersions.map {
+      "\($0.contentIdentifier) \($0.version): would be published, \(Console.bytes($0.length))"
+    }
+    lines += change.retiredVersions.map {
+      "\($0.contentIdentifier) \($0.version): would be retired"
+    }
+    return lines
+  }
+
+  private static func count(_ files: [StoreRehearsal.File]) -> String {
+    "\(files.count) \(files.count == 1 ? "file" : "files")"
+  }
+}
+
+extension Arguments {
+  /// Whether nothing may be changed.
+  var isDryRun: Bool { has("--dry-run") }
+
+  /// Runs `change` on `store`; with `--dry-run`, only rehearses it and prints what it would do.
+  func change<Value>(
+    _ store: StoreFolder, _ console: Console, _ change: (StoreFolder) throws -> Value
+  ) throws -> Value {
+    guard isDryRun else {
+      if has("--json") { throw wrongValue("--json", "needs --dry-run") }
+      return try change(store)
+    }
+    let (value, rehearsal) = try store.rehearse(change)
+    if has("--json") {
+      try console.print(json: StoreDryRun.Report(rehearsal))
+    } else {
+      StoreDryRun.lines(rehearsal).forEach { console.print($0) }
+    }
+    return value
+  }
+}
+
+extension [ProductChange.Field] {
+  /// The fields, such as `the title (fi), the price`.
+  var names: String {
+    map { field in
+      switch field {
+      case .title(let language): "the title (\(language))"
+      case .description(let language): "the description (\(language))"
+      case .releaseNotes(let language): "the release notes (\(language))"
+      case .price: "the price"
+      case .type: "the type"
+      }
+    }.joined(separator: ", ")
+  }
+}
