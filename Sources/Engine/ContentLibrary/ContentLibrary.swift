@@ -22,7 +22,7 @@ package final class ContentLibrary: Sendable {
 
   /// The name of the link to the current version.
   static let currentName = "current"
-  private static let newCurrentName = ".current.new"
+  static let newCurrentName = ".current.new"
 
   package init(
     _ folder: LibraryFolder, journal: any InstallJournal,
@@ -81,12 +81,12 @@ package final class ContentLibrary: Sendable {
   ///
   /// The install is durable on return. Installs that run at the same time share their syncs. After
   /// a crash at any instant, `recover` finishes the install or leaves the staging unchanged.
-  /// `current` never moves to an older version. Unless `switching`, it is only set if it does not
-  /// exist. `signers` is the digest of the keys that signed the files' digests; nil if the files
+  /// `current` never moves to an older version, except from one of the `withdrawn` versions. Unless
+  /// `switching`, it is only set if it does not exist. `signers` is the digest of the keys that signed the files' digests; nil if the files
   /// were compared with the digests.
   package func install(
     _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
-    signers: Digest? = nil, switching: Bool = true
+    signers: Digest? = nil, switching: Bool = true, replacing withdrawn: [ContentVersion] = []
   ) throws {
     // Create it before the sync, which then also makes the folder's name durable.
     let home = try folder.products.createDirectory(content.contentIdentifier.rawValue)
@@ -101,7 +101,7 @@ package final class ContentLibrary: Sendable {
     if isRepair { try journal.replace(content, files: files, signers: signers) }
     try contentLocks.withLock(for: content.contentIdentifier) {
       if try switching || Self.current(in: home) == nil {
-        try switchCurrent(of: home, to: content.version)
+        try switchCurrent(of: home, to: content.version, replacing: withdrawn)
       }
     }
     if !isRepair { try journal.confirm(content.contentIdentifier, content.version) }
@@ -121,62 +121,7 @@ package final class ContentLibrary: Sendable {
     return try confirmIfMoved(announced, files)
   }
 
-  /// Makes an installed version current if it is newer than the current version.
-  ///
-  /// Throws `notInstalled` if it was removed in the meantime, which can happen if no download waits
-  /// for it.
-  package func advance(_ content: ProductIdentifier, to version: ContentVersion) throws {
-    try contentLocks.withLock(for: content) {
-      guard try isInstalled(content, version) else {
-        throw ContentError.notInstalled(content, version)
-      }
-      let home = try folder.products.directory(content.rawValue)
-      if let current = try Self.current(in: home), current >= version {
-        // The link may come from a switch whose sync failed.
-        return try durability.names(in: home)
-      }
-      try pointCurrent(of: home, to: version)
-    }
-  }
-
-  private func switchCurrent(of home: Directory, to version: ContentVersion) throws {
-    if let current = try Self.current(in: home), current >= version { return }
-    try pointCurrent(of: home, to: version)
-  }
-
-  /// Makes `current` name `version`, or removes it for nil.
-  ///
-  /// One rename, durable on return.
-  func pointCurrent(of home: Directory, to version: ContentVersion?) throws {
-    guard let version else {
-      try home.removeFile(Self.currentName)
-      return try durability.names(in: home)
-    }
-    try home.removeFile(Self.newCurrentName)
-    try home.createLink(Self.newCurrentName, to: version.rawValue)
-    try home.rename(Self.newCurrentName, to: home, Self.currentName)
-    try durability.names(in: home)
-  }
-
   // MARK: Queries
-
-  /// The version that `current` names, if its folder exists; nil otherwise.
-  package func currentVersion(of content: ProductIdentifier) throws -> ContentVersion? {
-    guard try folder.products.status(of: content.rawValue)?.kind == .directory else { return nil }
-    return try Self.current(in: folder.products.directory(content.rawValue))
-  }
-
-  /// The version that `current` names in a content's folder, if that version exists; nil otherwise.
-  static func current(in home: Directory) throws -> ContentVersion? {
-    var target = try home.link(currentName)
-    while let name = target, let version = try? ContentVersion(validating: name) {
-      if try home.status(of: name)?.kind == .directory { return version }
-      // A removal switches `current` to another version before it removes this one.
-      target = try home.link(currentName)
-      if target == name { break }
-    }
-    return nil
-  }
 
   /// Whether this version is installed and confirmed, and its folder exists.
   ///

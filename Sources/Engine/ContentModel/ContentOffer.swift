@@ -16,6 +16,12 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   ///
   /// Two offers signed by the same keys have the same value.
   public let signers: Digest?
+  /// The withdrawn versions of the content; empty if there are none.
+  ///
+  /// This version replaces an installed one of them, even if its number is lower.
+  public var withdrawnVersions: [ContentVersion] { withdrawn ?? [] }
+  /// Nil if there are none, so that the JSON of most offers does not have the key.
+  private var withdrawn: [ContentVersion]?
   /// The reason why only identifier and version are known; nil if it can be downloaded.
   package private(set) var problem: ContentError?
 
@@ -23,9 +29,10 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   public init(
     productIdentifier: ProductIdentifier, contentIdentifier: ProductIdentifier,
     version: ContentVersion, installedSize: Int64, package: SignedFile, index: SignedFile,
-    signers: Digest? = nil
+    signers: Digest? = nil, withdrawnVersions: [ContentVersion] = []
   ) {
     self.signers = signers
+    withdrawn = withdrawnVersions.isEmpty ? nil : withdrawnVersions
     self.productIdentifier = productIdentifier
     self.contentIdentifier = contentIdentifier
     self.version = version
@@ -50,6 +57,13 @@ public struct ContentOffer: Hashable, Codable, Sendable {
       subject: product.rawValue)
   }
 
+  /// Returns this offer with the withdrawn versions of its content.
+  package func withdrawing(_ versions: [ContentVersion]) -> ContentOffer {
+    var offer = self
+    offer.withdrawn = versions.isEmpty ? nil : versions
+    return offer
+  }
+
   /// Returns an offer of the same version for `product`, without files, because of `problem`.
   package func unresolved(
     for product: ProductIdentifier, because problem: ContentError
@@ -60,6 +74,12 @@ public struct ContentOffer: Hashable, Codable, Sendable {
       installedSize: 0, package: nothing, index: nothing)
     offer.problem = problem
     return offer
+  }
+
+  private enum CodingKeys: String, CodingKey {
+    case productIdentifier, contentIdentifier, version, installedSize, package, index, signers
+    case withdrawn = "withdrawnVersions"
+    case problem
   }
 }
 

@@ -14,17 +14,33 @@ public struct Product: Hashable, Sendable {
   ///
   /// Each is one download. Sorted by content identifier, the product's own content first.
   public let contents: [ContentOffer]
+  /// The withdrawn versions of each content; empty if there are none.
+  ///
+  /// They were published by mistake. If one is installed, it counts as older than every offered
+  /// version.
+  public let withdrawnVersions: [ProductIdentifier: [ContentVersion]]
 
   /// Creates a product.
+  ///
+  /// Each of its contents gets the withdrawn versions of its identifier.
   public init(
     productIdentifier: ProductIdentifier, type: ProductType, texts: [String: ProductText],
-    price: Price?, contents: [ContentOffer]
+    price: Price?, contents: [ContentOffer],
+    withdrawnVersions: [ProductIdentifier: [ContentVersion]] = [:]
   ) {
     self.productIdentifier = productIdentifier
     self.type = type
     self.texts = texts
     self.price = price
-    self.contents = contents
+    self.contents = contents.map { offer in
+      withdrawnVersions[offer.contentIdentifier].map(offer.withdrawing) ?? offer
+    }
+    self.withdrawnVersions = withdrawnVersions
+  }
+
+  /// Returns whether `version` of `content` was withdrawn.
+  package func isWithdrawn(_ version: ContentVersion, of content: ProductIdentifier) -> Bool {
+    withdrawnVersions[content]?.contains(version) == true
   }
 
   /// Returns the title in `language`, or else in English, or in any language.
@@ -57,22 +73,26 @@ public struct Product: Hashable, Sendable {
 
 extension Product {
   /// Creates the product that `record` describes, with the newest version of each content.
-  package init(_ record: ProductRecord, contents: [ContentOffer]) {
+  package init(
+    _ record: ProductRecord, contents: [ContentOffer],
+    withdrawnVersions: [ProductIdentifier: [ContentVersion]] = [:]
+  ) {
     self.init(
       productIdentifier: record.productIdentifier, type: record.type, texts: record.texts,
-      price: record.price, contents: contents)
+      price: record.price, contents: contents, withdrawnVersions: withdrawnVersions)
   }
 }
 
 extension Product: Codable {
-  private enum CodingKeys: CodingKey { case contents }
+  private enum CodingKeys: CodingKey { case contents, withdrawnVersions }
 
   /// Decodes the JSON of a store's catalog.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
       try ProductRecord(from: decoder),
-      contents: try container.decode([ContentOffer].self, forKey: .contents))
+      contents: try container.decode([ContentOffer].self, forKey: .contents),
+      withdrawnVersions: try container.decodeVersions(forKey: .withdrawnVersions))
   }
 
   /// Encodes the JSON of a store's catalog.
@@ -82,6 +102,7 @@ extension Product: Codable {
     try record.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(contents, forKey: .contents)
+    try container.encodeVersions(withdrawnVersions, forKey: .withdrawnVersions)
   }
 }
 

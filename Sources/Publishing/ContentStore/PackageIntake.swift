@@ -128,7 +128,8 @@ struct PackageIntake {
 
   /// The offer of the catalog with the same bytes; nil if the version is new.
   ///
-  /// Throws `versionExists` if the store has other bytes with this version, or a higher version.
+  /// Throws `versionExists` if the store has other bytes with this version, or a higher version, or
+  /// if the version was withdrawn.
   private func publishedOffer(_ package: IncomingPackage) throws -> ContentOffer? {
     let info = package.info
     guard let record = try catalog.record(of: info.product) else { return nil }
@@ -142,11 +143,16 @@ struct PackageIntake {
     return offer
   }
 
-  /// Throws unless the version is higher than every current and earlier version of the content.
+  /// Throws unless the version is new, and higher than every offered and retired version of the
+  /// content.
   ///
-  /// Users with a higher version would never be offered this version.
+  /// Users with a higher version would never be offered this version. A withdrawn version is the
+  /// exception: clients replace it with any offered version.
   private func checkRise(_ package: IncomingPackage, _ record: CatalogRecord) throws {
     let (content, version) = (package.info.content, package.info.version)
+    guard record.withdrawnVersions[content]?.contains(version) != true else {
+      throw Self.withdrawn(package)
+    }
     let known = record.offers.filter { $0.contentIdentifier == content }.map(\.version)
     let highest = (known + [record.retired[content]].compactMap { $0 }).max()
     guard let highest, version <= highest else { return }
@@ -185,6 +191,16 @@ struct PackageIntake {
       .diskFull,
       "The packages need \(needed) bytes in \(store.path), where \(available) are free",
       remedy: "Free \(needed - available) bytes there and try again", subject: store.path)
+  }
+
+  /// Clients that have installed the withdrawn version would not accept other bytes as an update.
+  private static func withdrawn(_ package: IncomingPackage) -> ContentError {
+    ContentError(
+      .versionExists,
+      "\(package.path): version \(package.info.version) of \(package.info.content) was withdrawn, "
+        + "and its number cannot be used again",
+      remedy: "Use another ContentVersion and build the package again",
+      subject: package.info.product.rawValue)
   }
 
   private static func versionExists(

@@ -78,6 +78,17 @@ struct PublicationRecord: Hashable {
     return next
   }
 
+  /// Returns the record after numbers were seen that it may not have.
+  ///
+  /// None of them is signed again.
+  func raising(to versions: [RoleName: Int64]) -> PublicationRecord {
+    var next = self
+    for (role, version) in versions where version > highest(role) {
+      next.reserved[role] = version
+    }
+    return next
+  }
+
   /// Returns the record for before the documents of `catalog` become visible.
   func reserving(_ catalog: SignedCatalog) -> PublicationRecord {
     var next = self

@@ -26,12 +26,14 @@ extension StoreFolder {
   func targetsFolder() throws -> Directory { try folder.createServedDirectory(Self.targetsName) }
 
   /// Runs `body` with the verified metadata, while the store is locked for other publishers.
-  func writing<Value>(_ now: Date, _ body: (StoreMetadata, MetadataWriter) throws -> Value) throws
-    -> Value
-  {
+  ///
+  /// With `restored`, the files may be older than recorded.
+  func writing<Value>(
+    _ now: Date, restored: Bool = false, _ body: (StoreMetadata, MetadataWriter) throws -> Value
+  ) throws -> Value {
     try whileLocked(now) { record, writer in
       let metadata = try StoreMetadata(
-        reading: folder, record, restored: isRestored, keys: writer.keys)
+        reading: folder, record, restored: isRestored || restored, keys: writer.keys)
       if metadata.record != record { try writer.state.save(metadata.record) }
       if rehearsal == nil { try metadata.postponeLaterSnapshots(writer) }
       return try namingLostFiles { try body(metadata, writer) }

@@ -20,7 +20,7 @@ extension StoreFolder {
   /// backup. Metadata that is older than the last signed metadata is then not an error
   /// (`storeRolledBack`), and the next change signs it again with higher version numbers. What was
   /// published after the backup is lost, and what was retired after it is offered again. Use it for
-  /// one change, not for every change.
+  /// one change, not for every change. If the publication record is from the backup too, `recover`.
   public static func open(
     at url: URL, keys: StoreKeyOptions = StoreKeyOptions(), restored: Bool = false
   ) throws -> StoreFolder {
@@ -48,8 +48,8 @@ extension StoreFolder {
   ///
   /// Each package's ContentInfo.plist determines product, content and version. Errors are thrown
   /// before anything is written: for invalid packages, each with all its findings; `versionExists`
-  /// for a published version with other bytes; `contentClaimed` if another product has the content;
-  /// `diskFull` if the packages do not fit.
+  /// for a published version with other bytes, a lower version and a withdrawn one; `contentClaimed`
+  /// if another product has the content; `diskFull` if the packages do not fit.
   ///
   /// With `repackaging`, archives of other formats or names are converted first, in a private
   /// folder of the store, so that updates and repairs transfer only what changed. The converted

@@ -198,7 +198,7 @@ public final class StoreFolder: Sendable {
   }
 
   /// Publishes the catalog after `change`, if it changed.
-  private func changing<Value>(
+  func changing<Value>(
     _ now: Date, _ change: (inout CatalogDraft, TargetWriter) throws -> Value
   ) throws -> Value {
     try writing(now) { metadata, writer in
@@ -279,8 +279,8 @@ public final class StoreFolder: Sendable {
   /// Removes a version of a content from the catalog.
   ///
   /// Nil is the product's own content. Its files stay, so that running downloads can finish. Its
-  /// number cannot be used again: the next version must be higher. Throws `productUnknown` if the
-  /// version does not exist.
+  /// number cannot be used again: the next version must be higher. If the number is a mistake, use
+  /// `withdraw` instead. Throws `productUnknown` if the version does not exist.
   public func retire(
     _ product: ProductIdentifier, _ version: ContentVersion, content: ProductIdentifier? = nil,
     now: Date = Date()
@@ -290,12 +290,7 @@ public final class StoreFolder: Sendable {
       // In the published spelling: 1.0 equals 1, but has another folder.
       guard var record = try draft.record(of: product),
         let offer = record.offer(content, version)
-      else {
-        throw ContentError(
-          .productUnknown, "The store has no version \(version) of \(content)",
-          remedy: "Check the identifier and version, or list the versions of the store",
-          subject: product.rawValue)
-      }
+      else { throw ContentError.versionUnknown(version, of: content, product) }
       record.retire(offer)
       draft.set(record)
     }

@@ -20,14 +20,30 @@ extension StoreMetadata {
   ///
   /// Durable and visible on return. The timestamp is written last: clients see the earlier catalog
   /// until then. Everything is signed before the first file is written, so that a missing key
-  /// changes nothing.
+  /// changes nothing. Returns the new publication record.
+  @discardableResult
   func publish(
     _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing = .changes,
     with writer: MetadataWriter
-  ) throws {
+  ) throws -> PublicationRecord {
     let signing = needsSigning ? .everything : signing
-    _ = try writer.publish(
+    return try writer.publish(
       catalog(changes, signing, signedBy: [root], with: writer), after: record)
+  }
+
+  /// Returns this metadata, to be signed with numbers above `seen`.
+  ///
+  /// The next snapshot also lists the files `listed`. Those that the store does not have get the
+  /// snapshot's number, which is higher than any number that clients have seen.
+  func above(_ seen: [RoleName: Int64], listing listed: Set<String>) throws -> StoreMetadata {
+    var metadata = self
+    metadata.record = record.raising(to: seen)
+    let lost = MetadataFile(version: try metadata.next(.snapshot))
+    let files = snapshot.files.merging(listed.map { ($0, lost) }) { known, _ in known }
+    metadata.snapshot = SnapshotRole(
+      version: snapshot.version, expires: snapshot.expires, targets: snapshot.targets,
+      others: files)
+    return metadata
   }
 
   /// Returns bins, targets, snapshot and timestamp with `changes`.

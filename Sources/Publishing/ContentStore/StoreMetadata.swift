@@ -9,7 +9,7 @@ struct StoreMetadata {
   /// The newest root.
   var root: RootRole
   let timestamp: TimestampRole
-  let snapshot: SnapshotRole
+  var snapshot: SnapshotRole
   let targets: TargetsRole
   /// The products, in one list or in bins.
   let catalog: TrustedTargets

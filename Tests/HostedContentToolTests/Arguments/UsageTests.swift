@@ -10,8 +10,9 @@ import Testing
 @Suite("Usage", .long)
 struct UsageTests {
   static let names = CommandTable.commands.map(\.name)
-  /// Options that commands require, except for the library of `products`.
+  /// Options that commands require, except for those in `optional`.
   static let required = ["--store", "--library", "--into", "--output", "--installed", "--at"]
+  static let optional = ["products": "--library", "store recover": "--at"]
 
   @Test(
     "The help of every command shows its options and an example on standard output",
@@ -29,7 +30,7 @@ struct UsageTests {
     // Required options are in the first line, and are marked.
     let lines = result.output.split(separator: "\n")
     for option in command.options where Self.required.contains(option.name) {
-      guard name != "products" || option.name != "--library" else { continue }
+      guard Self.optional[name] != option.name else { continue }
       #expect(lines.first?.contains(" \(option.name) ") == true, "\(lines.first ?? "")")
       let line = lines.first { $0.hasPrefix("  \(option.name) ") }
       #expect(line?.hasSuffix(" (required)") == true, "\(line ?? "")")

@@ -74,18 +74,6 @@ struct KeyRecipeTests {
     try tool.fail("store", "rotate", "store", "timestamp", saying: ["--root-keys"])
   }
 
-  @Test("Restored files are signed again, and clients that saw newer files accept them")
-  func restored() throws {
-    try prepare()
-    try FileManager.default.copyItem(
-      atPath: tool.folder.path("store"), toPath: tool.folder.path("backup"))
-    try tool.succeed("store", "add", "store", "com.example.other")
-    #expect(try believes("store"))
-    try follow("The store's files are restored from a backup")
-    #expect(try believes("store"))
-    try tool.succeed("store", "add", "store", "com.example.third")
-  }
-
   @Test("A state folder has the record")
   func state() throws {
     try prepare()

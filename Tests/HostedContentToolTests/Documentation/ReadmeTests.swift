@@ -16,11 +16,13 @@ struct ReadmeTests {
   /// The pages whose commands run one after the other in one folder.
   static let pages = [
     "README.md", "Documentation/CommandLine.md", "Documentation/Package.md",
-    "Documentation/Troubleshooting.md", start, update, publishing, hosting, moving,
+    "Documentation/Publication.md", "Documentation/Troubleshooting.md", start, update, publishing,
+    hosting, moving,
   ]
 
   /// Pages whose commands need other keys or servers.
   private static let others = [
+    "Documentation/Backup.md",  // BackupGuideTests
     "Documentation/Keys.md",  // KeyRecipeTests
     "Documentation/Network.md",  // NetworkGuideTests
     "Documentation/Server.md",  // ServerGuideTests
@@ -35,6 +37,12 @@ struct ReadmeTests {
     case "Documentation/Troubleshooting.md":
       try tool.offerBook()
       try tool.succeed("get", "com.example.book", "--store", "store", "--library", "lib")
+    case "Documentation/Publication.md":
+      try makeChapter(tool)
+      try tool.succeed("store", "init", "store")
+      try makePackage(tool, "9.9")
+      try tool.succeed("store", "publish", "store", "chapter1.pkg")
+      try makePackage(tool, "1.9.1")
     case Self.hosting: try tool.offerBook()
     case Self.start: try makeChapter(tool)
     case Self.update:
@@ -62,10 +70,10 @@ struct ReadmeTests {
     try tool.write("Once upon a time\n", to: "chapter1/Contents/page-1.txt")
   }
 
-  private func makePackage(_ tool: Tool) throws {
+  private func makePackage(_ tool: Tool, _ version: String = "1.0") throws {
     try tool.succeed(
       "package", "chapter1", "--output", "chapter1.pkg", "--product", "com.example.chapter1",
-      "--content-version", "1.0")
+      "--content-version", version)
   }
 
   /// Checks what a page's commands printed and made.
@@ -88,6 +96,8 @@ struct ReadmeTests {
       #expect(output.contains("No unfinished transactions.\n1 version verified, 0 differences\n"))
       #expect(output.contains("\ncom.example.book  1.0 "))
       #expect(output.contains(": 0 errors, 0 warnings, 0 notes; "), "\(output)")
+    case "Documentation/Publication.md":
+      #expect(try products(tool).contains("com.example.chapter1  1.9.1 "))
     case Self.start: #expect(try products(tool).contains("Chapter 1"))
     case Self.update: #expect(try products(tool).contains("com.example.chapter1  1.10 "))
     case Self.publishing:

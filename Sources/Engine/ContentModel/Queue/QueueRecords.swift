@@ -110,6 +110,7 @@ extension DownloadRecord {
   /// Returns whether it installs the same version of the same content in the same way.
   fileprivate func installsSame(as other: DownloadRecord) -> Bool {
     offer.problem == nil && offer.version.rawValue == other.offer.version.rawValue
+      && offer.withdrawnVersions == other.offer.withdrawnVersions
       && offer.productIdentifier == other.offer.productIdentifier
       && (keepsCurrent == true) == (other.keepsCurrent == true)
   }

@@ -1,32 +1,50 @@
 package import ContentModel
 import FoundationEssentials
 
-/// The `product.json` of a store: a product, its offered versions, and what was retired.
+/// The `product.json` of a store: a product, its offered versions, and what was retired or
+/// withdrawn.
 ///
 /// The publisher signs it; archives and indexes are authenticated by it.
 package struct CatalogRecord: Hashable, Sendable {
   /// Texts, type and price.
   package var description: ProductRecord
-  /// Every offered version of every content package.
+  /// Every offered version, as it was published.
+  private var listed: [ContentOffer]
+  /// The retired versions of each content, highest first.
   ///
-  /// The product's own content is first, then by content identifier; the newest version of each is
-  /// first.
-  package private(set) var offers: [ContentOffer]
-  /// The highest retired version of each content.
+  /// New versions must be higher, because these may be installed. All are kept: after the highest
+  /// one is withdrawn, the next one counts.
+  package private(set) var retiredVersions: [ProductIdentifier: [ContentVersion]]
+  /// The withdrawn versions of each content, lowest first.
   ///
-  /// Its number cannot be used again, because the version may be installed.
-  package private(set) var retired: [ProductIdentifier: ContentVersion]
+  /// They do not count as the highest version, but their numbers cannot be used again.
+  package private(set) var withdrawnVersions: [ProductIdentifier: [ContentVersion]]
 
   /// The maximum length, in bytes.
   package static let maximumLength: Int64 = 1 << 20
 
   /// Creates the record of a product without content.
   package init(_ description: ProductRecord) {
-    (self.description, offers, retired) = (description, [], [:])
+    self.description = description
+    (listed, retiredVersions, withdrawnVersions) = ([], [:], [:])
   }
 
   /// The product.
   package var product: ProductIdentifier { description.productIdentifier }
+
+  /// Every offered version of every content package, with the withdrawn versions of its content.
+  ///
+  /// The product's own content is first, then by content identifier; the newest version of each is
+  /// first.
+  package var offers: [ContentOffer] {
+    guard !withdrawnVersions.isEmpty else { return listed }
+    return listed.map { $0.withdrawing(withdrawnVersions[$0.contentIdentifier] ?? []) }
+  }
+
+  /// The highest retired version of each content.
+  package var retired: [ProductIdentifier: ContentVersion] {
+    retiredVersions.compactMapValues(\.first)
+  }
 
   /// The newest version of each content package: the product's own first, then by identifier.
   package var newestOffers: [ContentOffer] {
@@ -36,7 +54,7 @@ package struct CatalogRecord: Hashable, Sendable {
 
   /// The contents with other identifiers than the product.
   package var otherContents: Set<ProductIdentifier> {
-    Set(offers.map(\.contentIdentifier)).subtracting([product])
+    Set(listed.map(\.contentIdentifier)).subtracting([product])
   }
 
   /// The contents with other identifiers than the product, even if all their versions are retired.
@@ -51,22 +69,37 @@ package struct CatalogRecord: Hashable, Sendable {
 
   /// Adds a version, or replaces it.
   package mutating func add(_ offer: ContentOffer) {
-    remove(offer)
-    offers.append(offer)
-    offers.sort(by: Self.isOrdered)
+    remove(offer.contentIdentifier, offer.version)
+    listed.append(offer)
+    listed.sort(by: Self.isOrdered)
   }
 
-  /// Removes a version, whose number cannot be used again.
+  /// Removes a version; only higher versions can follow.
   package mutating func retire(_ offer: ContentOffer) {
-    remove(offer)
-    let earlier = retired[offer.contentIdentifier]
-    retired[offer.contentIdentifier] = max(earlier ?? offer.version, offer.version)
+    remove(offer.contentIdentifier, offer.version)
+    retiredVersions[offer.contentIdentifier, default: []].append(offer.version)
+    retiredVersions[offer.contentIdentifier]?.sort(by: >)
   }
 
-  private mutating func remove(_ offer: ContentOffer) {
-    offers.removeAll {
-      $0.contentIdentifier == offer.contentIdentifier && $0.version == offer.version
-    }
+  /// Withdraws an offered or retired version; lower versions can follow, but not this one.
+  ///
+  /// Returns false, without a change, if `content` does not have this version.
+  package mutating func withdraw(_ content: ProductIdentifier, _ version: ContentVersion) -> Bool {
+    // In the published spelling: 1.0 equals 1.
+    let offered = offer(content, version)?.version
+    let known = offered ?? retiredVersions[content]?.first { $0 == version }
+    guard let known else { return false }
+    remove(content, known)
+    withdrawnVersions[content, default: []].append(known)
+    withdrawnVersions[content]?.sort()
+    return true
+  }
+
+  /// Removes a version from the offered and retired ones.
+  private mutating func remove(_ content: ProductIdentifier, _ version: ContentVersion) {
+    listed.removeAll { $0.contentIdentifier == content && $0.version == version }
+    retiredVersions[content]?.removeAll { $0 == version }
+    if retiredVersions[content]?.isEmpty == true { retiredVersions[content] = nil }
   }
 
   private static func isOrdered(_ left: ContentOffer, _ right: ContentOffer) -> Bool {
@@ -84,8 +117,8 @@ package struct CatalogRecord: Hashable, Sendable {
 extension CatalogRecord {
   /// Decodes the JSON of `product`; `signers` is for `ContentOffer.signers`.
   ///
-  /// Throws `storeDamaged` if it is invalid or of another product, names a version twice, or has
-  /// a path outside the product's folder.
+  /// Throws `storeDamaged` if it is invalid or of another product, names a version twice, offers a
+  /// withdrawn version, or has a path outside the product's folder.
   package init(json bytes: [UInt8], of product: ProductIdentifier, signers: Digest? = nil) throws {
     let form: Form
     do {
@@ -94,34 +127,29 @@ extension CatalogRecord {
       throw ContentError.recordDamaged(product, "it cannot be read", cause: "\(error)")
     }
     try form.description.check(isOf: product)
-    var (offers, seen): ([ContentOffer], Set<Form.Version>) = ([], [])
+    let withdrawn = Set(
+      form.withdrawn.flatMap { content, versions in
+        versions.map { Form.Version(content: content, version: $0) }
+      })
+    var (listed, seen): ([ContentOffer], Set<Form.Version>) = ([], [])
     for offer in form.offers {
       let content = offer.contentIdentifier ?? product
-      guard seen.insert(Form.Version(content: content, version: offer.contentVersion)).inserted
-      else {
+      let version = Form.Version(content: content, version: offer.contentVersion)
+      guard seen.insert(version).inserted else {
         throw ContentError.recordDamaged(
           product, "it names version \(offer.contentVersion) of \(content) twice")
       }
-      guard content == product || !StorePath.isFileName(content) else {
-        throw ContentError.recordDamaged(product, "the content \(content) has a reserved name")
-      }
-      for file in [offer.package, offer.index]
-      where file.length < 0 || !StorePath.isFile(file.path, of: product) {
+      // A client would replace such a version with itself again and again.
+      guard !withdrawn.contains(version) else {
         throw ContentError.recordDamaged(
-          product, "the path \(file.path.printable(limit: 100)) is not in the product's folder")
+          product, "it offers version \(offer.contentVersion) of \(content), which was withdrawn")
       }
-      guard offer.installedSize >= 0 else {
-        throw ContentError.recordDamaged(product, "an installed size is negative")
-      }
-      offers.append(
-        ContentOffer(
-          productIdentifier: product, contentIdentifier: content, version: offer.contentVersion,
-          installedSize: offer.installedSize, package: offer.package.signed,
-          index: offer.index.signed, signers: signers))
+      listed.append(try offer.checked(content, of: product, signers: signers))
     }
     description = form.description
-    self.offers = offers.sorted(by: Self.isOrdered)
-    retired = form.retired
+    self.listed = listed.sorted(by: Self.isOrdered)
+    retiredVersions = form.retired.mapValues { $0.sorted(by: >) }.filter { !$0.value.isEmpty }
+    withdrawnVersions = form.withdrawn.mapValues { $0.sorted() }.filter { !$0.value.isEmpty }
   }
 
   /// JSON with sorted keys, in one line; equal records have equal JSON.
@@ -132,8 +160,8 @@ extension CatalogRecord {
       return Array(
         try encoder.encode(
           Form(
-            description: description,
-            offers: offers.map { Form.Offer($0, of: product) }, retired: retired)))
+            description: description, offers: listed.map { Form.Offer($0, of: product) },
+            retired: retiredVersions, withdrawn: withdrawnVersions)))
     }
   }
 
@@ -159,6 +187,27 @@ extension CatalogRecord {
         package = File(offer.package)
         index = File(offer.index)
       }
+
+      /// Returns the offer of `content`; throws `storeDamaged` if a value is invalid.
+      func checked(
+        _ content: ProductIdentifier, of product: ProductIdentifier, signers: Digest?
+      ) throws -> ContentOffer {
+        guard content == product || !StorePath.isFileName(content) else {
+          throw ContentError.recordDamaged(product, "the content \(content) has a reserved name")
+        }
+        for file in [package, index]
+        where file.length < 0 || !StorePath.isFile(file.path, of: product) {
+          throw ContentError.recordDamaged(
+            product, "the path \(file.path.printable(limit: 100)) is not in the product's folder")
+        }
+        guard installedSize >= 0 else {
+          throw ContentError.recordDamaged(product, "an installed size is negative")
+        }
+        return ContentOffer(
+          productIdentifier: product, contentIdentifier: content, version: contentVersion,
+          installedSize: installedSize, package: package.signed, index: index.signed,
+          signers: signers)
+      }
     }
 
     struct File: Codable {
@@ -173,34 +222,33 @@ extension CatalogRecord {
 
     let description: ProductRecord
     let offers: [Offer]
-    let retired: [ProductIdentifier: ContentVersion]
+    let retired: [ProductIdentifier: [ContentVersion]]
+    let withdrawn: [ProductIdentifier: [ContentVersion]]
 
-    private enum CodingKeys: CodingKey { case contents, retiredVersions }
+    private enum CodingKeys: CodingKey { case contents, retiredVersions, withdrawnVersions }
 
     init(
-      description: ProductRecord, offers: [Offer], retired: [ProductIdentifier: ContentVersion]
+      description: ProductRecord, offers: [Offer], retired: [ProductIdentifier: [ContentVersion]],
+      withdrawn: [ProductIdentifier: [ContentVersion]]
     ) {
-      (self.description, self.offers, self.retired) = (description, offers, retired)
+      (self.description, self.offers) = (description, offers)
+      (self.retired, self.withdrawn) = (retired, withdrawn)
     }
 
     init(from decoder: any Decoder) throws {
       description = try ProductRecord(from: decoder)
       let container = try decoder.container(keyedBy: CodingKeys.self)
       offers = try container.decodeIfPresent([Offer].self, forKey: .contents) ?? []
-      let versions = try container.decodeIfPresent(
-        [String: ContentVersion].self, forKey: .retiredVersions)
-      retired = try (versions ?? [:]).reduce(into: [:]) {
-        $0[try ProductIdentifier(validating: $1.key)] = $1.value
-      }
+      retired = try container.decodeVersions(forKey: .retiredVersions)
+      withdrawn = try container.decodeVersions(forKey: .withdrawnVersions)
     }
 
     func encode(to encoder: any Encoder) throws {
       try description.encode(to: encoder)
       var container = encoder.container(keyedBy: CodingKeys.self)
       if !offers.isEmpty { try container.encode(offers, forKey: .contents) }
-      guard !retired.isEmpty else { return }
-      let versions = retired.reduce(into: [:]) { $0[$1.key.rawValue] = $1.value }
-      try container.encode(versions, forKey: .retiredVersions)
+      try container.encodeVersions(retired, forKey: .retiredVersions)
+      try container.encodeVersions(withdrawn, forKey: .withdrawnVersions)
     }
   }
 }

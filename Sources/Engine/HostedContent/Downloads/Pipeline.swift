@@ -41,7 +41,9 @@ struct Pipeline: Sendable {
     if try library.isComplete(content, version)
       || library.finishInterrupted(content, version) && library.isComplete(content, version)
     {
-      if switching { try library.advance(content, to: version) }
+      if switching {
+        try library.advance(content, to: version, replacing: offer.withdrawnVersions)
+      }
       return leaveStaging(of: download)
     }
 
@@ -63,7 +65,8 @@ struct Pipeline: Sendable {
     try library.install(
       PackageFetch.contentName, ofDownload: download.id,
       as: InstalledContent(offer, entries: files.count, date: clock.now()), files: files,
-      signers: index.payload == nil ? nil : offer.signers, switching: switching)
+      signers: index.payload == nil ? nil : offer.signers, switching: switching,
+      replacing: offer.withdrawnVersions)
     leaveStaging(of: download)
   }
 

@@ -22,7 +22,8 @@ final class SignedContents: Sendable {
     let uptime: Double
   }
 
-  /// How long a refresh is reused, in seconds, unless a content or version is not found in it.
+  /// How long a refresh is reused, in seconds, unless a content or version is not found in it, or
+  /// the service names a withdrawn version that it lacks.
   private static let lifetime = 60.0
 
   init(_ catalog: Catalog, _ configuration: PaymentQueue.Configuration) {
@@ -73,8 +74,11 @@ final class SignedContents: Sendable {
     guard let last = last.withLock({ $0 }), now - last.uptime < Self.lifetime else { return nil }
     guard let snapshot = last.snapshot else { return contents }
     let offers = contents.compactMap { content -> ContentOffer? in
-      let offer = try? snapshot.offer(for: content, of: product)
-      return offer?.version == content.version ? offer : nil
+      guard let offer = try? snapshot.offer(for: content, of: product),
+        offer.version == content.version
+      else { return nil }
+      let withdrawn = Set(offer.withdrawnVersions)
+      return withdrawn.isSuperset(of: content.withdrawnVersions) ? offer : nil
     }
     return offers.count == contents.count ? offers : nil
   }

@@ -216,7 +216,9 @@ package struct CatalogSnapshot: Sendable {
 extension Product {
   /// Creates the product of `record`, with the newest version of each content.
   init(_ record: CatalogRecord) {
-    self.init(record.description, contents: record.newestOffers)
+    self.init(
+      record.description, contents: record.newestOffers,
+      withdrawnVersions: record.withdrawnVersions)
   }
 }
 

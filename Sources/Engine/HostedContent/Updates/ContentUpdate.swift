@@ -1,6 +1,6 @@
 public import ContentModel
 
-/// A newer version of installed content that the store offers.
+/// A version that the store offers instead of an installed one, which is older or was withdrawn.
 public struct ContentUpdate: Hashable, Codable, Sendable {
   /// The product.
   public let productIdentifier: ProductIdentifier
@@ -58,33 +58,42 @@ public struct ContentDowngrade: Hashable, Codable, Sendable {
 
 /// Compares offered and installed contents; pure.
 struct UpdateComparison: Hashable, Sendable {
-  /// Newer versions of installed contents, by product and content.
+  /// Versions to install or to use instead of the current ones, by product and content.
   private(set) var updates: [ContentUpdate] = []
   /// Older versions, by product and content.
   private(set) var downgrades: [ContentDowngrade] = []
+  private let installed: Set<ContentKey>
+
+  /// Updates to versions that are not installed yet.
+  ///
+  /// The others replace a withdrawn version as soon as they are used.
+  var downloads: [ContentUpdate] {
+    updates.filter { !installed.contains(ContentKey($0.contentIdentifier, $0.offered)) }
+  }
 
   /// `current` has the current versions; an installed newer version needs no update.
+  ///
+  /// A withdrawn version counts as older than every offered version.
   init(
     of products: [Product], installed: [InstalledContent],
     current: [ProductIdentifier: ContentVersion]
   ) {
-    var newest: [ProductIdentifier: ContentVersion] = [:]
-    for content in installed {
-      let known = newest[content.contentIdentifier] ?? content.version
-      newest[content.contentIdentifier] = max(known, content.version)
-    }
+    self.installed = Set(installed.map { ContentKey($0.contentIdentifier, $0.version) })
+    let versions = Dictionary(grouping: installed, by: \.contentIdentifier)
+      .mapValues { $0.map(\.version).sorted() }
     for product in products.sorted(by: { $0.productIdentifier < $1.productIdentifier }) {
       for offer in product.contents {
-        guard let version = newest[offer.contentIdentifier] else { continue }
-        if version < offer.version {
-          let inUse = current[offer.contentIdentifier] ?? version
-          updates.append(ContentUpdate(of: offer, from: inUse))
-        } else if version > offer.version {
+        let content = offer.contentIdentifier
+        guard let known = versions[content], let highest = known.last else { continue }
+        let newest = known.last { !product.isWithdrawn($0, of: content) }
+        let inUse = current[content] ?? newest ?? highest
+        if let newest, newest > offer.version {
           downgrades.append(
             ContentDowngrade(
-              productIdentifier: product.productIdentifier,
-              contentIdentifier: offer.contentIdentifier, installed: version,
-              offered: offer.version))
+              productIdentifier: product.productIdentifier, contentIdentifier: content,
+              installed: newest, offered: offer.version))
+        } else if newest != offer.version || product.isWithdrawn(inUse, of: content) {
+          updates.append(ContentUpdate(of: offer, from: inUse))
         }
       }
     }

@@ -1,7 +1,7 @@
 public import ContentModel
 import Concurrency
 
-/// Checks for newer versions of installed content, once or as a sequence of checks.
+/// Checks for updates of installed content, once or as a sequence of checks.
 ///
 /// ```swift
 /// for await result in UpdateMonitor(queue, policy: .automatic, interval: .seconds(3600)) {
@@ -11,7 +11,8 @@ import Concurrency
 ///
 /// The sequence checks at once, after each interval, and when the seller reports that content was
 /// published. It ends when its task is cancelled or the queue is closed. A new version is installed
-/// beside the current one. May be used from any thread.
+/// beside the current one. A version that the store has withdrawn counts as older than every
+/// offered version. May be used from any thread.
 public final class UpdateMonitor: AsyncSequence, Sendable {
   /// What to do with a newer version.
   public enum Policy: String, Codable, Sendable, CaseIterable {
@@ -25,7 +26,7 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
 
   /// The result of a check.
   public struct Check: Sendable {
-    /// Newer versions that the store offers.
+    /// Newer versions that the store offers, and those that replace a withdrawn version.
     public let updates: [ContentUpdate]
     /// Contents of which the store offers only older versions than the installed one.
     public let downgrades: [ContentDowngrade]
@@ -154,7 +155,8 @@ public final class UpdateMonitor: AsyncSequence, Sendable {
     let comparison = try await queue.compareWithCatalog()
     var check = Check(updates: comparison.updates, downgrades: comparison.downgrades)
     guard policy != .notifyOnly else { return check }
-    for (update, result) in zip(comparison.updates, await install(comparison.updates)) {
+    let wanted = policy == .downloadOnly ? comparison.downloads : comparison.updates
+    for (update, result) in zip(wanted, await install(wanted)) {
       do {
         try result.get()
         check.installed.append(update)

@@ -215,7 +215,9 @@ final class InstallSession: Sendable {
         if mayBuy { return .buy }
         continue
       }
-      if installed < offer.version { return .update(ContentUpdate(of: offer, from: installed)) }
+      if installed < offer.version || product.isWithdrawn(installed, of: offer.contentIdentifier) {
+        return .update(ContentUpdate(of: offer, from: installed))
+      }
       guard try !queue.isComplete(offer.contentIdentifier, installed) else { continue }
       // A download of the same version fetches the missing files, without a purchase.
       guard installed.rawValue == offer.version.rawValue else {
