@@ -10,7 +10,8 @@ package enum FakeTime {
   package static let reason = "libfaketime is not installed: apt-get install faketime"
 
   private static let library = ["x86_64-linux-gnu", "aarch64-linux-gnu"]
-    .map { "/usr/lib/\($0)/faketime/libfaketimeMT.so.1" }.first { access($0, R_OK) == 0 }
+    .map { (folder: String) -> String in "/usr/lib/\(folder)/faketime/libfaketimeMT.so.1" }
+    .first { (path: String) -> Bool in access(path, R_OK) == 0 }
 
   /// The environment of a program whose clock is `days` days ahead.
   ///

@@ -1,4 +1,5 @@
 package import ContentModel
+import Concurrency
 import FileIO
 
 /// The link `current` of a content.

@@ -20,8 +20,12 @@ final class TreeWalker {
     parents.removeLast(parents.count - shared)
     for component in wanted[shared...] {
       let folder = parents.last ?? root
-      guard try folder.status(of: component)?.kind == .directory else { return nil }
-      parents.append(try folder.directory(component))
+      do {
+        parents.append(try folder.directory(component))
+      } catch let error as ContentError where error.code == .fileMissing {
+        // Missing, or not a folder.
+        return nil
+      }
       components.append(component)
     }
     return (parents.last ?? root, name)

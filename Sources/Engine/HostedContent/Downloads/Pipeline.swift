@@ -33,12 +33,15 @@ struct Pipeline: Sendable {
   func run(_ download: DownloadRecord, job: DownloadJob) throws {
     let offer = download.offer
     // A seller must not be able to put one product's content into another product's folder.
-    try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier)
+    // Downloads of one content run one at a time, so this cannot change meanwhile.
+    let installed = try library.journal.installed(offer.contentIdentifier)
+    try library.checkOwner(of: offer.contentIdentifier, is: offer.productIdentifier, installed)
     // After a crash, an update or a second purchase, the version may be installed already.
     let switching = download.keepsCurrent != true
     let (content, version) = (offer.contentIdentifier, offer.version)
     // Files that were moved or deleted are fetched below, into the existing folder.
-    if try library.isComplete(content, version)
+    if try installed.contains(where: { $0.version.rawValue == version.rawValue })
+      && library.isComplete(content, version)
       || library.finishInterrupted(content, version) && library.isComplete(content, version)
     {
       if switching {
@@ -50,7 +53,7 @@ struct Pipeline: Sendable {
     // Transfer and package: the signed index lists the digest of each piece and file. Verified
     // members become files in staging while later ones arrive. Data that exists locally is not
     // fetched.
-    let (index, source) = try index(of: offer, job)
+    let (index, source) = try index(of: offer, isFirst: installed.isEmpty, job)
     let staging = try library.staging(for: download.id)
     let space = library.spaceReservation(for: offer.productIdentifier)
     defer { space.end() }
@@ -72,13 +75,11 @@ struct Pipeline: Sendable {
 
   /// Returns the index of the package of `offer`, and the source of its pieces.
   private func index(
-    of offer: ContentOffer, _ job: DownloadJob
+    of offer: ContentOffer, isFirst: Bool, _ job: DownloadJob
   ) throws -> (PackageIndex, any PieceSource) {
     let source = try pieceSource()
     // An update usually needs only a part of the package.
-    if try library.journal.installed(offer.contentIdentifier).isEmpty,
-      let whole = try WholePackage(of: offer, from: source, ticket: job.ticket)
-    {
+    if isFirst, let whole = try WholePackage(of: offer, from: source, ticket: job.ticket) {
       return (whole.index, whole.file)
     }
     return (try PackageIndex(signedAs: offer, from: source, ticket: job.ticket), source)
@@ -92,13 +93,11 @@ struct Pipeline: Sendable {
 
 extension ContentLibrary {
   /// Throws `contentClaimed` if versions of `content` are installed for another product.
-  ///
-  /// Downloads of one content run one at a time, so this cannot change meanwhile.
   fileprivate func checkOwner(
-    of content: ProductIdentifier, is product: ProductIdentifier
+    of content: ProductIdentifier, is product: ProductIdentifier, _ installed: [InstalledContent]
   ) throws {
-    let installed = try journal.installed(content).first { $0.productIdentifier != product }
-    guard let owner = installed?.productIdentifier else { return }
+    let other = installed.first { $0.productIdentifier != product }
+    guard let owner = other?.productIdentifier else { return }
     throw ContentError(
       .contentClaimed, "The content \(content) is already installed for the product \(owner)",
       remedy: "Remove the installed versions first, to install it for \(product)",

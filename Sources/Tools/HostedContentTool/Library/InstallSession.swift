@@ -175,8 +175,10 @@ final class InstallSession: Sendable {
     var triesLeft = Self.tries
     // At most one step for each open transaction, and one purchase or update for each content.
     var stepsLeft = open.count + max(1, product.contents.count)
+    // Files of a version that this run has just installed are not looked up again.
+    var unchecked = try versionsBefore(product)
     // Check again, because an open transaction may be for an older version.
-    while let step = try await nextStep(for: product, &open, mayBuy) {
+    while let step = try await nextStep(for: product, &open, mayBuy, &unchecked) {
       guard stepsLeft > 0 else { throw ContentError.notDelivered(identifier) }
       guard let error = try await carryOut(step, identifier, mayBuy) else {
         if product.contents.isEmpty { return }
@@ -190,6 +192,15 @@ final class InstallSession: Sendable {
     }
   }
 
+  /// The versions that are installed before the first step, whose files are to be looked up.
+  private func versionsBefore(_ product: Product) throws -> [ProductIdentifier: ContentVersion] {
+    var versions: [ProductIdentifier: ContentVersion] = [:]
+    for offer in product.contents {
+      versions[offer.contentIdentifier] = try queue.installedVersion(of: offer.contentIdentifier)
+    }
+    return versions
+  }
+
   private enum Step {
     case proceed(PaymentTransaction)
     case buy
@@ -197,7 +208,8 @@ final class InstallSession: Sendable {
   }
 
   private func nextStep(
-    for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool
+    for product: Product, _ open: inout [PaymentTransaction], _ mayBuy: Bool,
+    _ unchecked: inout [ProductIdentifier: ContentVersion]
   ) async throws -> Step? {
     if let abort = driver.abortion { throw abort }
     while let transaction = open.popLast() {
@@ -218,7 +230,10 @@ final class InstallSession: Sendable {
       if installed < offer.version || product.isWithdrawn(installed, of: offer.contentIdentifier) {
         return .update(ContentUpdate(of: offer, from: installed))
       }
-      guard try !queue.isComplete(offer.contentIdentifier, installed) else { continue }
+      // Once, and only for a version that was there before: this run has just written the others.
+      guard unchecked.removeValue(forKey: offer.contentIdentifier)?.rawValue == installed.rawValue,
+        try !queue.isComplete(offer.contentIdentifier, installed)
+      else { continue }
       // A download of the same version fetches the missing files, without a purchase.
       guard installed.rawValue == offer.version.rawValue else {
         throw ContentError.filesMissing(offer.contentIdentifier, installed, offered: offer.version)
