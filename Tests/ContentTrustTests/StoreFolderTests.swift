@@ -295,7 +295,9 @@ import Testing
     let targets = try read()
     let a = ProductIdentifier("a")
     #expect(
-      Set(targets.targets.keys) == ["a/product.json", "a.audio/product.json", "0.maps/product.json"]
+      Set(targets.targets.keys) == [
+        "a/product.json", "a.audio/product.json", "0.maps/product.json",
+      ]
     )
     for name in ["a.audio", "0.maps"] {
       let content = try ProductIdentifier(validating: name)

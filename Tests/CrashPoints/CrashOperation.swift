@@ -67,7 +67,7 @@ package enum CrashOperation: String, CaseIterable, Sendable {
     case .grow:
       // As many products as one list has. The next publication also changes our product, and
       // writes bins.
-      try world.addProducts(127)
+      try world.addProducts(1...127)
       _ = try world.source("1.1")
     case .prune:
       try world.publish("1.1")

@@ -37,7 +37,7 @@ package final class Session: Sendable {
     case .grow:
       await all([World.own]) { _ in
         try self.world.publish("1.1", self.fileSystem)
-        try self.world.addProducts(128, self.fileSystem)
+        try self.world.addProducts(128...128, self.fileSystem)
       }
     case .remove: await all([World.own]) { try self.remove($0) }
     case .prune: await all([World.own]) { _ in try self.prune() }

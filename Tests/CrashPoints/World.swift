@@ -135,9 +135,11 @@ package struct World: Sendable {
     return "\(folder)/\(name)"
   }
 
-  /// Adds `count` products without content, in one step.
-  package func addProducts(_ count: Int, _ fileSystem: FileSystem = .real) throws {
-    let names = try (1...count).map { try ProductIdentifier(validating: "com.example.p\($0)") }
+  /// Adds products without content with these numbers, in one step.
+  package func addProducts(
+    _ numbers: ClosedRange<Int>, _ fileSystem: FileSystem = .real
+  ) throws {
+    let names = try numbers.map { try ProductIdentifier(validating: "com.example.p\($0)") }
     try store(fileSystem).add(
       Dictionary(uniqueKeysWithValues: names.map { ($0, ProductDetails()) }))
   }

@@ -317,9 +317,10 @@ extension ContentError: LocalizedError, CustomStringConvertible {
   ///
   /// A message about a file or a server would not identify the product.
   package func naming(_ product: ProductIdentifier) -> ContentError {
-    guard !description.contains(product.rawValue) else { return about(product.rawValue) }
+    let isNamed = description.contains(product.rawValue)
     return ContentError(
-      code, "\(product): \(message)", remedy: remedy, subject: product.rawValue, cause: cause)
+      code, isNamed ? message : "\(product): \(message)", remedy: remedy,
+      subject: product.rawValue, cause: cause)
   }
 
   /// Returns the error for a C library that cannot allocate memory.

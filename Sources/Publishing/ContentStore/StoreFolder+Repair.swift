@@ -15,9 +15,10 @@ extension StoreFolder {
     return try store.whileLocked(now) { record, writer in
       do {
         _ = try StoreMetadata(
-          reading: store.folder, record, restored: false, keys: writer.keys).checkLists()
+          reading: store.folder, record, restored: false, keys: writer.keys
+        ).checkLists()
         return nil
-      } catch let error as ContentError 
+      } catch let error as ContentError
         where error.group == .trust || [.storeDamaged, .storeMissing].contains(error.code)
       {
         let metadata = try StoreMetadata(
@@ -45,7 +46,9 @@ extension StoreMetadata {
           role = try chain.newest.verified($0)
         }
         guard let role, Signed.type == .timestamp || role.version == version else { return nil }
-        return (role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes))
+        return (
+          role, MetadataDocument(role: .top(Signed.type), version: role.version, bytes: bytes)
+        )
       } catch let error as ContentError
         where error.group == .trust || [.fileMissing, .limitExceeded].contains(error.code)
       {

@@ -143,7 +143,8 @@ extension StoreMetadata {
     let names = lists.flatMap(\.files.keys)
     let next = try CatalogSize.bits(after: max(bits, minimum - 1)) { bits in
       let bins = try bins(bits)
-      return Array(try names.reduce(into: [:]) { $0[try bins?.name(for: $1), default: 0] += 1 }.values)
+      return Array(
+        try names.reduce(into: [:]) { $0[try bins?.name(for: $1), default: 0] += 1 }.values)
     }
     guard let bins = try bins(next) else { return ([:], next) }
     var new = try PublishedList.distributed(lists) { .delegated(try bins.name(for: $0)) }

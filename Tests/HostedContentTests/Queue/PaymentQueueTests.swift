@@ -140,8 +140,9 @@ struct PaymentQueueTests {
     let id = queue.add(Payment(productIdentifier: ProductIdentifier("a")))
     await first.wait { $0.transactionStates[id]?.last == .purchased }
     let late = RecordingObserver.delivering()
-    queue.add(late)
+    // First, because the later observer finishes the transaction at any time after this.
     queue.remove(first)
+    queue.add(late)
     await late.wait { $0.removed == [id] }
     #expect(late.log.transactionStates[id]?.first == .purchased)
     #expect(first.log.removed.isEmpty)

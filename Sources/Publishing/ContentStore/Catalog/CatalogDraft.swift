@@ -107,8 +107,9 @@ struct CatalogDraft {
     _ name: ProductIdentifier, _ bytes: [UInt8], custom: JSONValue?, record: [UInt8]?
   ) throws -> ChangedEntry? {
     let file = TargetFile(length: Int64(bytes.count), digest: try Digest(of: bytes), custom: custom)
-    let isListed = try published.list(published.listName(for: name)).role.targets[
-      StorePath.entry(name)] == file
+    let isListed =
+      try published.list(published.listName(for: name)).role.targets[
+        StorePath.entry(name)] == file
     if try !writer.hasEntry(name, file) { try writer.writeEntry(name, bytes) }
     return isListed ? nil : ChangedEntry(file: file, record: record)
   }

@@ -65,7 +65,7 @@ import Testing
     for response in responses {
       #expect(response.products.map(\.productIdentifier) == rest, sourceLocation: location)
       #expect(response.failures.map(\.code) == [code], sourceLocation: location)
-      #expect(response.failures.map(\.subject) == [subject], sourceLocation: location)
+      #expect(response.failures.map(\.subject) == [product.rawValue], sourceLocation: location)
     }
   }
 
@@ -231,7 +231,7 @@ import Testing
     let response = try catalog("second").refresh().products(nil)
     let rest = try products.filter { try $0 != owner && honest.bin(of: $0) != bin }
     #expect(response.products.map(\.productIdentifier) == rest)
-    #expect(response.failures.map(\.subject) == [path, path])
+    #expect(response.failures.map(\.subject) == [path, owner.rawValue])
 
     for (owners, expected) in [
       ([:], .storeDamaged), ([content: stranger], .contentClaimed),
