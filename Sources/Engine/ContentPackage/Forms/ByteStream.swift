@@ -6,15 +6,27 @@ protocol ByteStream: AnyObject {
   func next() throws -> UnsafeRawBufferPointer
 }
 
+extension UnsafeMutableRawBufferPointer {
+  /// A buffer for reading at most `length` bytes in steps of up to 256 KiB.
+  ///
+  /// Shorter for small files, because many small packages are examined at the same time.
+  static func forReading(_ length: Int64) -> UnsafeMutableRawBufferPointer {
+    allocate(byteCount: Int(Swift.min(256 << 10, Swift.max(4096, length))), alignment: 16)
+  }
+}
+
 /// A stream over a byte source, which can also seek.
 final class SourceStream: ByteStream {
   private let source: any ByteSource
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private let buffer: UnsafeMutableRawBufferPointer
   private(set) var offset: Int64 = 0
 
   var length: Int64 { source.length }
 
-  init(_ source: any ByteSource) { self.source = source }
+  init(_ source: any ByteSource) {
+    self.source = source
+    buffer = .forReading(source.length)
+  }
 
   deinit { buffer.deallocate() }
 
@@ -59,7 +71,7 @@ final class StoredData: EntryData {
 /// The data of an entry, with a size limit and a checksum.
 final class EntryStream: ByteStream {
   private let data: any EntryData
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private let buffer: UnsafeMutableRawBufferPointer
   private var checksum: FileChecksum?
   private var allowed: Int64
   private let path: String
@@ -73,6 +85,7 @@ final class EntryStream: ByteStream {
     _ data: any EntryData, path: String, limit: Int64, checksum: consuming FileChecksum? = nil
   ) {
     self.data = data
+    buffer = .forReading(limit)
     self.path = path
     self.checksum = checksum
     allowed = limit

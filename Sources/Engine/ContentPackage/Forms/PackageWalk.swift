@@ -19,6 +19,7 @@ struct PackageWalk {
   private let reader: PackageReader
   private let visitor: any EntryVisitor
   private let isContent: Bool
+  private let packedLength: Int64
   private let plainLimit: Int64
   private var rules: EntryRules
   private var plainTotal: Int64 = 0
@@ -35,7 +36,8 @@ struct PackageWalk {
   ) throws {
     reader = try PackageReader(source, limits: limits)
     rules = EntryRules(limits: limits, isContent: isContent)
-    plainLimit = limits.plainLimit(packedLength: source.length)
+    packedLength = source.length
+    plainLimit = limits.plainLimit(packedLength: packedLength)
     self.isContent = isContent
     self.visitor = visitor
   }
@@ -44,7 +46,7 @@ struct PackageWalk {
   ///
   /// Throws a refusal if the archive is damaged or exceeds a limit.
   mutating func run() throws {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.forReading(packedLength)
     defer { buffer.deallocate() }
     for finding in reader.containerFindings { try visitor.refuse(finding) }
     while let header = try reader.next() {

@@ -50,7 +50,7 @@ struct WindowScanner {
   static func check(_ source: any ByteSource, _ range: Range<Int64>, _ format: Format) throws {
     var scanner = Self(format)
     let data = StoredData(source, range)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    let buffer = UnsafeMutableRawBufferPointer.forReading(Int64(range.count))
     defer { buffer.deallocate() }
     while true {
       let count = try data.read(into: buffer)
