@@ -16,11 +16,11 @@ public struct ContentOffer: Hashable, Codable, Sendable {
   ///
   /// Two offers signed by the same keys have the same value.
   public let signers: Digest?
-  /// The withdrawn versions of the content; empty if there are none.
+  /// The withdrawn versions of the content, or empty.
   ///
   /// This version replaces an installed one of them, even if its number is lower.
   public var withdrawnVersions: [ContentVersion] { withdrawn ?? [] }
-  /// Nil if there are none, so that the JSON of most offers does not have the key.
+  /// Nil instead of empty, so that the JSON of most offers does not have the key.
   private var withdrawn: [ContentVersion]?
   /// The reason why only identifier and version are known; nil if it can be downloaded.
   package private(set) var problem: ContentError?

@@ -14,7 +14,7 @@ public struct Product: Hashable, Sendable {
   ///
   /// Each is one download. Sorted by content identifier, the product's own content first.
   public let contents: [ContentOffer]
-  /// The withdrawn versions of each content; empty if there are none.
+  /// The withdrawn versions of each content, or empty.
   ///
   /// They were published by mistake. If one is installed, it counts as older than every offered
   /// version.
