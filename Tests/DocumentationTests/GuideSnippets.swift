@@ -89,12 +89,12 @@ queue.add(Payment(productIdentifier: "com.example.chapter1"))
 
 let folders = try await queue.deliver(
   Payment(productIdentifier: "com.example.chapter1"))
-let text = folders[0].appending(path: "Contents/index.html")
+let page = folders[0].appending(path: "Contents/page-1.txt")
 
 var configuration = PaymentQueue.Configuration(
   library: URL(filePath: "library"), store: try StoreLocation("https://content.example.com/"))
 configuration.trustedRoot = [UInt8](try Data(contentsOf: URL(filePath: "1.root.json")))
-  _ = text
+  _ = page
 }
 
 // MARK: Errors
