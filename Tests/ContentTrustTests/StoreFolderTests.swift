@@ -90,7 +90,7 @@ import Testing
     let store = try created()
     #expect(try store.products().isEmpty)
     #expect(try read().targets.isEmpty)
-    // Without products, there is no file of records.
+    // A store without products does not have a file of records.
     #expect(
       try Set(files().keys) == [
         "metadata/1.root.json", "metadata/1.targets.json", "metadata/1.snapshot.json",

@@ -82,8 +82,8 @@ package final class ContentLibrary: Sendable {
   /// The install is durable on return. Installs that run at the same time share their syncs. After
   /// a crash at any instant, `recover` finishes the install or leaves the staging unchanged.
   /// `current` never moves to an older version, except from one of the `withdrawn` versions. Unless
-  /// `switching`, it is only set if it does not exist. `signers` is the digest of the keys that signed the files' digests; nil if the files
-  /// were compared with the digests.
+  /// `switching`, it is only set if it does not exist. `signers` is the digest of the keys that
+  /// signed the files' digests; nil if the files were compared with the digests.
   package func install(
     _ name: String, ofDownload id: String, as content: InstalledContent, files: [InstalledFile],
     signers: Digest? = nil, switching: Bool = true, replacing withdrawn: [ContentVersion] = []

@@ -7,8 +7,8 @@ public struct PackageFinding: Hashable, Codable, Sendable {
   public let path: String
   /// The path of the entry in the package, safe for messages; nil for the whole package.
   public let entry: String?
-  /// The stable name of the broken rule, such as `path-parent`; nil for a package that is valid, but
-  /// that this store cannot have, or that cannot be read.
+  /// The stable name of the broken rule, such as `path-parent`; nil for a package that is valid,
+  /// but that this store cannot have, or that cannot be read.
   public let rule: String?
   /// The number of the error.
   public let code: ContentError.Code

@@ -48,8 +48,8 @@ extension StoreFolder {
   ///
   /// Each package's ContentInfo.plist determines product, content and version. Errors are thrown
   /// before anything is written: for invalid packages, each with all its findings; `versionExists`
-  /// for a published version with other bytes, a lower version and a withdrawn one; `contentClaimed`
-  /// if another product has the content; `diskFull` if the packages do not fit.
+  /// for a published version with other bytes, a lower version and a withdrawn one;
+  /// `contentClaimed` if another product has the content; `diskFull` if the packages do not fit.
   ///
   /// With `repackaging`, archives of other formats or names are converted first, in a private
   /// folder of the store, so that updates and repairs transfer only what changed. The converted

@@ -21,8 +21,8 @@ public final class StoreFolder: Sendable {
   /// Collects changes instead of writing them; nil for a store that is really changed.
   let rehearsal: RehearsalRecorder?
 
-  static let metadataName = "metadata"
-  static let targetsName = "targets"
+  static let metadataName = MetadataName.folder
+  static let targetsName = StorePath.folder
   private static let timestampName = "timestamp.json"
 
   init(
@@ -121,13 +121,12 @@ public final class StoreFolder: Sendable {
   public func products() throws -> [StoredProduct] {
     let metadata = try StoreMetadata(
       reading: folder, knownRecord(), restored: isRestored, keys: nil)
-    return try namingLostFiles { try products(of: metadata) }
-  }
-
-  func products(of metadata: StoreMetadata) throws -> [StoredProduct] {
-    try metadata.catalog.lists.flatMap { name in
-      try metadata.catalog.publishedRecords(of: metadata.catalog.list(name)).map(StoredProduct.init)
-    }.sorted { $0.record.productIdentifier < $1.record.productIdentifier }
+    var products: [StoredProduct] = []
+    try metadata.forEachList(in: folder) { contents in
+      if let error = contents.errors.first { throw error }
+      products += contents.records.map(StoredProduct.init)
+    }
+    return products.sorted { $0.record.productIdentifier < $1.record.productIdentifier }
   }
 
   // MARK: Publishing

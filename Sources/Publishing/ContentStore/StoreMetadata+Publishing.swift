@@ -54,6 +54,7 @@ extension StoreMetadata {
     _ changes: [ProductIdentifier: ChangedEntry], _ signing: Signing, signedBy roots: [RootRole],
     with writer: MetadataWriter
   ) throws -> SignedCatalog {
+    let newest = roots[roots.count - 1]
     let bits = targets.delegations?.bins?.bits ?? 0
     var lists = try self.lists(for: changes, signing)
     var newBits = bits
@@ -63,14 +64,13 @@ extension StoreMetadata {
         lists[name] = try catalog.publishedList(name)
       }
       (lists, newBits) = try Self.grown(
-        Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits,
-        roots[roots.count - 1])
+        Array(lists.values), isFull ? bits : bits - 1, atLeast: record.bits, newest)
     }
     var signed = SignedCatalog(documents: [], bits: newBits)
     var files = snapshot.files
     if bits < record.bits {
       // After a restored backup: clients have seen these names.
-      for name in try Self.binNames(upTo: newBits, roots[roots.count - 1])
+      for name in try Self.binNames(upTo: newBits, newest)
       where files[name.fileName] == nil {
         files[name.fileName] = MetadataFile(version: try next(.snapshot))
       }
@@ -87,7 +87,7 @@ extension StoreMetadata {
     if newBits > 0, newBits != bits || Self.includesTargets(signing) {
       let role = TargetsRole(
         self.targets, version: try next(.targets), expires: writer.time(after: Self.lifetime),
-        targets: [:], delegations: try roots[roots.count - 1].targetBins(bits: newBits),
+        targets: [:], delegations: try newest.targetBins(bits: newBits),
         details: nil)
       let document = try writer.sign(role, of: roots)
       signed.documents.append(document)

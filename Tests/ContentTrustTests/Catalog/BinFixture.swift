@@ -73,7 +73,7 @@ extension PublisherFixture {
     try store.add(product, details: ProductDetails(title: title), now: now ?? self.now)
   }
 
-  /// The title of `product` as a new client with `root` sees it; nil if there is no such product.
+  /// The title of `product` as a new client with `root` sees it; nil for an unknown product.
   func title(of product: ProductIdentifier, trusting root: [UInt8], time: Date? = nil) throws
     -> String?
   {

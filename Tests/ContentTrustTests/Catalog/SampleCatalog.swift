@@ -61,7 +61,7 @@ struct SampleCatalog {
     return record
   }
 
-  /// The entry of `product`; nil if there is no such product.
+  /// The entry of `product`; nil for an unknown product.
   func entry(_ product: ProductIdentifier) throws -> TargetFile? {
     try records[product].map {
       TargetFile(length: Int64($0.count), digest: try Digest(of: $0))

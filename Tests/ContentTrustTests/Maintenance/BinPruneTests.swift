@@ -18,16 +18,6 @@ struct BinPruneTests {
     try shop.addProducts(130, day: 1)  // catalog 2, with four bins
   }
 
-  /// Publishes versions 1 and 2 of a book, retires version 1, and changes the title.
-  ///
-  /// All of them change the same bin.
-  private func publishHistory() throws {
-    try shop.publish("book", "1", day: 1)  // catalog 3
-    try shop.publish("book", "2", day: 2)  // 4
-    try shop.retire("book", "1", day: 3)  // 5
-    try shop.add("book", "New title", day: 20)  // 6
-  }
-
   @Test("A client of a store with bins finds everything after pruning")
   func clients() throws {
     try shop.publish("book", "1", day: 1)
@@ -84,7 +74,7 @@ struct BinPruneTests {
     "If a bin of a kept catalog is missing or damaged, its other files are unknown, and stay",
     arguments: [false, true])
   func brokenBin(isDamaged: Bool) throws {
-    try publishHistory()
+    try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     let bin = try shop.fixture.bin(of: "book")
     if isDamaged {
       try shop.damageFile(at: "metadata/5.\(bin).json")
@@ -105,7 +95,7 @@ struct BinPruneTests {
 
   @Test("A lost record of a kept catalog is read from the records file; without both, files stay")
   func lostRecord() throws {
-    try publishHistory()
+    try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     for path in try shop.files()
     where path.hasPrefix("targets/book/") && path.hasSuffix(".product.json") {
       try shop.removeFile(at: path)
@@ -123,7 +113,7 @@ struct BinPruneTests {
 
   @Test("A store whose current catalog has a damaged bin is not pruned")
   func damagedCatalog() throws {
-    try publishHistory()
+    try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     let path = try shop.paths(of: "book", day: 20).list
     try shop.damageFile(at: path)
     let before = try shop.files()
@@ -197,7 +187,7 @@ struct BinPruneTests {
 
   @Test("Catalogs under an earlier root are known as the store's")
   func rotated() throws {
-    try publishHistory()
+    try shop.publishHistory()  // catalogs 3 to 6, which change one bin
     try shop.store.rotate([.targets, .snapshot, .timestamp], now: shop.at(25))  // catalog 7
     let client = try shop.client(day: 26)
     try shop.add("club", day: 40)  // 8

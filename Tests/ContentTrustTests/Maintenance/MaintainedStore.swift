@@ -55,6 +55,15 @@ struct MaintainedStore {
   /// The store's folder.
   var folder: Directory { get throws { try FileSystem.real.directory(at: fixture.storePath) } }
 
+  /// Publishes versions 1 and 2 of a book, retires version 1, and changes the title, on days 1, 2,
+  /// 3 and 20.
+  func publishHistory() throws {
+    try publish("book", "1", day: 1)
+    try publish("book", "2", day: 2)
+    try retire("book", "1", day: 3)
+    try add("book", "New title", day: 20)
+  }
+
   /// Every file below the store, by path.
   func files() throws -> Set<String> {
     func files(in directory: Directory, _ prefix: String) throws -> Set<String> {

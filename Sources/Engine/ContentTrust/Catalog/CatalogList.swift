@@ -65,6 +65,9 @@ package struct ListDetails: Hashable, Sendable {
   /// SHA-256 of the records file.
   package let digest: Digest
 
+  /// Whether the records file exists: a list without products has none.
+  package var hasFile: Bool { length > 0 }
+
   /// The member of the signed metadata.
   static let key = "catalog"
 
@@ -100,7 +103,7 @@ package enum RecordsFile {
   package static func name(_ digest: Digest) -> String { "\(digest.hex).\(suffix)" }
 
   /// The path below the store.
-  package static func path(_ digest: Digest) -> String { "metadata/\(name(digest))" }
+  package static func path(_ digest: Digest) -> String { "\(MetadataName.folder)/\(name(digest))" }
 
   /// The digest in the name of a records file; nil for any other name.
   package static func digest(inName name: String) -> Digest? {

@@ -34,7 +34,7 @@ extension TrustedTargets {
     return CatalogList(name, try roles.role(bin, for: delegator) { try bins.check($0, as: bin) })
   }
 
-  /// Returns the entry of a product or content; nil if there is none.
+  /// Returns the entry of a product or content; nil for an unknown one.
   package func entry(_ name: ProductIdentifier) throws -> CatalogList.Entry? {
     try list(listName(for: name)).entry(name)
   }
@@ -75,8 +75,7 @@ extension TrustedTargets {
   /// Returns the records of all products of `list`, by digest; nil if the list has no such file.
   package func records(of list: CatalogList) throws -> [Digest: [UInt8]]? {
     guard let details = list.role.details else { return nil }
-    // A list without products has no file.
-    guard details.length > 0 else { return [:] }
+    guard details.hasFile else { return [:] }
     let file = TargetFile(length: details.length, digest: details.digest)
     let path = RecordsFile.path(details.digest)
     return try RecordsFile.records(

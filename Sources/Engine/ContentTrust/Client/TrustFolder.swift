@@ -60,7 +60,7 @@ struct TrustFolder: Sendable {
 
   private static func recordName(_ product: ProductIdentifier) -> String { "\(product).json" }
 
-  /// Returns the kept record of `product`, which is not verified; nil if there is none.
+  /// Returns the kept record of `product`, which is not verified; nil if none is kept.
   func record(of product: ProductIdentifier) throws -> [UInt8]? {
     do {
       return try folder.directory(Self.recordsName).contents(

@@ -211,7 +211,9 @@ package struct TrustedMetadata: Sendable {
     return known.role
   }
 
-  /// Accepts the metadata of the role `name` that `delegator` delegates to, and that passes `check`.
+  /// Accepts the metadata of the role `name` that `delegator` delegates to.
+  ///
+  /// It must also pass `check`.
   mutating func update(
     delegated name: String, _ bytes: [UInt8], for delegator: Delegator, now: Date,
     check: (TargetsRole) throws -> Void = { _ in }

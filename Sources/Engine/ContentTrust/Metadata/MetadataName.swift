@@ -13,6 +13,9 @@ package enum MetadataName: Hashable, Sendable {
   case top(RoleName)
   case delegated(String)
 
+  /// The folder of all metadata below a store.
+  package static let folder = "metadata"
+
   package static let root = MetadataName.top(.root)
   package static let timestamp = MetadataName.top(.timestamp)
   package static let snapshot = MetadataName.top(.snapshot)
@@ -39,6 +42,6 @@ package enum MetadataName: Hashable, Sendable {
 
   /// The path of the file below a store; nil is for a name without a version.
   package func path(version: Int64? = nil) -> String {
-    "metadata/\(version.map { "\($0)." } ?? "")\(encodedFileName)"
+    "\(Self.folder)/\(version.map { "\($0)." } ?? "")\(encodedFileName)"
   }
 }

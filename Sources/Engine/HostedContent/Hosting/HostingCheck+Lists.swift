@@ -69,7 +69,7 @@ extension HostingCheck {
     -> [Digest: [UInt8]]
   {
     // The content of an empty file is known.
-    guard let details = list.role.details, details.length > 0 else { return [:] }
+    guard let details = list.role.details, details.hasFile else { return [:] }
     report.catalogFiles += 1
     let file = ListedFile(
       path: RecordsFile.path(details.digest),
@@ -126,7 +126,7 @@ extension HostingCheck {
 ///
 /// The check fetches it itself, because it examines the whole answer.
 private struct FetchedFile: MetadataFetcher {
-  /// The path below the store; nil if there is no file.
+  /// The path below the store; nil without a file.
   var path: String?
   var bytes: [UInt8] = []
 

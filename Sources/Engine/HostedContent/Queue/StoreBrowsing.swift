@@ -30,7 +30,8 @@ extension StoreLocation {
   /// blocks.
   ///
   /// For catalogs of any size: only a few groups are in memory. Sorted within a group only. The
-  /// other parameters are those of `products(_:trustedRoot:trustsOnFirstUse:library:mirrors:network:)`.
+  /// other parameters are those of
+  /// `products(_:trustedRoot:trustsOnFirstUse:library:mirrors:network:)`.
   public func forEachGroupOfProducts(
     trustedRoot: [UInt8]?, trustsOnFirstUse: Bool = false, library: URL? = nil,
     mirrors: [StoreLocation] = [], network: NetworkSettings = NetworkSettings(),

@@ -49,10 +49,12 @@ package struct CatalogSnapshot: Sendable {
     return offer
   }
 
-  private func record(of product: ProductIdentifier) throws -> CatalogRecord? {
+  private func record(of product: ProductIdentifier, from known: [Digest: [UInt8]] = [:]) throws
+    -> CatalogRecord?
+  {
     try retryingOnce {
       guard case .product(let file) = try targets.entry(product) else { return nil }
-      return try record(of: product, file)
+      return try record(of: product, file, from: known)
     }
   }
 
@@ -77,8 +79,9 @@ package struct CatalogSnapshot: Sendable {
     guard let wanted = wanted ?? all else { return allProducts() }
     var (products, unknown, failures): ([Product], [ProductIdentifier], [ContentError]) =
       ([], [], [])
-    let results = lookUp(wanted.sorted(), recordsOfList: all == nil ? Self.recordsOfList : 2)
-    for (identifier, result) in zip(wanted.sorted(), results) {
+    let identifiers = wanted.sorted()
+    let results = lookUp(identifiers, recordsOfList: all == nil ? Self.recordsOfList : 2)
+    for (identifier, result) in zip(identifiers, results) {
       switch result {
       case .success(let product?): products.append(product)
       case .success(nil): unknown.append(identifier)
@@ -109,11 +112,7 @@ package struct CatalogSnapshot: Sendable {
     let records = fetchRecordsFiles(of: Set(identifiers), atLeast: recordsOfList)
     return inOrder(identifiers) { identifier in
       do {
-        let found = try retryingOnce { () -> CatalogRecord? in
-          guard case .product(let file) = try targets.entry(identifier) else { return nil }
-          return try record(of: identifier, file, from: records)
-        }
-        return .success(found.map { Product($0) })
+        return .success(try record(of: identifier, from: records).map { Product($0) })
       } catch {
         return .failure(ContentError(error, while: "reading the catalog").naming(identifier))
       }

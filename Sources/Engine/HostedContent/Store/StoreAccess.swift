@@ -81,7 +81,7 @@ final class StoreAccess: Sendable {
   private func folder(_ path: String) throws -> Directory {
     do {
       let folder = try fileSystem.directory(at: path)
-      if try folder.status(of: "metadata")?.kind == .directory { return folder }
+      if try folder.status(of: MetadataName.folder)?.kind == .directory { return folder }
     } catch let error as ContentError where error.code == .fileMissing {}
     throw ContentError(
       .storeMissing, "Cannot open the store at \(path): metadata not found",

@@ -6,7 +6,7 @@
 enum CatalogSize {
   /// The maximum number of entries of a store with one list.
   private static let oneList = 128
-  /// The maximum number of entries of a bin, unless there are no more bins.
+  /// The maximum number of entries of a bin, until the number of bins is the highest possible.
   private static let bin = 384
   /// The possible numbers of bins, in bits.
   ///

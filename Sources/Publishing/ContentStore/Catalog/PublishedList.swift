@@ -67,13 +67,6 @@ extension TrustedTargets {
       name, list.role, list.role.targets, records: try recordBytes(of: list))
   }
 
-  /// Returns the records of the products of `list`, by identifier.
-  func publishedRecords(of list: CatalogList) throws -> [CatalogRecord] {
-    let (records, errors) = try readableRecords(of: list)
-    if let error = errors.first { throw error }
-    return records
-  }
-
   /// Returns the records of `list` that can be read, by product, and an error for each other one.
   func readableRecords(of list: CatalogList) throws -> ([CatalogRecord], [ContentError]) {
     let stored = try storedRecords(of: list)

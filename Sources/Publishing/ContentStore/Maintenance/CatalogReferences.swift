@@ -92,7 +92,9 @@ struct CatalogReferences {
   /// Without its targets metadata, all bins that `snapshot` lists may be needed.
   mutating func addIncomplete(_ snapshot: SnapshotRole?, without path: String) {
     add(obstacle: "\(path) is missing or damaged")
-    for (name, file) in snapshot?.files ?? [:] { bins.insert("metadata/\(file.version).\(name)") }
+    for (name, file) in snapshot?.files ?? [:] {
+      bins.insert("\(MetadataName.folder)/\(file.version).\(name)")
+    }
   }
 
   private mutating func add(obstacle: String) { self.obstacle = self.obstacle ?? obstacle }

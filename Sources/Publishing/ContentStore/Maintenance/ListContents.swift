@@ -63,14 +63,12 @@ struct ListedFile {
   let version: ContentVersion?
 
   /// Whether clients need the file.
-  ///
-  /// The content of an empty records file is known, and a new store does not have the file.
-  var isRequired: Bool { kind != .records || length > 0 }
+  let isRequired: Bool
 
   /// Creates the target `name` of `list`.
   init(_ name: String, _ file: TargetFile, in list: CatalogList, consistent: Bool) {
     paths = TrustedTargets.storePaths(of: name, file, consistent: consistent)
-    (length, hashes, version) = (file.length, file.hashes, nil)
+    (length, hashes, version, isRequired) = (file.length, file.hashes, nil, true)
     let identifier = StorePath.identifier(ofEntry: name)
     switch identifier.flatMap({ list.entry($0) }) {
     case .product: (kind, product, content) = (.record, identifier, nil)
@@ -83,7 +81,7 @@ struct ListedFile {
   init(_ file: SignedFile, _ kind: Kind, of offer: ContentOffer) {
     self.kind = kind
     paths = [file.path]
-    (length, hashes) = (file.length, FileHashes(sha256: file.digest))
+    (length, hashes, isRequired) = (file.length, FileHashes(sha256: file.digest), true)
     product = offer.productIdentifier
     content = offer.contentIdentifier
     version = offer.version
@@ -94,6 +92,7 @@ struct ListedFile {
     kind = .records
     paths = [RecordsFile.path(details.digest)]
     (length, hashes) = (details.length, FileHashes(sha256: details.digest))
+    isRequired = details.hasFile
     (product, content, version) = (nil, nil, nil)
   }
 }

@@ -12,9 +12,9 @@ extension StoreFolder {
   /// throw: for missing keys, invalid packages, missing permission, or too little free space before
   /// the first write. Each change starts from the store as it is. Nothing is written, no file mode
   /// changes, and no version number is reserved. New keys are only in memory. Only `repackaging`
-  /// writes: it converts in a temporary folder outside of the store, which is removed. The copy does
-  /// not lock the store, but throws `storeLocked` if another process is publishing. What `prune`
-  /// would remove is in `prunableFiles(keepDays:now:)`.
+  /// writes: it converts in a temporary folder outside of the store, which is removed. The copy
+  /// does not lock the store, but throws `storeLocked` if another process is publishing. What
+  /// `prune` would remove is in `prunableFiles(keepDays:now:)`.
   public func rehearse<Value>(_ change: (StoreFolder) throws -> Value) throws -> (
     value: Value, rehearsal: StoreRehearsal
   ) {
